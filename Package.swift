@@ -1,0 +1,50 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "headrace",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "Headrace", targets: ["Headrace"]),
+        .executable(name: "headrace", targets: ["HeadraceCLI"]),
+        .executable(name: "headrace-bench", targets: ["HeadraceBenchmarks"]),
+    ],
+    targets: [
+        .target(
+            name: "CHeadrace",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
+        ),
+        .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
+        .executableTarget(name: "HeadraceCLI", dependencies: ["Headrace"], swiftSettings: settings),
+        .target(
+            name: "HeadraceTestSupport",
+            dependencies: ["Headrace"],
+            path: "Tests/HeadraceTestSupport",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "HeadraceTests",
+            dependencies: ["Headrace", "HeadraceTestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "HeadraceCLITests",
+            dependencies: ["HeadraceCLI", "HeadraceTestSupport"],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "HeadraceBenchmarks",
+            path: "Tests/HeadraceBenchmarks",
+            swiftSettings: settings
+        ),
+    ]
+)

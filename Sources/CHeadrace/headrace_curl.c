@@ -1,0 +1,209 @@
+#if defined(__linux__)
+
+#include "headrace_curl.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <pthread.h>
+
+#if !defined(HEADRACE_NO_CURL_HEADER) && __has_include(<curl/curl.h>)
+#define CURL_DISABLE_TYPECHECK
+#define CURL_DISABLE_DEPRECATION
+#include <curl/curl.h>
+#include "headrace_curl_checks.h"
+#endif
+
+// The head of curl_version_info_data, the same in every libcurl.
+typedef struct hr_version_info {
+    int age;
+    const char *version;
+    unsigned int version_num;
+} hr_version_info;
+
+// CURLMsg.
+typedef struct hr_message {
+    int msg;
+    hr_easy easy;
+    union {
+        void *whatever;
+        int result;
+    } data;
+} hr_message;
+
+static struct {
+    int (*global_init)(long);
+    hr_version_info *(*version_info)(int);
+    hr_easy (*easy_init)(void);
+    void (*easy_reset)(hr_easy);
+    void (*easy_cleanup)(hr_easy);
+    int (*easy_setopt)(hr_easy, int, ...);
+    int (*easy_getinfo)(hr_easy, int, ...);
+    int (*easy_pause)(hr_easy, int);
+    const char *(*easy_strerror)(int);
+    hr_slist (*slist_append)(hr_slist, const char *);
+    void (*slist_free_all)(hr_slist);
+    hr_multi (*multi_init)(void);
+    int (*multi_cleanup)(hr_multi);
+    int (*multi_add_handle)(hr_multi, hr_easy);
+    int (*multi_remove_handle)(hr_multi, hr_easy);
+    int (*multi_setopt)(hr_multi, int, ...);
+    int (*multi_socket_action)(hr_multi, int, int, int *);
+    hr_message *(*multi_info_read)(hr_multi, int *);
+} curl;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static unsigned int loaded_version;
+static const char *description = "libcurl is not loaded";
+
+static int find(void *library, void **function, const char *name) {
+    *function = dlsym(library, name);
+    if (*function == NULL) {
+        description = dlerror();
+    }
+    return *function != NULL;
+}
+
+static void load(void) {
+    // The GnuTLS build has the same interface and is what some systems have alone.
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        description = dlerror();
+        library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library == NULL) {
+        return;
+    }
+#define FIND(name) find(library, (void **)&curl.name, "curl_" #name)
+    if (!(FIND(global_init) && FIND(version_info) && FIND(easy_init) && FIND(easy_reset) && FIND(easy_cleanup)
+          && FIND(easy_setopt) && FIND(easy_getinfo) && FIND(easy_pause) && FIND(easy_strerror) && FIND(slist_append)
+          && FIND(slist_free_all) && FIND(multi_init) && FIND(multi_cleanup) && FIND(multi_add_handle)
+          && FIND(multi_remove_handle) && FIND(multi_setopt) && FIND(multi_socket_action) && FIND(multi_info_read))) {
+        return;
+    }
+#undef FIND
+    const long everything = 3;
+    if (curl.global_init(everything) != HR_E_OK) {
+        description = "libcurl could not be initialised";
+        return;
+    }
+    hr_version_info *info = curl.version_info(0);
+    description = info->version;
+    loaded_version = info->version_num;
+}
+
+unsigned int hr_curl_load(void) {
+    pthread_once(&once, load);
+    return loaded_version;
+}
+
+const char *hr_curl_description(void) {
+    return description;
+}
+
+hr_easy hr_easy_init(void) {
+    return curl.easy_init();
+}
+
+void hr_easy_reset(hr_easy easy) {
+    curl.easy_reset(easy);
+}
+
+void hr_easy_cleanup(hr_easy easy) {
+    curl.easy_cleanup(easy);
+}
+
+hr_code hr_easy_set_long(hr_easy easy, hr_easy_option option, long value) {
+    return curl.easy_setopt(easy, option, value);
+}
+
+hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *value) {
+    return curl.easy_setopt(easy, option, value);
+}
+
+hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value) {
+    return curl.easy_setopt(easy, option, value);
+}
+
+hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback) {
+    return curl.easy_setopt(easy, option, callback);
+}
+
+hr_code hr_easy_get_long(hr_easy easy, hr_easy_info info, long *value) {
+    return curl.easy_getinfo(easy, info, value);
+}
+
+hr_code hr_easy_get_offset(hr_easy easy, hr_easy_info info, int64_t *value) {
+    return curl.easy_getinfo(easy, info, value);
+}
+
+hr_code hr_easy_get_pointer(hr_easy easy, hr_easy_info info, void **value) {
+    return curl.easy_getinfo(easy, info, value);
+}
+
+hr_code hr_easy_pause(hr_easy easy, int mask) {
+    return curl.easy_pause(easy, mask);
+}
+
+const char *hr_easy_strerror(hr_code code) {
+    return curl.easy_strerror(code);
+}
+
+hr_slist hr_slist_append(hr_slist list, const char *text) {
+    return curl.slist_append(list, text);
+}
+
+void hr_slist_free_all(hr_slist list) {
+    curl.slist_free_all(list);
+}
+
+hr_multi hr_multi_init(void) {
+    return curl.multi_init();
+}
+
+int hr_multi_cleanup(hr_multi multi) {
+    return curl.multi_cleanup(multi);
+}
+
+int hr_multi_add(hr_multi multi, hr_easy easy) {
+    return curl.multi_add_handle(multi, easy);
+}
+
+int hr_multi_remove(hr_multi multi, hr_easy easy) {
+    return curl.multi_remove_handle(multi, easy);
+}
+
+int hr_multi_set_long(hr_multi multi, hr_multi_option option, long value) {
+    return curl.multi_setopt(multi, option, value);
+}
+
+int hr_multi_set_pointer(hr_multi multi, hr_multi_option option, void *value) {
+    return curl.multi_setopt(multi, option, value);
+}
+
+int hr_multi_set_socket_callback(hr_multi multi, hr_socket_callback callback) {
+    return curl.multi_setopt(multi, HR_MOPT_SOCKETFUNCTION, callback);
+}
+
+int hr_multi_set_timer_callback(hr_multi multi, hr_timer_callback callback) {
+    return curl.multi_setopt(multi, HR_MOPT_TIMERFUNCTION, callback);
+}
+
+int hr_multi_socket_action(hr_multi multi, int socket, int events) {
+    int running;
+    return curl.multi_socket_action(multi, socket, events, &running);
+}
+
+int hr_multi_next_done(hr_multi multi, hr_easy *easy, hr_code *code) {
+    int left;
+    hr_message *message;
+    while ((message = curl.multi_info_read(multi, &left)) != NULL) {
+        if (message->msg == HR_MSG_DONE) {
+            *easy = message->easy;
+            *code = message->data.result;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+#endif

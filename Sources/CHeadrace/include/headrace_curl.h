@@ -1,0 +1,155 @@
+// libcurl, loaded at run time: the part of its stable ABI that Headrace uses, declared here so that
+// nothing needs libcurl's own header to build. Where that header is present, headrace_curl.c checks
+// every constant and prototype below against it.
+
+#ifndef HEADRACE_CURL_H
+#define HEADRACE_CURL_H
+
+#if defined(__linux__)
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// The oldest libcurl that has all that is used here: 7.68.0.
+#define HR_CURL_MINIMUM_VERSION 0x074400
+
+/// An easy handle, which is one transfer.
+typedef void *hr_easy;
+/// A multi handle, which drives many transfers and keeps their connections.
+typedef void *hr_multi;
+/// A linked list of strings.
+typedef void *hr_slist;
+
+typedef enum hr_easy_option {
+    HR_OPT_WRITEDATA = 10001,
+    HR_OPT_URL = 10002,
+    HR_OPT_ERRORBUFFER = 10010,
+    HR_OPT_WRITEFUNCTION = 20011,
+    HR_OPT_USERAGENT = 10018,
+    HR_OPT_HTTPHEADER = 10023,
+    HR_OPT_HEADERDATA = 10029,
+    HR_OPT_SSLVERSION = 32,
+    HR_OPT_CAINFO = 10065,
+    HR_OPT_HEADERFUNCTION = 20079,
+    HR_OPT_HTTP_VERSION = 84,
+    HR_OPT_BUFFERSIZE = 98,
+    HR_OPT_NOSIGNAL = 99,
+    HR_OPT_PRIVATE = 10103,
+    HR_OPT_CONNECTTIMEOUT_MS = 156,
+    HR_OPT_HTTP_CONTENT_DECODING = 158,
+    HR_OPT_PROTOCOLS = 181,
+    HR_OPT_TCP_KEEPALIVE = 213,
+    HR_OPT_SUPPRESS_CONNECT_HEADERS = 265,
+    HR_OPT_HTTP09_ALLOWED = 285,
+    HR_OPT_QUICK_EXIT = 322,
+} hr_easy_option;
+
+typedef enum hr_multi_option {
+    HR_MOPT_SOCKETFUNCTION = 20001,
+    HR_MOPT_SOCKETDATA = 10002,
+    HR_MOPT_PIPELINING = 3,
+    HR_MOPT_TIMERFUNCTION = 20004,
+    HR_MOPT_TIMERDATA = 10005,
+    HR_MOPT_MAXCONNECTS = 6,
+} hr_multi_option;
+
+typedef enum hr_easy_info {
+    HR_INFO_PRIVATE = 0x100000 + 21,
+    HR_INFO_OS_ERRNO = 0x200000 + 25,
+    HR_INFO_NUM_CONNECTS = 0x200000 + 26,
+    HR_INFO_PRETRANSFER_TIME_T = 0x600000 + 53,
+} hr_easy_info;
+
+enum {
+    HR_PROTO_HTTP = 1,
+    HR_PROTO_HTTPS = 2,
+    HR_HTTP_VERSION_1_1 = 2,
+    HR_HTTP_VERSION_2TLS = 4,
+    HR_SSLVERSION_TLSv1_2 = 6,
+    HR_PIPE_NOTHING = 0,
+    HR_PAUSE_RECV = 1,
+    HR_PAUSE_CONT = 0,
+    HR_ERROR_SIZE = 256,
+    HR_MSG_DONE = 1,
+    HR_SOCKET_TIMEOUT = -1,
+    HR_CSELECT_IN = 1,
+    HR_CSELECT_OUT = 2,
+    HR_CSELECT_ERR = 4,
+    HR_POLL_REMOVE = 4,
+};
+
+/// The CURLcode values that are told apart.
+typedef enum hr_code {
+    HR_E_OK = 0,
+    HR_E_UNSUPPORTED_PROTOCOL = 1,
+    HR_E_URL_MALFORMAT = 3,
+    HR_E_COULDNT_RESOLVE_PROXY = 5,
+    HR_E_COULDNT_RESOLVE_HOST = 6,
+    HR_E_COULDNT_CONNECT = 7,
+    HR_E_WEIRD_SERVER_REPLY = 8,
+    HR_E_HTTP2 = 16,
+    HR_E_PARTIAL_FILE = 18,
+    HR_E_WRITE_ERROR = 23,
+    HR_E_OUT_OF_MEMORY = 27,
+    HR_E_OPERATION_TIMEDOUT = 28,
+    HR_E_SSL_CONNECT_ERROR = 35,
+    HR_E_GOT_NOTHING = 52,
+    HR_E_RECV_ERROR = 56,
+    HR_E_SSL_CERTPROBLEM = 58,
+    HR_E_SSL_CIPHER = 59,
+    HR_E_PEER_FAILED_VERIFICATION = 60,
+    HR_E_BAD_CONTENT_ENCODING = 61,
+    HR_E_FILESIZE_EXCEEDED = 63,
+    HR_E_SSL_CACERT_BADFILE = 77,
+    HR_E_SSL_CRL_BADFILE = 82,
+    HR_E_SSL_ISSUER_ERROR = 83,
+    HR_E_SSL_PINNEDPUBKEYNOTMATCH = 90,
+    HR_E_SSL_INVALIDCERTSTATUS = 91,
+    HR_E_HTTP2_STREAM = 92,
+    HR_E_PROXY = 97,
+    HR_E_SSL_CLIENTCERT = 98,
+} hr_code;
+
+/// Receives body or header bytes; returning less than size * count ends the transfer.
+typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void *context);
+/// Is told which events to watch on a socket.
+typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
+/// Is told when to call `hr_multi_timeout`, in milliseconds; -1 is never.
+typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
+
+/// Loads libcurl once and returns its version number, as in 0x075801, or 0 where there is none.
+unsigned int hr_curl_load(void);
+/// The version as text, or what the dynamic loader says of its absence. Never freed.
+const char *hr_curl_description(void);
+
+hr_easy hr_easy_init(void);
+void hr_easy_reset(hr_easy easy);
+void hr_easy_cleanup(hr_easy easy);
+hr_code hr_easy_set_long(hr_easy easy, hr_easy_option option, long value);
+/// The string is copied by libcurl.
+hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *value);
+/// The pointer is kept by libcurl and must live as long as the transfer.
+hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value);
+hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback);
+hr_code hr_easy_get_long(hr_easy easy, hr_easy_info info, long *value);
+hr_code hr_easy_get_offset(hr_easy easy, hr_easy_info info, int64_t *value);
+hr_code hr_easy_get_pointer(hr_easy easy, hr_easy_info info, void **value);
+hr_code hr_easy_pause(hr_easy easy, int mask);
+const char *hr_easy_strerror(hr_code code);
+hr_slist hr_slist_append(hr_slist list, const char *text);
+void hr_slist_free_all(hr_slist list);
+
+hr_multi hr_multi_init(void);
+int hr_multi_cleanup(hr_multi multi);
+int hr_multi_add(hr_multi multi, hr_easy easy);
+int hr_multi_remove(hr_multi multi, hr_easy easy);
+int hr_multi_set_long(hr_multi multi, hr_multi_option option, long value);
+int hr_multi_set_pointer(hr_multi multi, hr_multi_option option, void *value);
+int hr_multi_set_socket_callback(hr_multi multi, hr_socket_callback callback);
+int hr_multi_set_timer_callback(hr_multi multi, hr_timer_callback callback);
+int hr_multi_socket_action(hr_multi multi, int socket, int events);
+/// Takes one finished transfer off the list; 0 when there is none.
+int hr_multi_next_done(hr_multi multi, hr_easy *easy, hr_code *code);
+
+#endif
+#endif

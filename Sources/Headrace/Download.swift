@@ -1,0 +1,96 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A handle on one download of a manager; copies are the same download.
+public struct Download: Sendable, Identifiable {
+    /// Identifies a download within its manager's list and on disk.
+    public struct ID: Sendable, Hashable, CustomStringConvertible {
+        /// The number behind the identity.
+        public let rawValue: UInt64
+
+        /// Creates an identity from its number.
+        /// - Parameter rawValue: The number.
+        public init(rawValue: UInt64) {
+            self.rawValue = rawValue
+        }
+
+        /// Sixteen hexadecimal digits.
+        public var description: String {
+            let digits = String(rawValue, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+    }
+
+    /// The download's identity.
+    public var id: ID { record.id }
+    /// What was asked for.
+    public var request: DownloadRequest { record.request }
+    /// Where the download stands now.
+    public var state: DownloadState { record.status.state }
+
+    let manager: DownloadManager
+    let record: DownloadRecord
+}
+
+extension Download {
+    /// The states from the current one on; ends after `finished`, `failed` or `cancelled`.
+    ///
+    /// Each access is a stream of its own. A slow reader misses states in between, never the last one.
+    public var states: AsyncStream<DownloadState> { record.status.states() }
+
+    /// The progress from now on, at most ten a second and one at the end; ends when the download ends.
+    ///
+    /// Each access is a stream of its own, which begins with the current value. A slow reader misses values in
+    /// between, never the last one.
+    public var progress: AsyncStream<DownloadProgress> { record.status.progressUpdates() }
+
+    /// What happened so far and what happens from now on, with reasons; ends when the download ends.
+    ///
+    /// Each access is a stream of its own. Of a very long history the oldest events are dropped.
+    public var events: AsyncStream<DownloadEvent> { record.status.events() }
+
+    /// The finished file's URL, as soon as it is there.
+    ///
+    /// Throws the download's ``DownloadError`` when it failed or was cancelled, and `CancellationError` when the task
+    /// that waits is cancelled. Cancelling the waiting task does not cancel the download: ``cancel()`` does.
+    public var value: URL {
+        get async throws {
+            for await state in states {
+                switch state {
+                case .waiting, .running: continue
+                case .finished(let file): return file
+                case .failed(let error): throw error
+                case .cancelled: throw DownloadError.cancelled(request.url)
+                }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Cancels the download and removes its partial file.
+    ///
+    /// Returns when the transfer has ended and its place is free. Does nothing to a download that has ended.
+    public func cancel() async {
+        await manager.cancel(id)
+    }
+}
+
+extension Download: Hashable {
+    /// Compares the identities of two handles.
+    /// - Parameters:
+    ///   - lhs: A handle.
+    ///   - rhs: Another handle.
+    /// - Returns: True when both are the same download of the same manager.
+    public static func == (lhs: Download, rhs: Download) -> Bool {
+        lhs.record === rhs.record
+    }
+
+    /// Hashes the identity.
+    /// - Parameter hasher: The hasher to feed.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(record))
+    }
+}

@@ -1,0 +1,141 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Why a download failed: what, on which file or URL, and what to do.
+public struct DownloadError: Error, Sendable {
+    /// What kind of failure it is; the thing to branch on.
+    public let code: Code
+    /// One sentence for a person: what happened, where, and what can be done.
+    public let message: String
+    /// The HTTP status code where the server refused.
+    public let statusCode: Int?
+    /// The URL that was asked for, without its user and password.
+    public internal(set) var url: URL?
+    /// The error below this one, where there is one.
+    public let cause: (any Error)?
+
+    /// Creates an error.
+    /// - Parameters:
+    ///   - code: What kind of failure it is.
+    ///   - message: One sentence for a person.
+    ///   - statusCode: The HTTP status code where the server refused.
+    ///   - url: The URL that was asked for; its user and password are dropped.
+    ///   - cause: The error below this one.
+    public init(
+        _ code: Code,
+        _ message: String,
+        statusCode: Int? = nil,
+        url: URL? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.statusCode = statusCode
+        self.url = url?.withoutCredentials
+        self.cause = cause
+    }
+
+    /// The same error about a URL, where it has none yet.
+    func about(_ url: URL) -> DownloadError {
+        guard self.url == nil else { return self }
+        var error = self
+        error.url = url.withoutCredentials
+        return error
+    }
+
+    static func cancelled(_ url: URL) -> DownloadError {
+        DownloadError(.cancelled, "The download was cancelled.", url: url)
+    }
+
+    static func shutDown(_ url: URL? = nil) -> DownloadError {
+        DownloadError(.shutDown, "The download manager was shut down.", url: url)
+    }
+}
+
+extension DownloadError: Equatable {
+    /// Compares all but the cause, which need not be comparable.
+    /// - Parameters:
+    ///   - lhs: An error.
+    ///   - rhs: Another error.
+    /// - Returns: True when code, message, status and URL are the same.
+    public static func == (lhs: DownloadError, rhs: DownloadError) -> Bool {
+        lhs.code == rhs.code && lhs.message == rhs.message && lhs.statusCode == rhs.statusCode && lhs.url == rhs.url
+    }
+}
+
+extension DownloadError: CustomStringConvertible {
+    /// The message, followed by the URL in parentheses where there is one.
+    public var description: String {
+        guard let url else { return message }
+        return "\(message) (\(url.absoluteString))"
+    }
+}
+
+extension DownloadError {
+    /// A kind of failure.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind: String {
+            case invalidRequest
+            case transportUnavailable
+            case nameResolution
+            case connection
+            case tls
+            case stalled
+            case connectionLost
+            case httpStatus
+            case redirect
+            case protocolViolation
+            case diskFull
+            case permission
+            case fileExists
+            case fileSystem
+            case cancelled
+            case shutDown
+        }
+
+        private let kind: Kind
+
+        private init(_ kind: Kind) {
+            self.kind = kind
+        }
+
+        /// The code's name, as in `httpStatus`.
+        public var description: String { kind.rawValue }
+
+        /// The request cannot be made: its URL, a header or the destination is wrong.
+        public static let invalidRequest = Code(.invalidRequest)
+        /// The system's HTTP library is missing or too old.
+        public static let transportUnavailable = Code(.transportUnavailable)
+        /// The host's name has no address.
+        public static let nameResolution = Code(.nameResolution)
+        /// No connection to the server could be made in time.
+        public static let connection = Code(.connection)
+        /// TLS failed: the certificate, its name, or the handshake.
+        public static let tls = Code(.tls)
+        /// No byte came for longer than the stall timeout.
+        public static let stalled = Code(.stalled)
+        /// The connection ended before the answer did.
+        public static let connectionLost = Code(.connectionLost)
+        /// The server refused with a status; see ``DownloadError/statusCode``.
+        public static let httpStatus = Code(.httpStatus)
+        /// A redirect was refused: too many, from https to http, or to a scheme that is not HTTP.
+        public static let redirect = Code(.redirect)
+        /// The answer broke HTTP's rules.
+        public static let protocolViolation = Code(.protocolViolation)
+        /// The disk or the quota is full.
+        public static let diskFull = Code(.diskFull)
+        /// The file or its directory may not be written.
+        public static let permission = Code(.permission)
+        /// A file of that name exists and the conflict policy is `fail`.
+        public static let fileExists = Code(.fileExists)
+        /// Another failure of the file system.
+        public static let fileSystem = Code(.fileSystem)
+        /// The download was cancelled.
+        public static let cancelled = Code(.cancelled)
+        /// The manager was shut down.
+        public static let shutDown = Code(.shutDown)
+    }
+}

@@ -1,0 +1,53 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Something that happened to a download, with its reason.
+public enum DownloadEvent: Sendable, Equatable {
+    /// A place became free and the first request goes out.
+    case started
+    /// The server sent the request on to another URL (RFC 9110, section 15.4).
+    case redirected(status: Int, from: URL, to: URL)
+    /// The answer was accepted; `file` is the final name as planned now, `totalBytes` the size where known.
+    case responded(status: Int, totalBytes: Int64?, file: URL)
+    /// The file exists already, and the conflict policy is to leave it.
+    case skipped(URL)
+    /// All bytes are there under the final name.
+    case finished(DownloadSummary)
+    /// The download ended with an error.
+    case failed(DownloadError)
+    /// The download was cancelled.
+    case cancelled
+}
+
+/// What a finished download took.
+public struct DownloadSummary: Sendable, Equatable {
+    /// The finished file.
+    public var file: URL
+    /// The size of the file in bytes.
+    public var fileSize: Int64
+    /// Body bytes that were fetched for it; more than the size where some had to be fetched again.
+    public var bytesFetched: Int64
+    /// The time from the first request to the final name.
+    public var duration: Duration
+    /// False where the answer had no length and ended with its connection, so that a cut cannot be told from the end
+    /// (RFC 9112, section 6.3).
+    public var isLengthVerified: Bool
+
+    /// Creates a summary.
+    /// - Parameters:
+    ///   - file: The finished file.
+    ///   - fileSize: The size of the file in bytes.
+    ///   - bytesFetched: Body bytes that were fetched.
+    ///   - duration: The time from the first request to the final name.
+    ///   - isLengthVerified: Whether the server told where the body ends.
+    public init(file: URL, fileSize: Int64, bytesFetched: Int64, duration: Duration, isLengthVerified: Bool) {
+        self.file = file
+        self.fileSize = fileSize
+        self.bytesFetched = bytesFetched
+        self.duration = duration
+        self.isLengthVerified = isLengthVerified
+    }
+}

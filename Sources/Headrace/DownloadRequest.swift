@@ -1,0 +1,79 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What to download and where to put it.
+public struct DownloadRequest: Sendable, Hashable {
+    /// The address to fetch; `http` or `https`, with a host.
+    public var url: URL
+    /// The place of the finished file.
+    public var destination: Destination
+    /// What happens when a file of that name exists already.
+    public var conflictPolicy: ConflictPolicy
+    /// Header fields sent with each request of this download, in order.
+    ///
+    /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
+    public var headers: [HeaderField]
+
+    /// Creates a request for a URL and a destination.
+    ///
+    /// Nothing is checked here: ``DownloadManager/download(_:)-(DownloadRequest)`` throws for a request that cannot be
+    /// made.
+    /// - Parameters:
+    ///   - url: The address to fetch; `http` or `https`, with a host.
+    ///   - destination: The place of the finished file.
+    ///   - conflictPolicy: What happens when a file of that name exists already.
+    ///   - headers: Header fields sent with each request of this download, in order.
+    public init(
+        _ url: URL,
+        to destination: Destination,
+        conflictPolicy: ConflictPolicy = .rename,
+        headers: [HeaderField] = []
+    ) {
+        self.url = url
+        self.destination = destination
+        self.conflictPolicy = conflictPolicy
+        self.headers = headers
+    }
+}
+
+extension DownloadRequest {
+    /// The place of a finished file.
+    public enum Destination: Sendable, Hashable {
+        /// A file with this file URL; its directory must exist.
+        case file(URL)
+        /// A file in this directory, which must exist, named after the last path component of the final URL.
+        case directory(URL)
+    }
+
+    /// What happens when the destination's name is taken.
+    public enum ConflictPolicy: String, Sendable, Hashable, CaseIterable {
+        /// The new file gets a free name: `name (1).ext`.
+        case rename
+        /// The finished download replaces the file, atomically and not before it is complete.
+        case overwrite
+        /// The file that exists is the result, and nothing is fetched.
+        case skip
+        /// The download fails with ``DownloadError/Code/fileExists``.
+        case fail
+    }
+}
+
+/// One HTTP header field (RFC 9110, section 5).
+public struct HeaderField: Sendable, Hashable {
+    /// The field's name; compared without regard to case.
+    public var name: String
+    /// The field's value, without surrounding blanks.
+    public var value: String
+
+    /// Creates a header field.
+    /// - Parameters:
+    ///   - name: The field's name.
+    ///   - value: The field's value.
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}

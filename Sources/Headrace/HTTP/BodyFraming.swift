@@ -1,0 +1,64 @@
+/// Where the body of an answer ends (RFC 9112, section 6.3). Pure.
+package enum BodyFraming: Sendable, Hashable {
+    /// After so many bytes, zero where there is none.
+    case length(Int64)
+    /// With the last chunk, or with the end of the HTTP/2 stream.
+    case delimited
+    /// With the connection, so that a cut cannot be told from the end.
+    case connectionClose
+
+    /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
+    init(of head: ResponseHead) throws(DownloadError) {
+        let codings = head.values("transfer-encoding").flatMap { $0.split(separator: ",") }
+            .map { $0.trimmed.lowercased() }
+        guard codings.isEmpty else {
+            guard codings == ["chunked"] else {
+                throw DownloadError(
+                    .protocolViolation,
+                    "The server used the transfer coding \(codings.joined(separator: ", ")), which was not asked for."
+                )
+            }
+            self = .delimited
+            return
+        }
+        if let length = try Self.contentLength(head.values("content-length")) {
+            self = .length(length)
+        } else {
+            self = head.isMultiplexed ? .delimited : .connectionClose
+        }
+    }
+
+    /// One length out of all the fields and lists of them; RFC 9110, section 8.6, allows repetition, not contradiction.
+    private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
+        var result: Int64?
+        for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }).map(\.trimmed) {
+            // Int64 would also take a sign.
+            guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(text) else {
+                throw DownloadError(
+                    .protocolViolation,
+                    "The server sent a Content-Length that is not a number of bytes: \(String(text).printable)."
+                )
+            }
+            guard result ?? length == length else {
+                throw DownloadError(.protocolViolation, "The server sent two different lengths for one answer.")
+            }
+            result = length
+        }
+        return result
+    }
+
+    var length: Int64? {
+        guard case .length(let length) = self else { return nil }
+        return length
+    }
+}
+
+extension Substring {
+    /// The text without blanks around it.
+    var trimmed: Substring {
+        var text = self
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return text
+    }
+}

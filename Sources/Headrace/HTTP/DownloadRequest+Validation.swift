@@ -1,0 +1,37 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension DownloadRequest {
+    /// Throws `invalidRequest` unless the request can be made.
+    func validate() throws(DownloadError) {
+        do throws(DownloadError) {
+            try validateURL()
+            for field in headers { try field.validate() }
+            switch destination {
+            case .file(let file), .directory(let file):
+                guard file.isFileURL else {
+                    throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
+                }
+            }
+        } catch {
+            throw error.about(url)
+        }
+    }
+
+    private func validateURL() throws(DownloadError) {
+        let text = url.withoutCredentials.absoluteString.printable
+        let scheme = url.scheme?.lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            throw DownloadError(.invalidRequest, "\"\(text)\" is not an http or https URL.")
+        }
+        guard let host = url.host(), !host.isEmpty else {
+            throw DownloadError(.invalidRequest, "\"\(text)\" has no host.")
+        }
+        guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
+            throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
+        }
+    }
+}

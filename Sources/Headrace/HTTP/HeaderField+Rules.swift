@@ -1,0 +1,45 @@
+extension HeaderField {
+    /// Fields that a caller cannot set, since the library's own values are what its checks rely on.
+    private static let reserved: Set<String> = [
+        "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
+    ]
+
+    /// Fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
+    private static let bound: Set<String> = ["authorization", "cookie", "origin", "proxy-authorization", "referer"]
+
+    /// True for fields that carry or name credentials and so stay with the origin they were given for.
+    var isBoundToOrigin: Bool { Self.bound.contains(name.lowercased()) }
+
+    /// Throws unless the field can be sent as it is and is the caller's to set.
+    func validate() throws(DownloadError) {
+        guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenCharacter) else {
+            throw DownloadError(.invalidRequest, "The header name \"\(name.printable)\" is not a token of HTTP.")
+        }
+        guard !value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else {
+            throw DownloadError(.invalidRequest, "The value of the header \(name) has a line break or NUL in it.")
+        }
+        guard !Self.reserved.contains(name.lowercased()) else {
+            throw DownloadError(.invalidRequest, "The header \(name) is set by the download itself; leave it out.")
+        }
+    }
+
+    /// A character of a token (RFC 9110, section 5.6.2).
+    static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default:
+            "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
+
+extension String {
+    /// The text with control characters replaced, fit for a message.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
+        )
+    }
+}

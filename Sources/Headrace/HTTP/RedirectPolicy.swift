@@ -1,0 +1,70 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where a redirect leads, and whether to go there (RFC 9110, section 15.4). Pure.
+struct RedirectPolicy: Sendable {
+    var maxRedirects: Int
+    var allowsInsecure: Bool
+
+    /// The target of an answer that is a redirect, or nil for any other answer.
+    ///
+    /// - Parameters:
+    ///   - head: The answer.
+    ///   - count: How many redirects were followed before.
+    /// - Returns: An absolute http or https URL, or nil.
+    /// - Throws: `redirect` where it must not be followed, `protocolViolation` where the answer is ambiguous.
+    func target(of head: ResponseHead, after count: Int) throws(DownloadError) -> URL? {
+        guard [301, 302, 303, 307, 308].contains(head.status) else { return nil }
+        guard let location = try head.value("location") else { return nil }
+        guard count < maxRedirects else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected more than \(maxRedirects) times, the last time from "
+                    + "\(head.url.withoutCredentials.absoluteString).",
+                statusCode: head.status
+            )
+        }
+        guard let target = URL(string: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
+        else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected to \"\(location.printable)\", which is no URL.",
+                statusCode: head.status
+            )
+        }
+        let scheme = target.scheme?.lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected to \(target.withoutCredentials.absoluteString.printable), "
+                    + "which is neither http nor https.",
+                statusCode: head.status
+            )
+        }
+        guard allowsInsecure || scheme == "https" || head.url.scheme?.lowercased() != "https" else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected from https to \(target.withoutCredentials.absoluteString.printable). "
+                    + "Following it must be allowed explicitly.",
+                statusCode: head.status
+            )
+        }
+        return target
+    }
+}
+
+/// A scheme, a host and a port: where credentials may go (RFC 6454, section 4).
+struct Origin: Sendable, Hashable {
+    private let scheme: String?
+    private let host: String?
+    private let port: Int?
+
+    init(_ url: URL) {
+        scheme = url.scheme?.lowercased()
+        host = url.host()?.lowercased()
+        port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+}

@@ -1,0 +1,44 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// The status and the header fields of an answer (RFC 9110, sections 6 and 15).
+package struct ResponseHead: Sendable, Hashable {
+    /// The URL that was asked.
+    package var url: URL
+    /// The status code, from 200 to 599: interim answers are not reported.
+    package var status: Int
+    /// The header fields in the order in which they came.
+    package var fields: [HeaderField]
+    /// True for HTTP/2 and later, whose streams mark their own end.
+    package var isMultiplexed: Bool
+
+    /// Creates a head.
+    /// - Parameters:
+    ///   - url: The URL that was asked.
+    ///   - status: The status code.
+    ///   - fields: The header fields.
+    ///   - isMultiplexed: True for HTTP/2 and later.
+    package init(url: URL, status: Int, fields: [HeaderField] = [], isMultiplexed: Bool = false) {
+        self.url = url
+        self.status = status
+        self.fields = fields
+        self.isMultiplexed = isMultiplexed
+    }
+
+    /// The values of all fields of that name, in order; `name` is in lower case.
+    func values(_ name: String) -> [String] {
+        fields.lazy.filter { $0.name.lowercased() == name }.map(\.value)
+    }
+
+    /// The only value of a field of that name; several that differ are an error (RFC 9110, section 5.3).
+    func value(_ name: String) throws(DownloadError) -> String? {
+        let values = values(name)
+        guard values.allSatisfy({ $0 == values.first }) else {
+            throw DownloadError(.protocolViolation, "The server sent \(values.count) different \(name) fields.")
+        }
+        return values.first
+    }
+}

@@ -1,0 +1,108 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Builds a response head from its lines, with bounds on what a server may send. Pure.
+///
+/// Interim answers (RFC 9110, section 15.2) are skipped but counted; lines after the final head are trailers
+/// (section 6.5), which are bounded as well and otherwise ignored.
+struct ResponseHeadParser: Sendable {
+    /// All lines of an answer together, interim ones and trailers included.
+    static let maxBytes = 256 * 1024
+    /// Fields of one head.
+    static let maxFields = 1000
+
+    enum Step: Equatable {
+        case more
+        case head(ResponseHead)
+        case invalid(String)
+    }
+
+    private let url: URL
+    private var byteCount = 0
+    private var status: Int?
+    private var isMultiplexed = false
+    private var fields: [HeaderField] = []
+    private(set) var isComplete = false
+
+    init(url: URL) {
+        self.url = url
+    }
+
+    /// Takes one line with its line end.
+    mutating func consume(_ line: some BidirectionalCollection<UInt8>) -> Step {
+        byteCount += line.count
+        guard byteCount <= Self.maxBytes else {
+            return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
+        }
+        guard !isComplete else { return .more }
+        var text = line[...]
+        if text.last == UInt8(ascii: "\n") { text = text.dropLast() }
+        if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
+        guard !text.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\r") }) else {
+            return .invalid("The response header has a control character in a line.")
+        }
+        guard status != nil else { return startHead(text) }
+        guard !text.isEmpty else { return endHead() }
+        return field(text)
+    }
+
+    private mutating func startHead(_ line: some BidirectionalCollection<UInt8>) -> Step {
+        // "HTTP/1.1 200 OK" or "HTTP/2 200"; whatever libcurl lets pass is one of them.
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
+            let status = Int(Self.text(words[1])), (100...599).contains(status)
+        else { return .invalid("The answer does not begin with an HTTP status line.") }
+        self.status = status
+        isMultiplexed = !words[0].starts(with: "HTTP/1".utf8)
+        return .more
+    }
+
+    private mutating func endHead() -> Step {
+        guard let status else { return .more }
+        defer { fields = [] }
+        guard status >= 200 || status == 101 else {
+            self.status = nil
+            return .more
+        }
+        isComplete = true
+        return .head(ResponseHead(url: url, status: status, fields: fields, isMultiplexed: isMultiplexed))
+    }
+
+    private mutating func field(_ line: some BidirectionalCollection<UInt8>) -> Step {
+        if let first = line.first, Self.isBlank(first) {
+            // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
+            guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
+            fields[last].value += " " + Self.text(Self.trimmed(line))
+            return .more
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon != line.startIndex,
+            line[..<colon].allSatisfy(HeaderField.isTokenCharacter)
+        else { return .invalid("The response header has a line that is no field.") }
+        guard fields.count < Self.maxFields else {
+            return .invalid("The response header has more than \(Self.maxFields) fields.")
+        }
+        let value = Self.trimmed(line[line.index(after: colon)...])
+        fields.append(HeaderField(name: Self.text(line[..<colon]), value: Self.text(value)))
+        return .more
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+
+    private static func trimmed<Bytes: Collection<UInt8>>(_ bytes: Bytes) -> [UInt8] {
+        let start = bytes.drop(while: isBlank)
+        var result = Array(start)
+        while let last = result.last, isBlank(last) { result.removeLast() }
+        return result
+    }
+
+    /// UTF-8 where it is valid, else ISO 8859-1, of which each byte is a character.
+    private static func text(_ bytes: some BidirectionalCollection<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}

@@ -1,0 +1,15 @@
+/// A clock opened once, so that no type is generic over it: times are durations since the opening.
+package struct ClockWitness: Sendable {
+    /// The time since the clock was opened.
+    package let now: @Sendable () -> Duration
+    /// Returns at that time; throws `CancellationError` when the task is cancelled before.
+    package let sleep: @Sendable (_ until: Duration) async throws -> Void
+
+    /// Opens a clock.
+    /// - Parameter clock: The clock, whose instants are durations apart.
+    package init(_ clock: some Clock<Duration>) {
+        let start = clock.now
+        now = { start.duration(to: clock.now) }
+        sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: nil) }
+    }
+}

@@ -1,0 +1,27 @@
+/// The open streams of a broadcast, each with its own buffer.
+///
+/// A value type that its owner locks. `AsyncStream` calls `onTermination` from `finish`, so what ``removeAll()`` returns
+/// is to be finished after the lock is released.
+struct Subscribers<Element: Sendable> {
+    private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
+    private var last = 0
+
+    mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Int {
+        last += 1
+        continuations[last] = continuation
+        return last
+    }
+
+    mutating func remove(_ subscriber: Int) {
+        continuations[subscriber] = nil
+    }
+
+    mutating func removeAll() -> [AsyncStream<Element>.Continuation] {
+        defer { continuations = [:] }
+        return Array(continuations.values)
+    }
+
+    func yield(_ element: Element) {
+        for continuation in continuations.values { continuation.yield(element) }
+    }
+}

@@ -1,0 +1,27 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What a system call answered instead of a result.
+package struct SystemError: Error, Hashable, CustomStringConvertible {
+    /// The call's `errno`.
+    package let errno: Int32
+
+    /// Creates an error from an `errno`.
+    /// - Parameter errno: The number.
+    package init(errno: Int32) {
+        self.errno = errno
+    }
+
+    /// The system's own words, as in "no space left on device".
+    package var description: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard strerror_r(errno, &buffer, buffer.count) == 0 else { return "error \(errno)" }
+        let words = String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return words.prefix(1).lowercased() + words.dropFirst()
+    }
+}

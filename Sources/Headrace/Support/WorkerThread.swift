@@ -1,0 +1,99 @@
+import Synchronization
+
+#if os(Linux)
+import CHeadrace
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A thread of our own, for work that blocks and so must not run on the cooperative pool.
+final class WorkerThread: Sendable {
+    private struct State {
+        var handle: pthread_t?
+        var isDone = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    /// Carries the body through the thread's one untyped argument.
+    private final class Start: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+    }
+
+    private final class Completion: Sendable {
+        let state = Mutex(State())
+
+        func signal() {
+            let waiter = state.withLock { state in
+                state.isDone = true
+                return state.waiter.take()
+            }
+            waiter?.resume()
+        }
+    }
+
+    private let completion = Completion()
+
+    /// Starts a thread; throws the system's error when there can be no more.
+    init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+        let completion = completion
+        let start = Start {
+            setName(name)
+            body()
+            completion.signal()
+        }
+        let context = Unmanaged.passRetained(start)
+        var handle = noThread
+        let result = pthread_create(
+            &handle,
+            nil,
+            { context in
+                #if canImport(Darwin)
+                Unmanaged<Start>.fromOpaque(context).takeRetainedValue().body()
+                #else
+                if let context { Unmanaged<Start>.fromOpaque(context).takeRetainedValue().body() }
+                #endif
+                return nil
+            },
+            context.toOpaque()
+        )
+        guard result == 0 else {
+            context.release()
+            throw SystemError(errno: result)
+        }
+        completion.state.withLock { $0.handle = handle }
+    }
+
+    /// Waits without blocking until the body has returned, then reaps the thread, which takes no time.
+    func join() async {
+        await withCheckedContinuation { continuation in
+            let isDone = completion.state.withLock { state in
+                if !state.isDone { state.waiter = continuation }
+                return state.isDone
+            }
+            if isDone { continuation.resume() }
+        }
+        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_join(handle, nil) }
+    }
+
+    deinit {
+        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_detach(handle) }
+    }
+}
+
+#if canImport(Darwin)
+private let noThread: pthread_t? = nil
+private func setName(_ name: String) { pthread_setname_np(name) }
+#else
+private let noThread = pthread_t()
+private func setName(_ name: String) { hr_name_thread(name) }
+#endif

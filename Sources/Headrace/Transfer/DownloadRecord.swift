@@ -1,0 +1,12 @@
+/// One download in a manager's list: what was asked, how it stands, and the way to stop it.
+final class DownloadRecord: Sendable {
+    let id: Download.ID
+    let request: DownloadRequest
+    let status = DownloadStatus()
+    let stop = StopSignal()
+
+    init(id: Download.ID, request: DownloadRequest) {
+        self.id = id
+        self.request = request
+    }
+}

@@ -1,0 +1,98 @@
+import Synchronization
+
+/// The state, the progress and the history of one download, and the streams that follow them.
+///
+/// Transfers write here without a hop to the manager, readers read without waiting. Streams of states and progress hold
+/// one value each; a terminal state ends them all and nothing comes after it.
+final class DownloadStatus: Sendable {
+    /// Of a longer history the oldest events are dropped, and a reader that sleeps misses the newest.
+    static let eventCapacity = 256
+
+    private struct Storage {
+        var state = DownloadState.waiting
+        var progress = DownloadProgress()
+        var events: [DownloadEvent] = []
+        var stateSubscribers = Subscribers<DownloadState>()
+        var progressSubscribers = Subscribers<DownloadProgress>()
+        var eventSubscribers = Subscribers<DownloadEvent>()
+    }
+
+    private let storage = Mutex(Storage())
+
+    var state: DownloadState { storage.withLock { $0.state } }
+    var progress: DownloadProgress { storage.withLock { $0.progress } }
+
+    /// Sets the state and tells of it; does nothing to a download that has ended.
+    func enter(_ state: DownloadState, _ event: DownloadEvent?) {
+        let finish: (() -> Void)? = storage.withLock { storage in
+            guard !storage.state.isEnded else { return nil }
+            storage.state = state
+            storage.stateSubscribers.yield(state)
+            if let event { Self.append(event, to: &storage) }
+            guard state.isEnded else { return nil }
+            let states = storage.stateSubscribers.removeAll()
+            let progress = storage.progressSubscribers.removeAll()
+            let events = storage.eventSubscribers.removeAll()
+            return {
+                states.forEach { $0.finish() }
+                progress.forEach { $0.finish() }
+                events.forEach { $0.finish() }
+            }
+        }
+        finish?()
+    }
+
+    func publish(_ progress: DownloadProgress) {
+        storage.withLock { storage in
+            guard !storage.state.isEnded else { return }
+            storage.progress = progress
+            storage.progressSubscribers.yield(progress)
+        }
+    }
+
+    func publish(_ event: DownloadEvent) {
+        storage.withLock { storage in
+            guard !storage.state.isEnded else { return }
+            Self.append(event, to: &storage)
+        }
+    }
+
+    func states() -> AsyncStream<DownloadState> {
+        stream(.bufferingNewest(1), \.stateSubscribers) { [$0.state] }
+    }
+
+    func progressUpdates() -> AsyncStream<DownloadProgress> {
+        stream(.bufferingNewest(1), \.progressSubscribers) { [$0.progress] }
+    }
+
+    func events() -> AsyncStream<DownloadEvent> {
+        stream(.bufferingOldest(Self.eventCapacity), \.eventSubscribers) { $0.events }
+    }
+
+    private static func append(_ event: DownloadEvent, to storage: inout Storage) {
+        if storage.events.count == eventCapacity { storage.events.removeFirst() }
+        storage.events.append(event)
+        storage.eventSubscribers.yield(event)
+    }
+
+    /// A stream that begins with what `history` gives and goes on until the download ends.
+    private func stream<Element>(
+        _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
+        _ subscribers: any WritableKeyPath<Storage, Subscribers<Element>> & Sendable,
+        history: (borrowing Storage) -> [Element]
+    ) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
+        let subscriber: Int? = storage.withLock { storage in
+            for element in history(storage) { continuation.yield(element) }
+            return storage.state.isEnded ? nil : storage[keyPath: subscribers].add(continuation)
+        }
+        guard let subscriber else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.storage.withLock { $0[keyPath: subscribers].remove(subscriber) }
+        }
+        return stream
+    }
+}

@@ -1,0 +1,36 @@
+/// Counts the bytes of a download and decides when there is progress worth telling. Pure.
+struct ProgressMeter: Sendable {
+    /// The least time between two reports: ten a second.
+    static let interval = Duration.milliseconds(100)
+
+    private(set) var bytesReceived: Int64
+    var totalBytes: Int64?
+    private var speed: SpeedMeter
+    private var lastReport: Duration?
+
+    init(start: Duration, bytesReceived: Int64 = 0) {
+        self.bytesReceived = bytesReceived
+        speed = SpeedMeter(start: start)
+    }
+
+    /// Counts bytes; returns the progress when it is time to tell it.
+    mutating func received(_ count: Int, at now: Duration) -> DownloadProgress? {
+        bytesReceived += Int64(count)
+        speed.add(count, at: now)
+        if let lastReport, now - lastReport < Self.interval { return nil }
+        lastReport = now
+        return progress(at: now)
+    }
+
+    mutating func progress(at now: Duration) -> DownloadProgress {
+        let bytesPerSecond = speed.bytesPerSecond(at: now)
+        return DownloadProgress(
+            bytesReceived: bytesReceived,
+            totalBytes: totalBytes,
+            bytesPerSecond: bytesPerSecond,
+            timeRemaining: totalBytes.flatMap { total in
+                bytesPerSecond > 0 ? .seconds(Double(max(0, total - bytesReceived)) / bytesPerSecond) : nil
+            }
+        )
+    }
+}

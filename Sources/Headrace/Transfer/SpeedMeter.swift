@@ -1,0 +1,47 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Bytes per second over the last seconds, from counts at given times. Pure.
+///
+/// An average whose weights fall by half every ``halfLife``, as of the time asked, so that a stalled transfer's speed
+/// falls to zero without new counts.
+struct SpeedMeter: Sendable {
+    /// The age at which a byte counts half.
+    static let halfLife = Duration.seconds(2)
+
+    /// Decayed bytes and decayed seconds as of `time`.
+    private var bytes = 0.0
+    private var seconds = 0.0
+    private var time: Duration
+
+    init(start: Duration) {
+        time = start
+    }
+
+    mutating func add(_ count: Int, at now: Duration) {
+        advance(to: now)
+        bytes += Double(count)
+    }
+
+    mutating func bytesPerSecond(at now: Duration) -> Double {
+        advance(to: now)
+        return seconds > 0 ? bytes / seconds : 0
+    }
+
+    private mutating func advance(to now: Duration) {
+        let elapsed = (now - time) / .seconds(1)
+        guard elapsed > 0 else { return }
+        time = now
+        let decay = exp(-Self.rate * elapsed)
+        bytes *= decay
+        // The integral of the weights over the time that passed, so that a steady speed is reported unchanged.
+        seconds = seconds * decay + (1 - decay) / Self.rate
+    }
+
+    private static let rate = log(2) / (halfLife / .seconds(1))
+}

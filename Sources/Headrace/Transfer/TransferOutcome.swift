@@ -1,0 +1,41 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How a transfer ended.
+enum TransferOutcome: Sendable {
+    case finished(URL)
+    case failed(DownloadError)
+    case stopped(StopSignal.Reason)
+
+    /// Runs a transfer to its end.
+    init(of transfer: DownloadTransfer) async {
+        do {
+            self = .finished(try await transfer.run())
+        } catch let error as DownloadError {
+            self = .failed(error)
+        } catch {
+            // Nothing else is thrown than the cancellation that a stop causes.
+            self = .stopped(.cancelled)
+        }
+    }
+}
+
+extension DownloadRecord {
+    /// Enters the terminal state that the outcome means; a stop that was asked for explains what it made fail.
+    func end(with outcome: TransferOutcome) {
+        switch (outcome, stop.reason) {
+        case (.finished(let file), _): status.enter(.finished(file), nil)
+        case (.stopped(.cancelled), .none), (.stopped, .cancelled), (.failed, .cancelled):
+            status.enter(.cancelled, .cancelled)
+        case (.stopped, .shutDown), (.stopped(.shutDown), .none), (.failed, .shutDown):
+            let error = DownloadError.shutDown(request.url)
+            status.enter(.failed(error), .failed(error))
+        case (.failed(let error), .none):
+            let error = error.about(request.url)
+            status.enter(.failed(error), .failed(error))
+        }
+    }
+}

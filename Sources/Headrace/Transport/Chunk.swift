@@ -1,0 +1,76 @@
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A piece of a body: a buffer and how much of it is filled.
+package struct Chunk: Sendable {
+    private var storage: [UInt8]
+    /// The number of bytes.
+    package private(set) var count = 0
+
+    init(capacity: Int) {
+        storage = [UInt8](repeating: 0, count: capacity)
+    }
+
+    var capacity: Int { storage.count }
+
+    /// Copies as many bytes as there is room for and returns their number.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let taken = min(bytes.count, storage.count - count)
+        guard taken > 0, let source = bytes.baseAddress else { return 0 }
+        storage.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return }
+            _ = memcpy(start + count, source, taken)
+        }
+        count += taken
+        return taken
+    }
+
+    mutating func removeAll() {
+        count = 0
+    }
+
+    /// Gives access to the bytes.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try storage.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    }
+}
+
+/// Buffers that were used and wait to be used again, so that a transfer does not allocate for each piece.
+final class ChunkPool: Sendable {
+    /// What may lie unused, in bytes.
+    private static let maxIdleBytes = 4 << 20
+
+    private struct Idle {
+        var chunks: [Int: [Chunk]] = [:]
+        var bytes = 0
+    }
+
+    private let idle = Mutex(Idle())
+
+    func take(capacity: Int) -> Chunk {
+        let chunk = idle.withLock { idle -> Chunk? in
+            guard let chunk = idle.chunks[capacity]?.popLast() else { return nil }
+            idle.bytes -= capacity
+            return chunk
+        }
+        return chunk ?? Chunk(capacity: capacity)
+    }
+
+    func give(_ chunk: consuming Chunk) {
+        var chunk = chunk
+        chunk.removeAll()
+        let size = chunk.capacity
+        idle.withLock { [chunk] idle in
+            guard idle.bytes + size <= Self.maxIdleBytes else { return }
+            idle.chunks[size, default: []].append(chunk)
+            idle.bytes += size
+        }
+    }
+}

@@ -1,0 +1,161 @@
+#if os(Linux)
+import CHeadrace
+
+/// Drives libcurl's multi handle on the loop's thread; nothing here is used from another.
+///
+/// The socket interface, not `curl_multi_perform`, so that a step costs what happened in it and not the number of
+/// transfers.
+final class CurlDriver {
+    typealias TransferID = UInt64
+
+    /// Connections that are kept open for later transfers.
+    private static let maxIdleConnections = 64
+    /// Easy handles that are kept for later transfers.
+    private static let maxIdleHandles = 32
+
+    private let poller: hr_poller
+    private let options: CurlOptions
+    private let clock = ContinuousClock()
+    private let multi: hr_multi
+    private var transfers: [TransferID: CurlTransfer] = [:]
+    private var idleHandles: [hr_easy] = []
+    /// Transfers that delivered since the last flush.
+    private var delivered: [CurlTransfer] = []
+    /// When libcurl wants to be called without an event.
+    fileprivate var timer: ContinuousClock.Instant?
+    /// When the next transfer could turn out to be stalled.
+    private var stallCheck: ContinuousClock.Instant?
+    private var ready = [hr_ready](repeating: hr_ready(), count: 256)
+
+    init?(_ poller: hr_poller, _ options: CurlOptions) {
+        guard let multi = hr_multi_init() else { return nil }
+        self.poller = poller
+        self.options = options
+        self.multi = multi
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = hr_multi_set_pointer(multi, HR_MOPT_SOCKETDATA, context)
+        _ = hr_multi_set_socket_callback(multi, socketChanged)
+        _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
+        _ = hr_multi_set_timer_callback(multi, timerChanged)
+        _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, Self.maxIdleConnections)
+        // One transfer, one connection: with shared HTTP/2 connections, one paused transfer would halt the others.
+        _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
+    }
+
+    /// Ends all transfers and frees everything; the driver is of no use afterwards.
+    func close() {
+        for transfer in transfers.values {
+            transfer.stream.fail(.shutDown())
+            remove(transfer)
+        }
+        for handle in idleHandles { hr_easy_cleanup(handle) }
+        idleHandles = []
+        _ = hr_multi_cleanup(multi)
+    }
+
+    func perform(_ command: CurlLoop.Command) {
+        switch command {
+        case .start(let id, let request, let stream): start(id, request, stream)
+        case .resume(let id): transfers[id]?.resume(at: clock.now)
+        case .cancel(let id):
+            if let transfer = transfers[id] { remove(transfer) }
+        }
+    }
+
+    /// Waits for events and handles them.
+    func step() {
+        let count = withUnsafePointer(to: poller) { poller in
+            Int(hr_poller_wait(poller, &ready, Int32(ready.count), timeout()))
+        }
+        for event in ready[..<max(0, count)] { _ = hr_multi_socket_action(multi, event.socket, event.events) }
+        if let timer, timer <= clock.now {
+            self.timer = nil
+            _ = hr_multi_socket_action(multi, Int32(HR_SOCKET_TIMEOUT), 0)
+        }
+        reap()
+        for transfer in delivered { transfer.flush() }
+        delivered.removeAll(keepingCapacity: true)
+        if let stallCheck, stallCheck <= clock.now { checkForStalls() }
+    }
+
+    private func timeout() -> Int32 {
+        guard let next = [timer, stallCheck].compactMap(\.self).min() else { return -1 }
+        let wait = (next - clock.now) / .milliseconds(1)
+        // Rounded up: a wait that ends too early would be a busy loop for a millisecond.
+        return Int32(min(max(0, wait.rounded(.up)), 60_000))
+    }
+
+    private func start(_ id: TransferID, _ request: TransportRequest, _ stream: ResponseStream) {
+        guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
+            return stream.fail(DownloadError(.transportUnavailable, "libcurl could not make a transfer."))
+        }
+        let transfer = CurlTransfer(id, handle, request, stream, now: clock.now) { [unowned self] transfer in
+            delivered.append(transfer)
+        }
+        transfers[id] = transfer
+        transfer.configure(options)
+        guard hr_multi_add(multi, handle) == 0 else {
+            stream.fail(DownloadError(.transportUnavailable, "libcurl could not start a transfer."))
+            return remove(transfer)
+        }
+        stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
+    }
+
+    private func reap() {
+        var handle: hr_easy?
+        var code = HR_E_OK
+        while hr_multi_next_done(multi, &handle, &code) != 0 {
+            var context: UnsafeMutableRawPointer?
+            _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
+            guard let context else { continue }
+            let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            transfer.end(code)
+            remove(transfer)
+        }
+    }
+
+    private func remove(_ transfer: CurlTransfer) {
+        _ = hr_multi_remove(multi, transfer.handle)
+        hr_easy_reset(transfer.handle)
+        if idleHandles.count < Self.maxIdleHandles {
+            idleHandles.append(transfer.handle)
+        } else {
+            hr_easy_cleanup(transfer.handle)
+        }
+        transfers[transfer.id] = nil
+    }
+
+    private func checkForStalls() {
+        let now = clock.now
+        stallCheck = nil
+        for transfer in Array(transfers.values) {
+            transfer.extendDeadline(at: now)
+            if transfer.deadline <= now {
+                transfer.failStalled()
+                remove(transfer)
+            } else {
+                stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
+            }
+        }
+    }
+
+    fileprivate func watch(_ socket: Int32, _ what: Int32) {
+        // CURL_POLL_IN and _OUT have the values of HR_CSELECT_IN and _OUT.
+        let events = what == Int32(HR_POLL_REMOVE) ? 0 : what
+        withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
+    }
+}
+
+private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
+    guard let context else { return 0 }
+    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+    return 0
+}
+
+private let timerChanged: hr_timer_callback = { _, milliseconds, context in
+    guard let context else { return 0 }
+    let driver = Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue()
+    driver.timer = milliseconds < 0 ? nil : ContinuousClock.now + .milliseconds(milliseconds)
+    return 0
+}
+#endif

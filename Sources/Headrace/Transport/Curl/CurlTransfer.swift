@@ -1,0 +1,200 @@
+#if os(Linux)
+import CHeadrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One transfer on the loop's thread: an easy handle, its callbacks, and the stream they feed.
+final class CurlTransfer {
+    let id: CurlDriver.TransferID
+    let handle: hr_easy
+    let stream: ResponseStream
+    /// The time at which it counts as stalled, if nothing comes.
+    private(set) var deadline: ContinuousClock.Instant
+
+    private let request: TransportRequest
+    private let start: ContinuousClock.Instant
+    private let onDelivery: (CurlTransfer) -> Void
+    private var head: ResponseHeadParser
+    private var hasFinalHead = false
+    /// Set where the answer broke a rule that libcurl does not know.
+    private var violation: String?
+    private var lastActivity: ContinuousClock.Instant?
+    private var isPaused = false
+    private var isDelivered = false
+    private var fields: hr_slist?
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
+
+    init(
+        _ id: CurlDriver.TransferID,
+        _ handle: hr_easy,
+        _ request: TransportRequest,
+        _ stream: ResponseStream,
+        now: ContinuousClock.Instant,
+        onDelivery: @escaping (CurlTransfer) -> Void
+    ) {
+        self.id = id
+        self.handle = handle
+        self.request = request
+        self.stream = stream
+        self.onDelivery = onDelivery
+        start = now
+        head = ResponseHeadParser(url: request.url)
+        deadline = now + request.connectTimeout + request.stallTimeout
+        errorText.pointee = 0
+    }
+
+    deinit {
+        if let fields { hr_slist_free_all(fields) }
+        errorText.deallocate()
+    }
+
+    func configure(_ options: CurlOptions) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        set(HR_OPT_PRIVATE, context)
+        set(HR_OPT_ERRORBUFFER, errorText)
+        set(HR_OPT_HEADERDATA, context)
+        _ = hr_easy_set_data_callback(handle, HR_OPT_HEADERFUNCTION, receiveHeader)
+        set(HR_OPT_WRITEDATA, context)
+        _ = hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody)
+        _ = hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString)
+        _ = hr_easy_set_string(handle, HR_OPT_USERAGENT, options.userAgent)
+        if let file = options.certificateAuthorities { _ = hr_easy_set_string(handle, HR_OPT_CAINFO, file) }
+        set(HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS)
+        set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
+        set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
+        set(HR_OPT_CONNECTTIMEOUT_MS, Int(max(1, request.connectTimeout / .milliseconds(1))))
+        set(HR_OPT_BUFFERSIZE, stream.chunkCapacity)
+        set(HR_OPT_NOSIGNAL, 1)
+        set(HR_OPT_TCP_KEEPALIVE, 1)
+        set(HR_OPT_HTTP_CONTENT_DECODING, 0)
+        set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
+        set(HR_OPT_HTTP09_ALLOWED, 0)
+        // Without it, removing a handle waits for its name look-up to end. Unknown before 7.87.
+        set(HR_OPT_QUICK_EXIT, 1)
+        for field in request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")] {
+            // libcurl takes "Name;" for a field without a value, and "Name:" for one to leave out.
+            let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+            fields = hr_slist_append(fields, line) ?? fields
+        }
+        set(HR_OPT_HTTPHEADER, fields)
+    }
+
+    /// Goes on after a pause; may call back into ``receive(body:)`` before it returns.
+    func resume(at now: ContinuousClock.Instant) {
+        guard isPaused else { return }
+        isPaused = false
+        lastActivity = now
+        _ = hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
+    }
+
+    func flush() {
+        isDelivered = false
+        stream.flush()
+    }
+
+    /// Tells the reader how libcurl ended the transfer.
+    func end(_ code: hr_code) {
+        if code == HR_E_OK, hasFinalHead {
+            return stream.finish()
+        }
+        var osError = 0
+        _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
+        let failure = CurlFailure(
+            code: code,
+            detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
+            osError: Int32(osError),
+            hasHead: hasFinalHead,
+            violation: violation
+        )
+        stream.fail(failure.error(for: request))
+    }
+
+    // MARK: Stalls
+
+    /// Moves the deadline to where the activity since puts it.
+    func extendDeadline(at now: ContinuousClock.Instant) {
+        if isPaused {
+            deadline = now + request.stallTimeout
+        } else if let lastActivity {
+            deadline = lastActivity + request.stallTimeout
+        } else {
+            var microseconds: Int64 = 0
+            _ = hr_easy_get_offset(handle, HR_INFO_PRETRANSFER_TIME_T, &microseconds)
+            // Before the connection is made, libcurl's own timeout holds.
+            if microseconds > 0 { deadline = start + .microseconds(microseconds) + request.stallTimeout }
+        }
+    }
+
+    func failStalled() {
+        stream.fail(
+            DownloadError(
+                .stalled,
+                hasFinalHead
+                    ? "No byte came from the server for \(request.stallTimeout.inSeconds)."
+                    : "The server did not answer for \(request.stallTimeout.inSeconds)."
+            )
+        )
+    }
+
+    // MARK: What libcurl delivers
+
+    fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        switch head.consume(line) {
+        case .more: break
+        case .head(let head):
+            hasFinalHead = true
+            stream.deliver(head)
+        case .invalid(let reason):
+            violation = reason
+            return 0
+        }
+        return line.count
+    }
+
+    fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        let demand = stream.deliver(bytes)
+        if !isDelivered {
+            isDelivered = true
+            onDelivery(self)
+        }
+        switch demand {
+        case .more: return bytes.count
+        case .stop: return 0
+        case .pause:
+            // These bytes are taken; none come until the reader has made room.
+            isPaused = true
+            _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
+            return bytes.count
+        }
+    }
+
+    private func set(_ option: hr_easy_option, _ value: Int) {
+        _ = hr_easy_set_long(handle, option, value)
+    }
+
+    private func set(_ option: hr_easy_option, _ value: UnsafeMutableRawPointer?) {
+        _ = hr_easy_set_pointer(handle, option, value)
+    }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
+    // The driver keeps the transfer until its handle is removed, after which libcurl calls no more.
+    Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+}
+
+private let receiveHeader: hr_data_callback = { bytes, size, count, context in
+    guard let bytes, let context else { return 0 }
+    return transfer(context).receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+}
+
+private let receiveBody: hr_data_callback = { bytes, size, count, context in
+    guard let bytes, let context else { return 0 }
+    return transfer(context).receive(body: UnsafeRawBufferPointer(start: bytes, count: size * count))
+}
+#endif

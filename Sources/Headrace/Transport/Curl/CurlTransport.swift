@@ -1,0 +1,71 @@
+#if os(Linux)
+import CHeadrace
+
+/// The transport on libcurl: one thread of its own drives all transfers and keeps connections for the next ones.
+package final class CurlTransport: Transport {
+    private let loop: CurlLoop
+    private let pool = ChunkPool()
+
+    /// Loads libcurl and starts the thread.
+    ///
+    /// Throws `transportUnavailable` where libcurl is missing or older than 7.68.
+    /// - Parameter options: What holds for all transfers.
+    package init(_ options: CurlOptions) throws(DownloadError) {
+        try Self.load()
+        loop = try CurlLoop(options)
+    }
+
+    package func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        let stream = ResponseStream(highWatermark: loop.admit(), pool: pool)
+        defer {
+            stream.close()
+            loop.dismiss()
+        }
+        return try await withTaskCancellationHandler {
+            loop.start(request, stream)
+            let head = try await stream.nextHead()
+            var body = ResponseBody(stream)
+            return try await receive(head, &body)
+        } onCancel: {
+            stream.close()
+        }
+    }
+
+    package func shutdown() async {
+        await loop.shutdown()
+    }
+
+    private static func load() throws(DownloadError) {
+        let version = hr_curl_load()
+        guard version < UInt32(HR_CURL_MINIMUM_VERSION) else { return }
+        let found = String(cString: hr_curl_description())
+        let install = "Install the package libcurl4 (Debian, Ubuntu) or libcurl (Fedora, Alpine)."
+        throw DownloadError(
+            .transportUnavailable,
+            version == 0
+                ? "libcurl could not be loaded: \(found). \(install)"
+                : "libcurl \(found) is too old, 7.68.0 or newer is needed. \(install)"
+        )
+    }
+}
+
+/// What holds for all transfers of a transport.
+package struct CurlOptions: Sendable {
+    /// The `User-Agent` field.
+    package var userAgent: String
+    /// A PEM file of certificate authorities that replaces the system's.
+    package var certificateAuthorities: String?
+
+    /// Creates options.
+    /// - Parameters:
+    ///   - userAgent: The `User-Agent` field.
+    ///   - certificateAuthorities: The path of a PEM file, or nil.
+    package init(userAgent: String, certificateAuthorities: String? = nil) {
+        self.userAgent = userAgent
+        self.certificateAuthorities = certificateAuthorities
+    }
+}
+#endif

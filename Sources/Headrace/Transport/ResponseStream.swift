@@ -1,0 +1,156 @@
+import Synchronization
+
+/// The bytes of one answer on their way from the network's thread to the task that reads them.
+///
+/// The producer's side is synchronous and may be called from any one thread; the reader's side is asynchronous, for one
+/// task. The decisions are ``ResponseStreamState``'s.
+final class ResponseStream: Sendable {
+    /// What the reader asks of the producer; both may be called from any thread.
+    struct Producer: Sendable {
+        let resume: @Sendable () -> Void
+        let cancel: @Sendable () -> Void
+    }
+
+    private struct Storage {
+        var state: ResponseStreamState
+        var head: ResponseHead?
+        var chunks: [Chunk] = []
+        var waiter: CheckedContinuation<Void, Never>?
+        var producer: Producer?
+    }
+
+    let pool: ChunkPool
+    let chunkCapacity: Int
+    private let storage: Mutex<Storage>
+
+    init(highWatermark: Int, pool: ChunkPool) {
+        self.pool = pool
+        chunkCapacity = highWatermark / 4
+        storage = Mutex(Storage(state: ResponseStreamState(highWatermark: highWatermark)))
+    }
+
+    /// Connects the producer; if the reader is gone already, the producer is cancelled at once.
+    func connect(_ producer: Producer) {
+        let isClosed = storage.withLock { storage in
+            storage.producer = producer
+            return storage.state.phase == .closed
+        }
+        if isClosed { producer.cancel() }
+    }
+
+    // MARK: The producer's side
+
+    func deliver(_ head: ResponseHead) {
+        update { storage in
+            storage.head = head
+            return storage.state.headArrived()
+        }
+    }
+
+    /// Copies the bytes; the answer tells what to do next.
+    func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
+        let (demand, waiter) = storage.withLock { storage in
+            let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
+            if demand != .stop { append(bytes, to: &storage.chunks) }
+            return (demand, wakesReader ? storage.waiter.take() : nil)
+        }
+        waiter?.resume()
+        return demand
+    }
+
+    func flush() {
+        update { $0.state.flush() }
+    }
+
+    func finish() {
+        update { $0.state.finished() }
+    }
+
+    func fail(_ error: DownloadError) {
+        update { $0.state.failed(.download(error)) }
+    }
+
+    // MARK: The reader's side
+
+    func nextHead() async throws -> ResponseHead {
+        while true {
+            let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }
+            switch next {
+            case .wait: await wait(forHead: true)
+            case .failure(let failure): throw failure.error
+            case .chunk, .end:
+                if let head { return head }
+                preconditionFailure("A stream is streaming without a head")
+            }
+        }
+    }
+
+    func nextChunk() async throws -> Chunk? {
+        while true {
+            let (next, chunk, resume) = storage.withLock { storage in
+                let next = storage.state.nextChunk()
+                guard next == .chunk else { return (next, Chunk?.none, (@Sendable () -> Void)?.none) }
+                let chunk = storage.chunks.removeFirst()
+                return (next, chunk, storage.state.taken(chunk.count) ? storage.producer?.resume : nil)
+            }
+            resume?()
+            switch next {
+            case .wait: await wait(forHead: false)
+            case .chunk: return chunk
+            case .end: return nil
+            case .failure(let failure): throw failure.error
+            }
+        }
+    }
+
+    /// Ends the stream from the reader's side, from any thread; a producer at work is cancelled.
+    func close() {
+        let (cancel, waiter, chunks) = storage.withLock { storage in
+            let (stopsProducer, wakesReader) = storage.state.close()
+            defer { storage.chunks = [] }
+            return (
+                stopsProducer ? storage.producer?.cancel : nil,
+                wakesReader ? storage.waiter.take() : nil,
+                storage.chunks
+            )
+        }
+        cancel?()
+        waiter?.resume()
+        for chunk in chunks { pool.give(chunk) }
+    }
+
+    private func wait(forHead: Bool) async {
+        await withCheckedContinuation { continuation in
+            let waits = storage.withLock { storage in
+                let waits = storage.state.wait(forHead: forHead)
+                if waits { storage.waiter = continuation }
+                return waits
+            }
+            if !waits { continuation.resume() }
+        }
+    }
+
+    /// Applies a verb that may wake the reader, and wakes it after the lock is released.
+    private func update(_ verb: (inout Storage) -> Bool) {
+        let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
+        waiter?.resume()
+    }
+
+    private func append(_ bytes: UnsafeRawBufferPointer, to chunks: inout [Chunk]) {
+        var rest = bytes
+        while !rest.isEmpty {
+            if chunks.last.map({ $0.count < $0.capacity }) != true { chunks.append(pool.take(capacity: chunkCapacity)) }
+            let taken = chunks[chunks.count - 1].append(rest)
+            rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+        }
+    }
+}
+
+extension StreamFailure {
+    fileprivate var error: any Error {
+        switch self {
+        case .cancelled: CancellationError()
+        case .download(let error): error
+        }
+    }
+}

@@ -1,0 +1,137 @@
+/// Who waits for whom between the network and the reader of one answer. Pure: it counts bytes and holds none.
+///
+///     awaitingHead ──headArrived──▶ streaming ──finished──▶ finished
+///          └────────── failed ─────────┴── failed ─────────▶ failed
+///     any ── close ──▶ closed: the reader is gone, and the producer is told to stop
+///
+/// The producer is told to pause at the high watermark and to go on at the low one.
+struct ResponseStreamState: Sendable, Equatable {
+    enum Phase: Equatable {
+        case awaitingHead
+        case streaming
+        case finished
+        case failed(StreamFailure)
+        case closed
+    }
+
+    /// What the producer has to do after it delivered.
+    enum Demand: Equatable {
+        case more
+        case pause
+        case stop
+    }
+
+    /// What the reader finds.
+    enum Next: Equatable {
+        case wait
+        case chunk
+        case end
+        case failure(StreamFailure)
+    }
+
+    /// Buffered bytes at which a waiting reader is woken at once instead of at the producer's next pause for breath.
+    let wakeThreshold: Int
+    let lowWatermark: Int
+    let highWatermark: Int
+
+    private(set) var phase = Phase.awaitingHead
+    private(set) var bufferedBytes = 0
+    private(set) var isProducerPaused = false
+    private(set) var isReaderWaiting = false
+
+    init(highWatermark: Int) {
+        self.highWatermark = highWatermark
+        lowWatermark = highWatermark / 2
+        wakeThreshold = highWatermark / 4
+    }
+
+    // MARK: The producer's verbs; those that return true wake the reader.
+
+    mutating func headArrived() -> Bool {
+        guard phase == .awaitingHead else { return false }
+        phase = .streaming
+        return takeWaiter()
+    }
+
+    mutating func bytesArrived(_ count: Int) -> (demand: Demand, wakesReader: Bool) {
+        guard phase == .streaming else { return (.stop, false) }
+        bufferedBytes += count
+        // Bytes may still come after the pause; they must not make the state forget it.
+        isProducerPaused = isProducerPaused || bufferedBytes >= highWatermark
+        return (isProducerPaused ? .pause : .more, bufferedBytes >= wakeThreshold && takeWaiter())
+    }
+
+    /// The producer will not deliver more for now.
+    mutating func flush() -> Bool {
+        bufferedBytes > 0 && takeWaiter()
+    }
+
+    mutating func finished() -> Bool {
+        guard phase == .streaming else { return false }
+        phase = .finished
+        return takeWaiter()
+    }
+
+    /// Fails unless it has ended before; what is buffered is still delivered.
+    mutating func failed(_ failure: StreamFailure) -> Bool {
+        guard phase == .awaitingHead || phase == .streaming else { return false }
+        phase = .failed(failure)
+        return takeWaiter()
+    }
+
+    // MARK: The reader's verbs.
+
+    /// What a reader of the head finds; `chunk` stands for the head.
+    func nextHead() -> Next {
+        switch phase {
+        case .awaitingHead: .wait
+        case .streaming, .finished: .chunk
+        case .failed(let failure): .failure(failure)
+        case .closed: .failure(.cancelled)
+        }
+    }
+
+    func nextChunk() -> Next {
+        if phase == .closed { return .failure(.cancelled) }
+        if bufferedBytes > 0 { return .chunk }
+        return switch phase {
+        case .awaitingHead, .streaming: .wait
+        case .finished: .end
+        case .failed(let failure): .failure(failure)
+        case .closed: .failure(.cancelled)
+        }
+    }
+
+    /// Counts a chunk that the reader took; true tells the paused producer to go on.
+    mutating func taken(_ count: Int) -> Bool {
+        bufferedBytes -= count
+        guard isProducerPaused, bufferedBytes <= lowWatermark else { return false }
+        isProducerPaused = false
+        return phase == .streaming
+    }
+
+    /// The second phase of waiting: false when there is something now, and nothing to wait for.
+    mutating func wait(forHead: Bool) -> Bool {
+        guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
+        isReaderWaiting = true
+        return true
+    }
+
+    /// The reader is done or cancelled. Returns whether the producer must be stopped, and whether somebody waits.
+    mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {
+        let isProducing = phase == .awaitingHead || phase == .streaming
+        phase = .closed
+        return (isProducing, takeWaiter())
+    }
+
+    private mutating func takeWaiter() -> Bool {
+        defer { isReaderWaiting = false }
+        return isReaderWaiting
+    }
+}
+
+/// Why a stream ends before its end.
+enum StreamFailure: Error, Equatable {
+    case cancelled
+    case download(DownloadError)
+}

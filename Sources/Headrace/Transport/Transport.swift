@@ -1,0 +1,74 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// Sends requests and streams their answers; the seam between the downloads and the network.
+package protocol Transport: Sendable {
+    /// Sends one GET request and hands its answer to `receive`.
+    ///
+    /// Redirects are not followed and nothing is decoded. The transfer ends with `receive`: what is not read by then is
+    /// dropped. When the task is cancelled, `CancellationError` comes out of whatever awaits the transfer, within
+    /// 100 ms. All other failures are ``DownloadError`` values without a URL.
+    /// - Parameters:
+    ///   - request: What to ask.
+    ///   - receive: Judges the head and reads the body.
+    /// - Returns: What `receive` returns.
+    func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result
+
+    /// Ends all transfers, closes all connections and returns when nothing is left of them.
+    func shutdown() async
+}
+
+/// One GET request.
+package struct TransportRequest: Sendable, Hashable {
+    /// An http or https URL.
+    package var url: URL
+    /// The header fields, in order.
+    package var fields: [HeaderField]
+    /// How long a connection may take to be made.
+    package var connectTimeout: Duration
+    /// How long no byte may come while somebody is ready to take it.
+    package var stallTimeout: Duration
+
+    /// Creates a request.
+    /// - Parameters:
+    ///   - url: An http or https URL.
+    ///   - fields: The header fields.
+    ///   - connectTimeout: How long a connection may take to be made.
+    ///   - stallTimeout: How long no byte may come.
+    package init(
+        url: URL,
+        fields: [HeaderField] = [],
+        connectTimeout: Duration = .seconds(15),
+        stallTimeout: Duration = .seconds(30)
+    ) {
+        self.url = url
+        self.fields = fields
+        self.connectTimeout = connectTimeout
+        self.stallTimeout = stallTimeout
+    }
+}
+
+/// The body of an answer, read by one consumer piece by piece.
+package struct ResponseBody: Sendable {
+    private let stream: ResponseStream
+
+    init(_ stream: ResponseStream) {
+        self.stream = stream
+    }
+
+    /// Waits for bytes and returns them, or nil after the last; throws when the transfer failed or was cancelled.
+    package mutating func next() async throws -> Chunk? {
+        try await stream.nextChunk()
+    }
+
+    /// Gives a chunk's memory back for the bytes to come.
+    package func recycle(_ chunk: consuming Chunk) {
+        stream.pool.give(chunk)
+    }
+}

@@ -1,0 +1,75 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The benchmark tool: one executable, one verb per kind of measurement.
+///
+/// It imports no Foundation: what it needs is the system's calls, and it shares the machine with what it measures.
+@main
+struct Benchmark {
+    static func main() {
+        exit(run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    private static func run(_ arguments: [String]) -> Int32 {
+        let named = arguments.first.flatMap { first in Verb.all.first { $0.name == first } }
+        let verb = named ?? .compare
+        // A reader of our output that goes away must not leave a server behind.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            return try verb.run(named == nil ? arguments : Array(arguments.dropFirst()))
+        } catch let error as BenchmarkError {
+            Console.error("headrace-bench: \(error.message)")
+            return error.status
+        } catch {
+            Console.error("headrace-bench: \(error)")
+            return 1
+        }
+    }
+}
+
+/// One thing that the tool can do, chosen by the first argument.
+///
+/// `torture`, `powercut` and `queue` become further values of ``all``; the scenes of the comparison need no verb.
+struct Verb: Sendable {
+    let name: String
+    /// The line in the help text, `nil` for a verb that only the tool itself calls.
+    let summary: String?
+    let run: @Sendable ([String]) throws -> Int32
+
+    static let all: [Verb] = [.compare, .serve]
+
+    static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
+        try Comparison.main($0)
+    }
+
+    static let serve = Verb(name: "serve", summary: nil) { try LoopbackService.main($0) }
+}
+
+/// A reason to stop, with the exit status that tells a script which kind it was.
+struct BenchmarkError: Error {
+    let message: String
+    let status: Int32
+
+    init(_ message: String, status: Int32 = 1) {
+        self.message = message
+        self.status = status
+    }
+
+    static func usage(_ message: String) -> BenchmarkError {
+        BenchmarkError("\(message) (see --help)", status: 2)
+    }
+
+    /// An error of a system call, with what was being tried.
+    static func system(_ what: String, _ code: Int32 = errno) -> BenchmarkError {
+        BenchmarkError("\(what): \(strerror(code).map { String(cString: $0) } ?? "error \(code)")")
+    }
+
+    static func interrupted(by signal: Int32) -> BenchmarkError {
+        BenchmarkError("interrupted; everything was stopped and removed", status: 128 + signal)
+    }
+}

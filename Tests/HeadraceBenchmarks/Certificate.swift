@@ -1,0 +1,56 @@
+/// A throw-away authority and a certificate of it for this machine's loopback names, made by the `openssl` command.
+struct Certificate: Sendable {
+    /// What the contenders are told to trust.
+    let authority: String
+    let chain: String
+    let key: String
+
+    static func make(in workspace: Workspace) throws -> Certificate {
+        guard let openssl = FileSystem.find("openssl") else {
+            throw BenchmarkError("the openssl command, which makes the certificate, is not installed")
+        }
+        let folder = workspace.scratch
+        let authority = folder + "/ca.pem"
+        let authorityKey = folder + "/ca.key"
+        let request = folder + "/server.csr"
+        let certificate = Certificate(
+            authority: authority,
+            chain: folder + "/server.pem",
+            key: folder + "/server.key"
+        )
+        let extensions = folder + "/server.ext"
+        // A configuration of our own: the system's may be missing or may add extensions twice.
+        let configuration = folder + "/openssl.cnf"
+        // The address once more as a name, because axel looks for it only there.
+        try FileSystem.write(
+            "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:127.0.0.1\nbasicConstraints=CA:FALSE\n",
+            to: extensions
+        )
+        try FileSystem.write(
+            "[req]\ndistinguished_name=dn\nx509_extensions=ca\n[dn]\n[ca]\nbasicConstraints=critical,CA:TRUE\n"
+                + "keyUsage=critical,keyCertSign,cRLSign\nsubjectKeyIdentifier=hash\n",
+            to: configuration
+        )
+        let newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        let steps = [
+            ["req", "-config", configuration, "-x509", "-days", "2", "-subj", "/CN=headrace-bench authority"] + newKey
+                + ["-keyout", authorityKey, "-out", authority],
+            ["req", "-config", configuration, "-subj", "/CN=localhost"] + newKey
+                + ["-keyout", certificate.key, "-out", request],
+            ["x509", "-req", "-days", "2", "-in", request, "-CA", authority, "-CAkey", authorityKey]
+                + ["-set_serial", "1", "-extfile", extensions, "-out", certificate.chain],
+        ]
+        for arguments in steps {
+            do {
+                _ = try Measurement.run(
+                    Command(executable: openssl, arguments: arguments),
+                    in: workspace,
+                    timeout: 30
+                )
+            } catch let error as BenchmarkError where error.status < 128 {
+                throw BenchmarkError("openssl could not make the certificate: \(error.message)")
+            }
+        }
+        return certificate
+    }
+}

@@ -1,0 +1,70 @@
+/// The default verb: prepares the ground, runs the scenes, prints the report, and clears everything away.
+struct Comparison {
+    let options: Options
+    let workspace: Workspace
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try Options(arguments)
+        if options.isHelp {
+            Console.print(Options.help)
+            return 0
+        }
+        let subject = FileSystem.absolute(options.subject ?? defaultSubject)
+        guard FileSystem.isExecutable(subject) else {
+            throw BenchmarkError(
+                "there is no \(subject): run `swift build -c release` first, or name it with --subject"
+            )
+        }
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        let report = try Comparison(options: options, workspace: workspace).run(subject: subject)
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for failure in report.failures { Console.error("headrace-bench: \(failure)") }
+        if !report.failures.isEmpty { return 1 }
+        return options.isStrict && report.hasUnmetTarget ? 1 : 0
+    }
+
+    /// The tool that the same build made.
+    private static var defaultSubject: String {
+        let own = FileSystem.ownExecutable
+        return own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + Contender.subjectName
+    }
+
+    private func run(subject: String) throws -> Report {
+        let machine = Machine.current()
+        let scenes = options.scenes.map { scene in
+            Scene(
+                name: scene.name,
+                summary: scene.summary,
+                isEncrypted: scene.isEncrypted,
+                payload: options.size.map(scene.payload.scaled(to:)) ?? scene.payload,
+                targets: scene.targets
+            )
+        }
+        // A single source serves all scenes of its size; beside it there is one output at a time.
+        try workspace.requireSpace(scenes.reduce(0) { $0 + $1.payload.totalBytes } + largest(scenes))
+
+        let peers = options.peers.map { ($0.name, $0.contender(in: workspace)) }
+        let contenders = [Contender.subject(at: subject, in: workspace)] + peers.compactMap(\.1)
+        let isTLSWanted = scenes.contains(where: \.isEncrypted)
+        let server = try OriginServer.start(options.server, isTLSWanted: isTLSWanted, in: workspace)
+        defer { server.stop() }
+
+        let runner = SceneRunner(options: options, workspace: workspace, server: server, contenders: contenders)
+        let results = try scenes.map(runner.run)
+        return Report(
+            machine: machine,
+            server: server.description,
+            rounds: options.rounds,
+            directory: workspace.root,
+            contenders: contenders,
+            missingPeers: peers.filter { $0.1 == nil }.map(\.0),
+            scenes: results
+        )
+    }
+
+    private func largest(_ scenes: [Scene]) -> Int {
+        scenes.map(\.payload.totalBytes).max() ?? 0
+    }
+}

@@ -1,0 +1,128 @@
+/// A program that takes part: the subject or one of its peers.
+struct Contender: Sendable {
+    let name: String
+    let executable: String
+    /// The first line of what it says about its version.
+    let version: String
+    let isSubject: Bool
+    /// What to run for a job, or why it stands aside.
+    let plan: @Sendable (Job) -> Plan
+
+    enum Plan: Sendable {
+        case run([String], environment: [String: String] = [:])
+        case skip(String)
+    }
+}
+
+/// What a scene asks of a contender.
+struct Job: Sendable {
+    let payload: Scene.Payload
+    /// The address of the single file.
+    let url: String
+    /// Where the single file goes.
+    let file: String
+    /// Where many files go.
+    let directory: String
+    /// One address a line.
+    let list: String
+    /// The same as options for curl, which reads no lists.
+    let curlConfiguration: String
+    /// The certificate to trust, where the scene is encrypted.
+    let authority: String?
+}
+
+/// A program that may be installed here.
+struct Peer: Sendable {
+    let name: String
+    let plan: @Sendable (Job) -> Contender.Plan
+
+    /// All that are known, in the order of the tables.
+    static let all: [Peer] = [curl, wget, aria2, axel]
+
+    static let curl = Peer(name: "curl") { job in
+        let trust = job.authority.map { ["--cacert", $0] } ?? []
+        switch job.payload {
+        case .single:
+            return .run(["-q", "-sSf"] + trust + ["-o", job.file, job.url])
+        case .many(_, _, let parallel):
+            return .run(["-q", "-sSf", "-Z", "--parallel-max", "\(parallel)"] + trust + ["-K", job.curlConfiguration])
+        }
+    }
+
+    /// It has no parallel mode: many files are fetched one after the other on a kept connection.
+    static let wget = Peer(name: "wget") { job in
+        let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
+        switch job.payload {
+        case .single: return .run(["--no-config", "-q"] + trust + ["-O", job.file, job.url])
+        case .many: return .run(["--no-config", "-q"] + trust + ["-P", job.directory, "-i", job.list])
+        }
+    }
+
+    static let aria2 = Peer(name: "aria2c") { job in
+        let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
+        let common =
+            ["--no-conf=true", "-q", "-x1", "-s1", "--file-allocation=none", "--allow-overwrite=true"]
+            + trust + ["-d", job.directory]
+        switch job.payload {
+        case .single:
+            return .run(common + ["-o", String(job.file.split(separator: "/").last ?? "x"), job.url])
+        case .many(_, _, let parallel):
+            return .run(common + ["-j\(parallel)", "-i", job.list])
+        }
+    }
+
+    /// It has no option for a certificate to trust, but OpenSSL's variable reaches it.
+    static let axel = Peer(name: "axel") { job in
+        guard case .single = job.payload else { return .skip("fetches one file a run") }
+        let trust = job.authority.map { ["SSL_CERT_FILE": $0] } ?? [:]
+        return .run(["-q", "-n", "1", "-o", job.file, job.url], environment: trust)
+    }
+
+    /// The peer as a contender, `nil` where it is not installed.
+    func contender(in workspace: Workspace) -> Contender? {
+        guard let executable = FileSystem.find(name) else { return nil }
+        return Contender(
+            name: name,
+            executable: executable,
+            version: Version.of(executable, in: workspace),
+            isSubject: false,
+            plan: plan
+        )
+    }
+}
+
+extension Contender {
+    static let subjectName = "headrace"
+
+    /// The tool that all this is about.
+    static func subject(at executable: String, in workspace: Workspace) -> Contender {
+        Contender(
+            name: subjectName,
+            executable: executable,
+            version: Version.of(executable, in: workspace),
+            isSubject: true
+        ) { job in
+            let trust = job.authority.map { ["--cacert", $0] } ?? []
+            switch job.payload {
+            case .single:
+                return .run(["get", "-q"] + trust + ["-o", job.file, job.url])
+            case .many(_, _, let parallel):
+                return .run(["get", "-q", "-j", "\(parallel)"] + trust + ["-d", job.directory, "-i", job.list])
+            }
+        }
+    }
+}
+
+/// What a program says that it is.
+enum Version {
+    static func of(_ executable: String, flag: String = "--version", in workspace: Workspace) -> String {
+        let log = workspace.scratch + "/version.log"
+        let command = Command(executable: executable, arguments: [flag])
+        guard
+            let child = try? ChildProcess.spawn(command, home: workspace.home, log: log),
+            let exit = try? child.wait(atMost: 10), exit.failure == nil,
+            let line = FileSystem.text(of: log).split(separator: "\n").first
+        else { return "version unknown" }
+        return String(line)
+    }
+}

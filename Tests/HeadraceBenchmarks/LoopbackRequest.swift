@@ -1,0 +1,50 @@
+/// The part of a request's head that the loopback server looks at.
+struct LoopbackRequest: Sendable {
+    let method: String
+    /// Relative to the root, and never out of it.
+    let path: String
+    /// Whether the connection is used again (RFC 9112, section 9.3).
+    let isKept: Bool
+    private let fields: [String: String]
+
+    enum Selection: Sendable, Equatable {
+        case whole
+        case part(Range<Int>)
+        case unsatisfiable
+    }
+
+    init(_ head: String) {
+        let lines = head.split(separator: "\r\n")
+        let words = (lines.first ?? "").split(separator: " ")
+        var fields: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+            fields[line[..<colon].lowercased()] = String(value)
+        }
+        let target = words.count == 3 ? words[1].prefix { $0 != "?" } : ""
+        let components = target.split(separator: "/")
+        method = words.first.map(String.init) ?? ""
+        path = components.contains("..") ? "" : components.joined(separator: "/")
+        isKept = words.last == "HTTP/1.1" && fields["connection"]?.lowercased() != "close"
+        self.fields = fields
+    }
+
+    /// What is asked of a file: one range (RFC 9110, section 14.2), everything when there are several or none
+    /// or when `If-Range` names another version.
+    func range(of size: Int, tag: String) -> Selection {
+        guard let value = fields["range"], value.hasPrefix("bytes="), !value.contains(",") else { return .whole }
+        if let condition = fields["if-range"], condition != tag { return .whole }
+        let bounds = value.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard bounds.count == 2 else { return .whole }
+        if bounds[0].isEmpty {
+            guard let suffix = Int(bounds[1]) else { return .whole }
+            return suffix > 0 && size > 0 ? .part(max(0, size - suffix)..<size) : .unsatisfiable
+        }
+        guard let first = Int(bounds[0]) else { return .whole }
+        guard let last = bounds[1].isEmpty ? size - 1 : Int(bounds[1]), bounds[1].isEmpty || last >= first else {
+            return .whole
+        }
+        return first < size ? .part(first..<min(last + 1, size)) : .unsatisfiable
+    }
+}

@@ -1,0 +1,138 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The inside of the hidden verb `serve`: a file server for 127.0.0.1, a thread per connection.
+///
+/// It knows as much HTTP as the scenes need: GET and HEAD, kept connections, one range, an entity tag. It gets the
+/// directory and the port as arguments, and it ends with the process that started it, however that one ended.
+enum LoopbackService {
+    static func main(_ arguments: [String]) throws -> Int32 {
+        guard arguments.count == 2, let port = UInt16(arguments[1]) else {
+            throw BenchmarkError.usage("serve DIRECTORY PORT")
+        }
+        // The working directory is the root: so a thread needs nothing but its socket.
+        guard chdir(arguments[0]) == 0 else { throw BenchmarkError.system("cannot enter \(arguments[0])") }
+        let listener = try Loopback.listen(on: port).descriptor
+        let parent = getppid()
+        while getppid() == parent {
+            var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 500) > 0 else { continue }
+            let connection = accept(listener, nil, nil)
+            if connection >= 0 { startThread(for: connection) }
+        }
+        return 0
+    }
+
+    /// The socket travels as the bits of the thread's argument, which saves an allocation and its ownership.
+    private static func startThread(for connection: Int32) {
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
+        let argument = UnsafeMutableRawPointer(bitPattern: Int(connection) + 1)
+        let code = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                pthread_detach(pthread_self())
+                LoopbackConnection.serve(Int32(Int(bitPattern: argument) - 1))
+                return nil
+            },
+            argument
+        )
+        if code != 0 { close(connection) }
+    }
+}
+
+/// One connection of the loopback server, from its first request to its end.
+enum LoopbackConnection {
+    static func serve(_ socket: Int32) {
+        defer { close(socket) }
+        var one: Int32 = 1
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        var buffered: [UInt8] = []
+        while let head = readHead(from: socket, &buffered) {
+            let request = LoopbackRequest(head)
+            guard answer(request, on: socket), request.isKept else { return }
+        }
+    }
+
+    /// The next request's lines; `nil` at the end of the connection or when they grow beyond reason.
+    private static func readHead(from socket: Int32, _ buffered: inout [UInt8]) -> String? {
+        let blank: [UInt8] = [13, 10, 13, 10]
+        var chunk = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            if let end = buffered.firstRange(of: blank) {
+                let head = String(decoding: buffered[..<end.lowerBound], as: UTF8.self)
+                buffered.removeSubrange(..<end.upperBound)
+                return head
+            }
+            let count = read(socket, &chunk, chunk.count)
+            guard count > 0, buffered.count < 65_536 else { return nil }
+            buffered += chunk[..<count]
+        }
+    }
+
+    /// Sends the answer; false when the connection cannot be used any more.
+    private static func answer(_ request: LoopbackRequest, on socket: Int32) -> Bool {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return send("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n", to: socket)
+        }
+        let file = open(request.path, O_RDONLY | O_CLOEXEC)
+        defer { if file >= 0 { close(file) } }
+        var status = stat()
+        guard file >= 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", to: socket)
+        }
+        let size = Int(status.st_size)
+        let tag = "\"\(String(status.st_ino, radix: 16))-\(String(size, radix: 16))\""
+        var lines = ["Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)"]
+        var body = 0..<size
+        switch request.range(of: size, tag: tag) {
+        case .whole:
+            lines.insert("HTTP/1.1 200 OK", at: 0)
+        case .part(let part):
+            body = part
+            lines.insert("HTTP/1.1 206 Partial Content", at: 0)
+            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
+        case .unsatisfiable:
+            body = 0..<0
+            lines.insert("HTTP/1.1 416 Range Not Satisfiable", at: 0)
+            lines.append("Content-Range: bytes */\(size)")
+        }
+        lines.append("Content-Length: \(body.count)")
+        guard send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
+        return request.method == "HEAD" || send(body, of: file, to: socket)
+    }
+
+    private static func send(_ text: String, to socket: Int32) -> Bool {
+        var text = text
+        return text.withUTF8 { FileSystem.writeAll(UnsafeRawBufferPointer($0), to: socket) }
+    }
+
+    /// The kernel copies from the page cache; nothing of the file passes through this process.
+    private static func send(_ range: Range<Int>, of file: Int32, to socket: Int32) -> Bool {
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let count = range.upperBound - position
+            #if canImport(Darwin)
+            var sent = off_t(count)
+            guard sendfile(file, socket, off_t(position), &sent, nil, 0) == 0 || sent > 0 else { return false }
+            position += Int(sent)
+            #else
+            var offset = off_t(position)
+            let sent = sendfile(socket, file, &offset, count)
+            if sent < 0, errno == EINTR { continue }
+            guard sent > 0 else { return false }
+            position += sent
+            #endif
+        }
+        return true
+    }
+}

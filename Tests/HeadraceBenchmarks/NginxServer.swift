@@ -1,0 +1,89 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// nginx with a configuration of its own, everything that it writes inside the workspace.
+enum NginxServer {
+    static func start(_ executable: String, isTLSWanted: Bool, in workspace: Workspace) throws -> OriginServer {
+        var obstacle: String?
+        var certificate: Certificate?
+        if isTLSWanted {
+            do { certificate = try Certificate.make(in: workspace) } catch let error as BenchmarkError
+                where error.status < 128
+            {
+                obstacle = error.message
+            }
+        }
+        let httpPort = try Loopback.freePort()
+        let tlsPort = certificate == nil ? nil : try Loopback.freePort()
+        let configuration = workspace.scratch + "/nginx.conf"
+        try FileSystem.write(
+            text(workspace, httpPort: httpPort, tls: tlsPort.flatMap { port in certificate.map { (port, $0) } }),
+            to: configuration
+        )
+        let log = workspace.scratch + "/nginx.log"
+        let version = Version.of(executable, flag: "-v", in: workspace).replacing("nginx version: ", with: "")
+        let process = try ChildProcess.spawn(
+            Command(executable: executable, arguments: ["-p", workspace.scratch, "-c", configuration]),
+            home: workspace.home,
+            log: log
+        )
+        for port in [httpPort, tlsPort].compactMap(\.self) {
+            try OriginServer.awaitPort(port, of: process, log: log)
+        }
+        return OriginServer(
+            description: version,
+            process: process,
+            httpPort: httpPort,
+            tlsPort: tlsPort,
+            authority: certificate?.authority,
+            tlsObstacle: obstacle
+        )
+    }
+
+    /// One process without a master: the signal that stops it stops all of it, and as root it stays who it is,
+    /// so that it may read the workspace.
+    private static func text(_ workspace: Workspace, httpPort: UInt16, tls: (UInt16, Certificate)?) -> String {
+        let scratch = workspace.scratch
+        let encrypted = tls.map { port, certificate in
+            """
+                server {
+                    listen 127.0.0.1:\(port) ssl;
+                    ssl_certificate "\(certificate.chain)";
+                    ssl_certificate_key "\(certificate.key)";
+                    root "\(workspace.site)";
+                }
+            """
+        }
+        return """
+            daemon off;
+            master_process off;
+            worker_processes 1;
+            pid "\(scratch)/nginx.pid";
+            error_log stderr warn;
+            events { worker_connections 1024; }
+            http {
+                access_log off;
+                sendfile on;
+                tcp_nopush on;
+                keepalive_requests 1000000;
+                default_type application/octet-stream;
+                client_body_temp_path "\(scratch)/body";
+                proxy_temp_path "\(scratch)/proxy";
+                fastcgi_temp_path "\(scratch)/fastcgi";
+                uwsgi_temp_path "\(scratch)/uwsgi";
+                scgi_temp_path "\(scratch)/scgi";
+                server {
+                    listen 127.0.0.1:\(httpPort);
+                    root "\(workspace.site)";
+                }
+            \(encrypted ?? "")
+            }
+
+            """
+    }
+}

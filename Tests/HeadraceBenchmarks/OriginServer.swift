@@ -1,0 +1,126 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The running server that the scenes fetch from, always a process of its own so that its time is nobody's.
+struct OriginServer: Sendable {
+    let description: String
+    let process: ChildProcess
+    let httpPort: UInt16
+    /// The port that speaks TLS, where there is one.
+    let tlsPort: UInt16?
+    /// The certificate that signed the server's.
+    let authority: String?
+    /// Why encrypted scenes cannot run, where they cannot.
+    let tlsObstacle: String?
+
+    enum Kind: String, Sendable {
+        /// nginx where it is installed, else our own.
+        case automatic = "auto"
+        case nginx
+        case own
+    }
+
+    static func start(_ kind: Kind, isTLSWanted: Bool, in workspace: Workspace) throws -> OriginServer {
+        if kind != .own, let nginx = FileSystem.find("nginx") {
+            return try NginxServer.start(nginx, isTLSWanted: isTLSWanted, in: workspace)
+        }
+        if kind == .nginx { throw BenchmarkError("nginx is not installed") }
+        return try LoopbackServer.start(in: workspace)
+    }
+
+    func url(for path: String, isEncrypted: Bool) -> String {
+        if isEncrypted, let tlsPort { return "https://127.0.0.1:\(tlsPort)/\(path)" }
+        return "http://127.0.0.1:\(httpPort)/\(path)"
+    }
+
+    func stop() {
+        process.stop()
+    }
+
+    /// Waits until the port takes connections, and says what the server said when it does not.
+    static func awaitPort(_ port: UInt16, of process: ChildProcess, log: String) throws {
+        for _ in 0..<500 {
+            if Loopback.canConnect(to: port) { return }
+            if let exit = process.poll() {
+                throw BenchmarkError("the server ended (\(exit.failure ?? "status 0")): \(FileSystem.text(of: log))")
+            }
+            do { try Signals.check() } catch {
+                process.stop()
+                throw error
+            }
+            usleep(10_000)
+        }
+        process.stop()
+        throw BenchmarkError("the server does not answer on port \(port): \(FileSystem.text(of: log))")
+    }
+}
+
+/// Sockets on 127.0.0.1, and on nothing else.
+enum Loopback {
+    /// A listening socket on a port of the kernel's choice, or on the given one.
+    static func listen(on port: UInt16 = 0) throws -> (descriptor: Int32, port: UInt16) {
+        let descriptor = makeSocket()
+        var one: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+        let bound = withAddress(port) { bind(descriptor, $0, $1) }
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let named = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard descriptor >= 0, bound == 0, named == 0, Self.systemListen(descriptor) == 0 else {
+            let error = BenchmarkError.system("cannot listen on 127.0.0.1")
+            close(descriptor)
+            throw error
+        }
+        return (descriptor, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// A port that was free a moment ago, for a server that must be told its port.
+    static func freePort() throws -> UInt16 {
+        let (descriptor, port) = try listen()
+        close(descriptor)
+        return port
+    }
+
+    static func canConnect(to port: UInt16) -> Bool {
+        let descriptor = makeSocket()
+        defer { close(descriptor) }
+        return withAddress(port) { connect(descriptor, $0, $1) } == 0
+    }
+
+    private static func systemListen(_ descriptor: Int32) -> Int32 {
+        #if canImport(Darwin)
+        Darwin.listen(descriptor, 128)
+        #elseif canImport(Musl)
+        Musl.listen(descriptor, 128)
+        #else
+        Glibc.listen(descriptor, 128)
+        #endif
+    }
+
+    private static func makeSocket() -> Int32 {
+        #if canImport(Glibc)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        return descriptor
+    }
+
+    private static func withAddress(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/// Runs one scene: makes its files, then lets every contender fetch them, round by round.
+struct SceneRunner {
+    let options: Options
+    let workspace: Workspace
+    let server: OriginServer
+    let contenders: [Contender]
+
+    func run(_ scene: Scene) throws -> SceneResult {
+        if scene.isEncrypted, server.tlsPort == nil {
+            return SceneResult(scene: scene, entries: [], skipped: server.tlsObstacle ?? "the server speaks no TLS")
+        }
+        let names = try makeSources(scene.payload)
+        let job = try makeJob(scene, names)
+        var entries = contenders.map { contender in
+            switch contender.plan(job) {
+            case .skip(let reason):
+                SceneResult.Entry(contender: contender, command: nil, skipped: reason)
+            case .run(let arguments, let environment):
+                SceneResult.Entry(
+                    contender: contender,
+                    command: Command(
+                        executable: contender.executable,
+                        arguments: arguments,
+                        environment: environment
+                    )
+                )
+            }
+        }
+        // Round 0 fills caches and is not counted. The order turns with the rounds, so that nobody always follows
+        // the same neighbour.
+        for round in 0...options.rounds {
+            for turn in entries.indices {
+                let index = (turn + round) % entries.count
+                try run(&entries[index], round: round, of: scene, names)
+            }
+        }
+        let commands = entries.map { $0.command?.description(in: workspace) }
+        return SceneResult(scene: scene, entries: entries, skipped: nil, commands: commands)
+    }
+
+    /// One turn of one contender.
+    ///
+    /// A failure takes it out of the scene and does not stop the others.
+    private func run(_ entry: inout SceneResult.Entry, round: Int, of scene: Scene, _ names: [String]) throws {
+        guard let command = entry.command, entry.failure == nil else { return }
+        try workspace.prepareForRun()
+        try Signals.check()
+        let label = "\(scene.name) \(round == 0 ? "warm-up" : "\(round)/\(options.rounds)") \(entry.contender.name)"
+        do {
+            let measurement = try Measurement.run(command, in: workspace, timeout: options.timeout)
+            if let wrong = try verify(names) { throw BenchmarkError(wrong) }
+            if round > 0 { entry.samples.append(measurement) }
+            Console.error(
+                "\(label): \(Metric.allCases.map { $0.text($0.value(of: measurement)) }.joined(separator: ", "))"
+            )
+        } catch let error as BenchmarkError where error.status < 128 {
+            entry.failure = error.message
+            entry.samples = []
+            Console.error("\(label): FAILED: \(error.message)")
+        }
+    }
+
+    /// The names of the scene's files, which exist afterwards.
+    ///
+    /// A file of the right size is the right file,
+    /// because its bytes follow from its name.
+    private func makeSources(_ payload: Scene.Payload) throws -> [String] {
+        switch payload {
+        case .single(let bytes):
+            let name = "single-\(bytes).bin"
+            if !FileSystem.exists(workspace.site + "/" + name) {
+                Console.error("making \(Format.size(bytes))")
+                try SourceFile.make(workspace.site + "/" + name, size: bytes, seed: 0)
+            }
+            return [name]
+        case .many(let count, let each, _):
+            Console.error("making \(payload.description)")
+            return try (1...count).map { number in
+                let name = "many-\(number).bin"
+                try SourceFile.make(workspace.site + "/" + name, size: each, seed: UInt64(number))
+                return name
+            }
+        }
+    }
+
+    private func makeJob(_ scene: Scene, _ names: [String]) throws -> Job {
+        let urls = names.map { server.url(for: $0, isEncrypted: scene.isEncrypted) }
+        let list = workspace.scratch + "/\(scene.name).txt"
+        try FileSystem.write(urls.joined(separator: "\n") + "\n", to: list)
+        let curl = workspace.scratch + "/\(scene.name).curl"
+        try FileSystem.write(
+            "remote-name-all\noutput-dir = \"\(workspace.output)\"\n"
+                + urls.map { "url = \"\($0)\"\n" }.joined(),
+            to: curl
+        )
+        return Job(
+            payload: scene.payload,
+            url: urls[0],
+            file: workspace.output + "/" + names[0],
+            directory: workspace.output,
+            list: list,
+            curlConfiguration: curl,
+            authority: scene.isEncrypted ? server.authority : nil
+        )
+    }
+
+    /// Every file, every byte, and nothing else left behind.
+    ///
+    /// Says what is wrong.
+    private func verify(_ names: [String]) throws -> String? {
+        for name in names {
+            let source = workspace.site + "/" + name
+            if let difference = try SourceFile.difference(of: workspace.output + "/" + name, from: source) {
+                return "wrong file \(name): \(difference)"
+            }
+        }
+        let others = Set(try FileSystem.names(in: workspace.output)).subtracting(names)
+        return others.min().map { "left \(others.count) other file(s) behind, \($0)" }
+    }
+}
