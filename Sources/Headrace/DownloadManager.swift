@@ -129,33 +129,33 @@ public actor DownloadManager {
 
     private func start(_ record: DownloadRecord) {
         record.status.enter(.running, .started)
-        starts.yield {
-            let outcome = await self.run(record)
-            await self.ended(record, outcome)
+        starts.yield { await self.run(record) }
+    }
+
+    /// Runs a transfer, and then those that get its place.
+    private nonisolated func run(_ first: DownloadRecord) async {
+        var next: DownloadRecord? = first
+        while let record = next {
+            let transfer = DownloadTransfer(record, in: environment)
+            let outcome = await withTaskExecutorPreference(executor) {
+                await record.stop.cancellingTask { await TransferOutcome(of: transfer) }
+            }
+            next = await ended(record, outcome, taskIsCancelled: Task.isCancelled)
         }
     }
 
-    private func ended(_ record: DownloadRecord, _ outcome: TransferOutcome) {
+    /// Enters the outcome and returns the download that the ending task goes on with, unless it is cancelled.
+    private func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> DownloadRecord? {
         record.end(with: outcome)
-        perform(scheduler.ended(record.id))
-    }
-
-    /// Runs the transfer until it ends or is told to stop.
-    private nonisolated func run(_ record: DownloadRecord) async -> TransferOutcome {
-        let transfer = DownloadTransfer(record, in: environment)
-        return await withTaskGroup(of: TransferOutcome?.self) { group in
-            group.addTask(executorPreference: executor) { await TransferOutcome(of: transfer) }
-            group.addTask {
-                await record.stop.wait()
-                return nil
-            }
-            var outcome: TransferOutcome?
-            for await result in group {
-                outcome = outcome ?? result
-                group.cancelAll()
-            }
-            return outcome ?? .stopped(.cancelled)
+        var actions = scheduler.ended(record.id)
+        guard !taskIsCancelled, case .start(let id) = actions.first, let next = records[id] else {
+            perform(actions)
+            return nil
         }
+        actions.removeFirst()
+        perform(actions)
+        next.status.enter(.running, .started)
+        return next
     }
 }
 

@@ -32,7 +32,7 @@ struct DestinationPlan: Sendable {
             fixedName = url.lastPathComponent
         }
         do {
-            try calls.checkDirectory(directory.isEmpty ? "/" : directory)
+            try calls.checkDirectory(directory)
         } catch {
             throw .storage("The directory \(directory) cannot take the file", error)
         }
@@ -48,6 +48,8 @@ struct DestinationPlan: Sendable {
 
     /// Looks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
+        // A free name is looked for at the end, when it is taken in the same step.
+        guard policy != .rename else { return false }
         let kind: FileKind?
         do {
             kind = try calls.kind(path)

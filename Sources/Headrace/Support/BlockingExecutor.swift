@@ -12,13 +12,36 @@ final class BlockingExecutor: TaskExecutor {
         var next = 0
         var threads: [WorkerThread] = []
         var idleThreads = 0
+        /// A thread was woken and has not looked for jobs yet; it will find all that come meanwhile.
+        var isWaking = false
         var isStopping = false
+
+        var hasJobs: Bool { next < jobs.count }
+
+        mutating func takeJob() -> UnownedJob {
+            defer {
+                next += 1
+                if next == jobs.count {
+                    jobs.removeAll(keepingCapacity: true)
+                    next = 0
+                }
+            }
+            return jobs[next]
+        }
+
+        /// True when a thread has to be woken for the jobs there are. One at a time: each wakes the next where there
+        /// is more to do, so that a burst of short jobs does not wake them all.
+        mutating func wakesThread() -> Bool {
+            guard hasJobs, idleThreads > 0, !isWaking else { return false }
+            isWaking = true
+            return true
+        }
     }
 
     private final class Shared: Sendable {
         let state = Mutex(State())
-        /// Counts the jobs, and at the end one more for each thread.
-        let available = DispatchSemaphore(value: 0)
+        /// What idle threads wait for.
+        let wake = DispatchSemaphore(value: 0)
     }
 
     private let name: String
@@ -38,14 +61,14 @@ final class BlockingExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let needsThread = shared.state.withLock { state in
+        let (wakes, lacksThread) = shared.state.withLock { state in
             state.jobs.append(job)
-            let waitingJobs = state.jobs.count - state.next
-            return waitingJobs > state.idleThreads && state.threads.count < maxThreads && !state.isStopping
+            let lacksThread = state.idleThreads == 0 && state.threads.count < maxThreads
+            return (state.wakesThread(), lacksThread)
         }
+        if wakes { shared.wake.signal() }
         // Where there can be no further thread, the job waits for those there are.
-        if needsThread { try? addThread() }
-        shared.available.signal()
+        if lacksThread { try? addThread() }
     }
 
     /// Lets the threads end when nothing is left to run, and waits for that.
@@ -64,7 +87,7 @@ final class BlockingExecutor: TaskExecutor {
             defer { state.threads = [] }
             return state.threads
         }
-        for _ in threads { shared.available.signal() }
+        for _ in threads { shared.wake.signal() }
         return threads
     }
 
@@ -72,28 +95,35 @@ final class BlockingExecutor: TaskExecutor {
         let shared = shared
         let executor = asUnownedTaskExecutor()
         try shared.state.withLock { state throws(SystemError) in
-            guard state.threads.count < maxThreads else { return }
+            guard state.threads.count < maxThreads, !state.isStopping else { return }
             state.threads.append(try WorkerThread(name: name) { Self.work(shared, executor) })
         }
     }
 
     private static func work(_ shared: Shared, _ executor: UnownedTaskExecutor) {
+        var wasIdle = false
         while true {
-            shared.state.withLock { $0.idleThreads += 1 }
-            shared.available.wait()
-            let job: UnownedJob? = shared.state.withLock { state in
-                state.idleThreads -= 1
-                guard state.next < state.jobs.count else { return nil }
-                let job = state.jobs[state.next]
-                state.next += 1
-                if state.next == state.jobs.count {
-                    state.jobs.removeAll(keepingCapacity: true)
-                    state.next = 0
+            let (job, wakesNext, isStopping) = shared.state.withLock { state in
+                if wasIdle {
+                    state.idleThreads -= 1
+                    state.isWaking = false
                 }
-                return job
+                guard state.hasJobs else {
+                    if !state.isStopping { state.idleThreads += 1 }
+                    return (UnownedJob?.none, false, state.isStopping)
+                }
+                let job = state.takeJob()
+                return (job, state.wakesThread(), false)
             }
-            guard let job else { return }
-            job.runSynchronously(on: executor)
+            if wakesNext { shared.wake.signal() }
+            wasIdle = job == nil
+            if let job {
+                job.runSynchronously(on: executor)
+            } else if isStopping {
+                return
+            } else {
+                shared.wake.wait()
+            }
         }
     }
 }

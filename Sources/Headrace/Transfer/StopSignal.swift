@@ -9,8 +9,7 @@ final class StopSignal: Sendable {
 
     private struct State {
         var reason: Reason?
-        var isAbandoned = false
-        var waiter: CheckedContinuation<Void, Never>?
+        var cancel: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -18,30 +17,26 @@ final class StopSignal: Sendable {
     var reason: Reason? { state.withLock { $0.reason } }
 
     func stop(_ reason: Reason) {
-        let waiter = state.withLock { state in
+        // Under the lock, since the task may end as soon as it is free. Cancelling does not come back here.
+        state.withLock { state in
             if state.reason == nil { state.reason = reason }
-            return state.waiter.take()
+            state.cancel?()
         }
-        waiter?.resume()
     }
 
-    /// Returns when the download has to stop, or when the waiting task is cancelled.
-    func wait() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.reason == nil, !state.isAbandoned else { return false }
-                    state.waiter = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
+    /// Runs `body`, and cancels the task it runs in when the download has to stop.
+    ///
+    /// One task a download, where a group would need two more, one to work and one to wait for the signal.
+    func cancellingTask<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
+        await withUnsafeCurrentTask { task in
+            // Valid until the closure returns, and cancelling is allowed from any thread.
+            nonisolated(unsafe) let task = task
+            state.withLock { state in
+                state.cancel = { task?.cancel() }
+                if state.reason != nil { task?.cancel() }
             }
-        } onCancel: {
-            let waiter = state.withLock { state in
-                state.isAbandoned = true
-                return state.waiter.take()
-            }
-            waiter?.resume()
+            defer { state.withLock { $0.cancel = nil } }
+            return await body()
         }
     }
 }

@@ -43,7 +43,7 @@ package struct Chunk: Sendable {
 }
 
 /// Buffers that were used and wait to be used again, so that a transfer does not allocate for each piece.
-final class ChunkPool: Sendable {
+package final class ChunkPool: Sendable {
     /// What may lie unused, in bytes.
     private static let maxIdleBytes = 4 << 20
 
@@ -53,6 +53,9 @@ final class ChunkPool: Sendable {
     }
 
     private let idle = Mutex(Idle())
+
+    /// Creates an empty pool.
+    package init() {}
 
     func take(capacity: Int) -> Chunk {
         let chunk = idle.withLock { idle -> Chunk? in

@@ -4,11 +4,20 @@ import Synchronization
 ///
 /// The producer's side is synchronous and may be called from any one thread; the reader's side is asynchronous, for one
 /// task. The decisions are ``ResponseStreamState``'s.
-final class ResponseStream: Sendable {
+package final class ResponseStream: Sendable {
     /// What the reader asks of the producer; both may be called from any thread.
-    struct Producer: Sendable {
+    package struct Producer: Sendable {
         let resume: @Sendable () -> Void
         let cancel: @Sendable () -> Void
+
+        /// Creates a producer.
+        /// - Parameters:
+        ///   - resume: Goes on after a pause.
+        ///   - cancel: Ends the transfer.
+        package init(resume: @escaping @Sendable () -> Void, cancel: @escaping @Sendable () -> Void) {
+            self.resume = resume
+            self.cancel = cancel
+        }
     }
 
     private struct Storage {
@@ -23,14 +32,18 @@ final class ResponseStream: Sendable {
     let chunkCapacity: Int
     private let storage: Mutex<Storage>
 
-    init(highWatermark: Int, pool: ChunkPool) {
+    /// Creates a stream.
+    /// - Parameters:
+    ///   - highWatermark: The buffered bytes at which the producer is told to pause.
+    ///   - pool: Where chunks come from and go to.
+    package init(highWatermark: Int, pool: ChunkPool) {
         self.pool = pool
         chunkCapacity = highWatermark / 4
         storage = Mutex(Storage(state: ResponseStreamState(highWatermark: highWatermark)))
     }
 
     /// Connects the producer; if the reader is gone already, the producer is cancelled at once.
-    func connect(_ producer: Producer) {
+    package func connect(_ producer: Producer) {
         let isClosed = storage.withLock { storage in
             storage.producer = producer
             return storage.state.phase == .closed
@@ -40,15 +53,16 @@ final class ResponseStream: Sendable {
 
     // MARK: The producer's side
 
-    func deliver(_ head: ResponseHead) {
-        update { storage in
+    /// Delivers the head; the reader sees it with the first bytes, the end or the next ``flush()``.
+    package func deliver(_ head: ResponseHead) {
+        storage.withLock { storage in
             storage.head = head
-            return storage.state.headArrived()
+            storage.state.headArrived()
         }
     }
 
     /// Copies the bytes; the answer tells what to do next.
-    func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
+    package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
         let (demand, waiter) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
             if demand != .stop { append(bytes, to: &storage.chunks) }
@@ -58,21 +72,25 @@ final class ResponseStream: Sendable {
         return demand
     }
 
-    func flush() {
+    /// Wakes the reader for what was delivered since.
+    package func flush() {
         update { $0.state.flush() }
     }
 
-    func finish() {
+    /// Delivers the end.
+    package func finish() {
         update { $0.state.finished() }
     }
 
-    func fail(_ error: DownloadError) {
+    /// Delivers a failure, which the reader sees after the bytes before it.
+    package func fail(_ error: DownloadError) {
         update { $0.state.failed(.download(error)) }
     }
 
     // MARK: The reader's side
 
-    func nextHead() async throws -> ResponseHead {
+    /// Waits for the head.
+    package func nextHead() async throws -> ResponseHead {
         while true {
             let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }
             switch next {
@@ -85,7 +103,8 @@ final class ResponseStream: Sendable {
         }
     }
 
-    func nextChunk() async throws -> Chunk? {
+    /// Waits for bytes; nil is the end.
+    package func nextChunk() async throws -> Chunk? {
         while true {
             let (next, chunk, resume) = storage.withLock { storage in
                 let next = storage.state.nextChunk()
@@ -104,7 +123,7 @@ final class ResponseStream: Sendable {
     }
 
     /// Ends the stream from the reader's side, from any thread; a producer at work is cancelled.
-    func close() {
+    package func close() {
         let (cancel, waiter, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()
             defer { storage.chunks = [] }

@@ -5,7 +5,7 @@
 ///     any ── close ──▶ closed: the reader is gone, and the producer is told to stop
 ///
 /// The producer is told to pause at the high watermark and to go on at the low one.
-struct ResponseStreamState: Sendable, Equatable {
+package struct ResponseStreamState: Sendable, Equatable {
     enum Phase: Equatable {
         case awaitingHead
         case streaming
@@ -15,9 +15,12 @@ struct ResponseStreamState: Sendable, Equatable {
     }
 
     /// What the producer has to do after it delivered.
-    enum Demand: Equatable {
+    package enum Demand: Equatable {
+        /// Deliver more.
         case more
+        /// Deliver nothing until resumed; what was delivered is taken.
         case pause
+        /// The reader is gone.
         case stop
     }
 
@@ -35,9 +38,11 @@ struct ResponseStreamState: Sendable, Equatable {
     let highWatermark: Int
 
     private(set) var phase = Phase.awaitingHead
+    private var hasHead = false
     private(set) var bufferedBytes = 0
     private(set) var isProducerPaused = false
     private(set) var isReaderWaiting = false
+    private var isReaderWaitingForHead = false
 
     init(highWatermark: Int) {
         self.highWatermark = highWatermark
@@ -47,10 +52,11 @@ struct ResponseStreamState: Sendable, Equatable {
 
     // MARK: The producer's verbs; those that return true wake the reader.
 
-    mutating func headArrived() -> Bool {
-        guard phase == .awaitingHead else { return false }
+    /// Wakes nobody: the bytes that came with the head can be taken with it after ``flush()``.
+    mutating func headArrived() {
+        guard phase == .awaitingHead else { return }
         phase = .streaming
-        return takeWaiter()
+        hasHead = true
     }
 
     mutating func bytesArrived(_ count: Int) -> (demand: Demand, wakesReader: Bool) {
@@ -63,7 +69,8 @@ struct ResponseStreamState: Sendable, Equatable {
 
     /// The producer will not deliver more for now.
     mutating func flush() -> Bool {
-        bufferedBytes > 0 && takeWaiter()
+        guard phase != .awaitingHead, bufferedBytes > 0 || isReaderWaitingForHead else { return false }
+        return takeWaiter()
     }
 
     mutating func finished() -> Bool {
@@ -84,10 +91,9 @@ struct ResponseStreamState: Sendable, Equatable {
     /// What a reader of the head finds; `chunk` stands for the head.
     func nextHead() -> Next {
         switch phase {
-        case .awaitingHead: .wait
-        case .streaming, .finished: .chunk
-        case .failed(let failure): .failure(failure)
         case .closed: .failure(.cancelled)
+        case .failed(let failure) where !hasHead: .failure(failure)
+        default: hasHead ? .chunk : .wait
         }
     }
 
@@ -114,6 +120,7 @@ struct ResponseStreamState: Sendable, Equatable {
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true
+        isReaderWaitingForHead = forHead
         return true
     }
 

@@ -58,7 +58,9 @@ package struct TransportRequest: Sendable, Hashable {
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
 
-    init(_ stream: ResponseStream) {
+    /// Reads a body.
+    /// - Parameter stream: The stream behind it, past its head.
+    package init(_ stream: ResponseStream) {
         self.stream = stream
     }
 

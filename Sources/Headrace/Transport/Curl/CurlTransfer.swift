@@ -149,6 +149,7 @@ final class CurlTransfer {
         case .head(let head):
             hasFinalHead = true
             stream.deliver(head)
+            markDelivered()
         case .invalid(let reason):
             violation = reason
             return 0
@@ -159,10 +160,7 @@ final class CurlTransfer {
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
         let demand = stream.deliver(bytes)
-        if !isDelivered {
-            isDelivered = true
-            onDelivery(self)
-        }
+        markDelivered()
         switch demand {
         case .more: return bytes.count
         case .stop: return 0
@@ -172,6 +170,12 @@ final class CurlTransfer {
             _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
             return bytes.count
         }
+    }
+
+    private func markDelivered() {
+        guard !isDelivered else { return }
+        isDelivered = true
+        onDelivery(self)
     }
 
     private func set(_ option: hr_easy_option, _ value: Int) {

@@ -1,0 +1,86 @@
+/// An option of a command, by its long name.
+enum Option: String, CaseIterable, Sendable {
+    case output
+    case directory
+    case inputFile = "input-file"
+    case jobs
+    case connections
+    case limitRate = "limit-rate"
+    case checksum
+    case header
+    case mirror
+    case retries
+    case timeout
+    case connectTimeout = "connect-timeout"
+    case ifExists = "if-exists"
+    case noResume = "no-resume"
+    case cacert
+    case proxy
+    case allowDowngrade = "allow-downgrade"
+    case json
+    case quiet
+    case verbose
+    case version
+    case help
+
+    /// What the parser and the help text know of an option.
+    struct Entry: Sendable {
+        let option: Option
+        var short: Character?
+        /// The argument's name in the help text; nil for a switch.
+        var argument: String?
+        /// Refused after its argument was checked: the library cannot do it yet.
+        var isPending = false
+        let help: String
+    }
+
+    static let table: [Entry] = [
+        Entry(option: .output, short: "o", argument: "FILE", help: "name of the file; for one URL"),
+        Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
+        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - is standard input"),
+        Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),
+        Entry(
+            option: .connections,
+            short: "x",
+            argument: "N",
+            isPending: true,
+            help: "connections for one download (default: automatic, up to 8)"
+        ),
+        Entry(
+            option: .limitRate,
+            argument: "RATE",
+            isPending: true,
+            help: "bytes per second over everything; K, M, G are powers of 1024"
+        ),
+        Entry(
+            option: .checksum,
+            argument: "ALG=HEX",
+            isPending: true,
+            help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one URL"
+        ),
+        Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
+        Entry(option: .mirror, argument: "URL", isPending: true, help: "another source of the file; repeatable"),
+        Entry(
+            option: .retries,
+            argument: "N",
+            isPending: true,
+            help: "failures in a row without progress (default: 5; 0 is none)"
+        ),
+        Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
+        Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
+        Entry(
+            option: .ifExists,
+            argument: "WHAT",
+            help: "rename, overwrite, skip or fail when the file exists (default: rename)"
+        ),
+        Entry(option: .noResume, isPending: true, help: "start at zero even if a part is there"),
+        Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file instead of the system's"),
+        Entry(option: .proxy, argument: "URL", isPending: true, help: "go through this proxy"),
+        Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
+        Entry(option: .json, help: "one JSON object a line on standard output"),
+        Entry(option: .quiet, short: "q", help: "print errors only"),
+        Entry(option: .verbose, short: "v", help: "print redirects and answers too"),
+        Entry(option: .version, help: "print the version"),
+        Entry(option: .help, short: "h", help: "print this help"),
+    ]
+}

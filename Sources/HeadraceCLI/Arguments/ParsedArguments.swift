@@ -1,0 +1,92 @@
+/// What a command line says: options in their order, and everything else. Pure.
+struct ParsedArguments: Sendable, Equatable {
+    private(set) var values: [Option: [String]] = [:]
+    private(set) var operands: [String] = []
+
+    /// Reads the arguments that follow the command, with the options in `table`.
+    init(_ arguments: [String], table: [Option.Entry] = Option.table) throws(UsageError) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                operands += rest
+                return
+            } else if argument.hasPrefix("--") {
+                try readLong(argument.dropFirst(2), &rest, table)
+            } else if argument.hasPrefix("-"), argument != "-" {
+                try readShort(argument.dropFirst(), &rest, table)
+            } else {
+                operands.append(argument)
+            }
+        }
+    }
+
+    /// True where the option is given.
+    func has(_ option: Option) -> Bool { values[option] != nil }
+
+    /// The last argument given to the option.
+    func value(_ option: Option) -> String? { values[option]?.last }
+
+    /// All arguments given to a repeatable option.
+    func all(_ option: Option) -> [String] { values[option] ?? [] }
+
+    private mutating func readLong(
+        _ text: Substring,
+        _ rest: inout ArraySlice<String>,
+        _ table: [Option.Entry]
+    ) throws(UsageError) {
+        let name = text.prefix { $0 != "=" }
+        let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
+        guard let entry = table.first(where: { $0.option.rawValue == name }) else {
+            throw UsageError("--\(name): there is no such option")
+        }
+        switch (entry.argument, value) {
+        case (nil, nil): add(entry, "")
+        case (nil, .some): throw UsageError("--\(name): takes no argument")
+        case (.some, .some(let value)): add(entry, String(value))
+        case (.some, nil): add(entry, try Self.next(&rest, for: "--\(name)", entry))
+        }
+    }
+
+    private mutating func readShort(
+        _ letters: Substring,
+        _ rest: inout ArraySlice<String>,
+        _ table: [Option.Entry]
+    ) throws(UsageError) {
+        var letters = letters
+        while let letter = letters.popFirst() {
+            guard let entry = table.first(where: { $0.short == letter }) else {
+                throw UsageError("-\(letter): there is no such option")
+            }
+            guard entry.argument != nil else {
+                add(entry, "")
+                continue
+            }
+            add(entry, letters.isEmpty ? try Self.next(&rest, for: "-\(letter)", entry) : String(letters))
+            return
+        }
+    }
+
+    private static func next(
+        _ rest: inout ArraySlice<String>,
+        for name: String,
+        _ entry: Option.Entry
+    ) throws(UsageError) -> String {
+        guard let value = rest.popFirst() else {
+            throw UsageError("\(name): \(entry.argument ?? "an argument") is missing")
+        }
+        return value
+    }
+
+    private mutating func add(_ entry: Option.Entry, _ value: String) {
+        values[entry.option, default: []].append(value)
+    }
+}
+
+/// A command line that cannot be followed: one line that says what is wrong.
+struct UsageError: Error, Equatable {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}

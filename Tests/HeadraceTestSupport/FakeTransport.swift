@@ -1,0 +1,79 @@
+package import Headrace
+import Synchronization
+
+/// A transport without a network: a closure answers each request.
+package final class FakeTransport: Transport {
+    /// What is answered, all at once.
+    package struct Answer: Sendable {
+        /// How an answer ends.
+        package enum End: Sendable {
+            /// Completely.
+            case finished
+            /// With a failure after the bytes.
+            case failed(DownloadError)
+            /// Not at all: the reader waits until it is cancelled.
+            case silence
+        }
+
+        var status: Int
+        var fields: [HeaderField]
+        var body: [UInt8]
+        var end: End
+
+        /// Creates an answer.
+        /// - Parameters:
+        ///   - status: The status code.
+        ///   - fields: The header fields.
+        ///   - body: The bytes.
+        ///   - end: How it ends.
+        package init(
+            _ status: Int = 200,
+            fields: [(String, String)] = [],
+            body: [UInt8] = [],
+            end: End = .finished
+        ) {
+            self.status = status
+            self.fields = fields.map { HeaderField(name: $0.0, value: $0.1) }
+            self.body = body
+            self.end = end
+        }
+    }
+
+    private let answer: @Sendable (TransportRequest) throws -> Answer
+    private let log = Mutex<[TransportRequest]>([])
+
+    /// The requests so far.
+    package var requests: [TransportRequest] { log.withLock { $0 } }
+
+    /// Creates a transport.
+    /// - Parameter answer: Answers a request, or throws what the transport throws instead of a head.
+    package init(_ answer: @escaping @Sendable (TransportRequest) throws -> Answer) {
+        self.answer = answer
+    }
+
+    package func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        log.withLock { $0.append(request) }
+        let answer = try answer(request)
+        let stream = ResponseStream(highWatermark: 1 << 20, pool: ChunkPool())
+        defer { stream.close() }
+        return try await withTaskCancellationHandler {
+            stream.deliver(ResponseHead(url: request.url, status: answer.status, fields: answer.fields))
+            _ = answer.body.withUnsafeBytes { stream.deliver($0) }
+            switch answer.end {
+            case .finished: stream.finish()
+            case .failed(let error): stream.fail(error)
+            case .silence: stream.flush()
+            }
+            let head = try await stream.nextHead()
+            var body = ResponseBody(stream)
+            return try await receive(head, &body)
+        } onCancel: {
+            stream.close()
+        }
+    }
+
+    package func shutdown() async {}
+}

@@ -1,0 +1,119 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A connected socket as its own thread uses it: everything blocks, and `shutDown` from any thread ends the wait.
+struct Socket: Sendable {
+    /// Why a wait ended.
+    enum Waking {
+        case hungUp
+        case opened
+        case timedOut
+    }
+
+    let descriptor: Int32
+
+    /// Small pieces leave at once, and a write to a closed connection is an error and not a signal.
+    func prepare() {
+        setOption(Int32(IPPROTO_TCP), TCP_NODELAY)
+        #if canImport(Darwin)
+        setOption(SOL_SOCKET, SO_NOSIGPIPE)
+        #endif
+    }
+
+    /// Sends everything; returns how much was taken before the connection broke.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        #if canImport(Darwin)
+        let flags: Int32 = 0
+        #else
+        let flags = Int32(MSG_NOSIGNAL)
+        #endif
+        guard let base = bytes.baseAddress else { return 0 }
+        var done = 0
+        while done < bytes.count {
+            #if canImport(Glibc)
+            let count = Glibc.send(descriptor, base + done, bytes.count - done, flags)
+            #elseif canImport(Musl)
+            let count = Musl.send(descriptor, base + done, bytes.count - done, flags)
+            #else
+            let count = Darwin.send(descriptor, base + done, bytes.count - done, flags)
+            #endif
+            if count > 0 {
+                done += count
+            } else if errno != EINTR {
+                break
+            }
+        }
+        return done
+    }
+
+    /// Receives what there is, after a wait if need be; zero at the end of the connection, however it ended.
+    func receive(into buffer: inout [UInt8]) -> Int {
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count >= 0 { return count }
+            if errno != EINTR { return 0 }
+        }
+    }
+
+    /// Waits for the client to go away, for a gate, or for the time to pass, whichever comes first.
+    func wait(for gate: Gate? = nil, timeout: Duration? = nil) -> Waking {
+        var descriptors = [pollfd(fd: descriptor, events: Poll.hangUp, revents: 0)]
+        if let gate { descriptors.append(pollfd(fd: gate.descriptor, events: Int16(POLLIN), revents: 0)) }
+        guard Poll.wait(for: &descriptors, timeout: timeout) else { return .timedOut }
+        return descriptors[0].revents != 0 ? .hungUp : .opened
+    }
+
+    /// Ends both directions, which wakes the thread that waits on this socket; the descriptor stays.
+    func shutDown() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
+    /// Says that nothing more will come, and waits for the client to close.
+    ///
+    /// A close with unread bytes would send a reset, which can destroy what the client has not read yet.
+    func finish() {
+        shutdown(descriptor, Int32(SHUT_WR))
+        var rest = [UInt8](repeating: 0, count: 4_096)
+        while receive(into: &rest) > 0 {}
+    }
+
+    /// Arranges that the close sends a reset, once the client's kernel has everything that was sent before.
+    func armReset() {
+        // A reset discards what is still queued here, and the kernel has no event for an empty queue.
+        while unsentCount > 0 {
+            guard wait(timeout: .milliseconds(1)) == .timedOut else { break }
+        }
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
+    }
+
+    func close() {
+        #if canImport(Glibc)
+        _ = Glibc.close(descriptor)
+        #elseif canImport(Musl)
+        _ = Musl.close(descriptor)
+        #else
+        _ = Darwin.close(descriptor)
+        #endif
+    }
+
+    private var unsentCount: Int32 {
+        var count: Int32 = 0
+        #if canImport(Darwin)
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &count, &size) == 0 ? count : 0
+        #else
+        return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? count : 0
+        #endif
+    }
+
+    private func setOption(_ level: Int32, _ name: Int32) {
+        var one: Int32 = 1
+        setsockopt(descriptor, level, name, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

@@ -1,0 +1,151 @@
+import Synchronization
+
+/// The server's shared state: what was asked, which sockets are open, and who waits for more.
+final class TrafficLog: Sendable {
+    private struct Connection {
+        let socket: Socket
+        /// The request that is being answered.
+        var request: Int?
+        /// The server has sent, or is about to send, the end of the connection.
+        var isEnding = false
+    }
+
+    private struct Waiter {
+        let condition: @Sendable (Traffic) -> Bool
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var traffic = Traffic()
+        var connections: [Int: Connection] = [:]
+        var attempts: [String: Int] = [:]
+        var waiters: [Int: Waiter] = [:]
+        var lastWaiter = 0
+        var cancelledEarly: Set<Int> = []
+        var isStopping = false
+    }
+
+    private let state = Mutex(State())
+
+    var traffic: Traffic {
+        state.withLock { $0.traffic }
+    }
+
+    /// Registers a connection and returns its number; `nil` when the server is stopping.
+    func open(_ socket: Socket) -> Int? {
+        change { state in
+            guard !state.isStopping else { return nil }
+            let number = state.traffic.connectionCount
+            state.traffic.connectionCount += 1
+            state.traffic.openConnections += 1
+            state.connections[number] = Connection(socket: socket)
+            if state.connections.count > state.traffic.maxOpenConnections {
+                let count = TrafficLog.liveCount(state.connections.values.filter { !$0.isEnding })
+                state.traffic.maxOpenConnections = max(state.traffic.maxOpenConnections, count)
+            }
+            return number
+        }
+    }
+
+    /// Records a request, with its place and its attempt filled in.
+    func begin(_ request: RecordedRequest) -> RecordedRequest {
+        change { state in
+            var request = request
+            request.index = state.traffic.requests.count
+            request.attempt = state.attempts[request.path, default: 0]
+            state.attempts[request.path] = request.attempt + 1
+            state.traffic.requests.append(request)
+            state.traffic.activeRequests += 1
+            state.connections[request.connection]?.request = request.index
+            if state.traffic.activeRequests > state.traffic.maxActiveRequests {
+                let count = TrafficLog.liveCount(state.connections.values.filter { $0.request != nil })
+                state.traffic.maxActiveRequests = max(state.traffic.maxActiveRequests, count)
+            }
+            return request
+        }
+    }
+
+    /// Counts bytes of a body; a correction may be negative.
+    func sent(_ count: Int, for request: Int) {
+        change { $0.traffic.requests[request].bodyBytesSent += Int64(count) }
+    }
+
+    /// The answer is over, or is about to be: what the client does next must not be counted beside it.
+    func end(_ request: RecordedRequest) {
+        change { TrafficLog.endRequest(of: request.connection, in: &$0) }
+    }
+
+    /// The connection is about to be ended by the server, of which the client will know before the log does.
+    func beginEnding(_ connection: Int) {
+        change { state in
+            TrafficLog.endRequest(of: connection, in: &state)
+            state.connections[connection]?.isEnding = true
+        }
+    }
+
+    /// Closes a connection's socket; under the lock, so that no one can shut down a descriptor that was given anew.
+    func close(_ connection: Int) {
+        change { state in
+            TrafficLog.endRequest(of: connection, in: &state)
+            guard let removed = state.connections.removeValue(forKey: connection) else { return }
+            removed.socket.close()
+            state.traffic.openConnections -= 1
+        }
+    }
+
+    /// Wakes every thread that waits on a socket; later connections are not registered any more.
+    func stop() {
+        change { state in
+            state.isStopping = true
+            for connection in state.connections.values { connection.socket.shutDown() }
+        }
+    }
+
+    func wait(until condition: @escaping @Sendable (Traffic) -> Bool) async throws {
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelledEarly.remove(id) != nil { return .failure(CancellationError()) }
+                    if condition(state.traffic) { return .success(()) }
+                    state.waiters[id] = Waiter(condition: condition, continuation: continuation)
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelledEarly.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Changes the state and wakes those whose condition has come true.
+    private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        let (result, woken) = state.withLock { state in
+            let result = body(&state)
+            let satisfied = state.waiters.filter { $0.value.condition(state.traffic) }
+            for id in satisfied.keys { state.waiters[id] = nil }
+            return (result, satisfied.values.map(\.continuation))
+        }
+        for continuation in woken { continuation.resume() }
+        return result
+    }
+
+    private static func endRequest(of connection: Int, in state: inout State) {
+        guard state.connections[connection]?.request != nil else { return }
+        state.connections[connection]?.request = nil
+        state.traffic.activeRequests -= 1
+    }
+
+    /// How many of the connections have a client that has not hung up.
+    private static func liveCount(_ connections: [Connection]) -> Int {
+        connections.count { $0.socket.wait(timeout: .zero) == .timedOut }
+    }
+}

@@ -1,0 +1,93 @@
+package import Headrace
+import Synchronization
+
+/// File calls that are recorded, and fail or wait where a test says so; all others reach the file system.
+package final class FileCallRecorder: Sendable {
+    /// One call, without what differs from run to run.
+    package enum Call: Sendable, Hashable {
+        /// A file was created.
+        case create
+        /// So many bytes were to be written at an offset.
+        case write(offset: Int64, count: Int)
+        /// The mode was set.
+        case setMode(UInt32)
+        /// A file was closed.
+        case close
+        /// A file got a name that may be taken.
+        case replace
+        /// A file got a name that must be free.
+        case move
+        /// A name was removed.
+        case remove
+        /// A name was looked up.
+        case kind
+        /// A directory was checked.
+        case checkDirectory
+        /// The free space was asked for.
+        case freeSpace
+    }
+
+    private let log = Mutex<[Call]>([])
+    private let intercept: @Sendable (Call) throws(SystemError) -> Void
+
+    /// All calls so far, those that failed included.
+    package var calls: [Call] { log.withLock { $0 } }
+
+    /// Creates a recorder.
+    /// - Parameter intercept: Runs before each call on its thread; what it throws is the call's result.
+    package init(_ intercept: @escaping @Sendable (Call) throws(SystemError) -> Void = { _ throws(SystemError) in }) {
+        self.intercept = intercept
+    }
+
+    /// The calls to hand to a manager.
+    package var fileCalls: FileCalls {
+        let system = FileCalls.system
+        var calls = system
+        calls.create = { path throws(SystemError) in
+            try self.note(.create)
+            return try system.create(path)
+        }
+        calls.write = { file, bytes, offset throws(SystemError) in
+            try self.note(.write(offset: offset, count: bytes.count))
+            return try system.write(file, bytes, offset)
+        }
+        calls.setMode = { file, mode throws(SystemError) in
+            try self.note(.setMode(mode))
+            try system.setMode(file, mode)
+        }
+        calls.close = { file throws(SystemError) in
+            try self.note(.close)
+            try system.close(file)
+        }
+        calls.replace = { path, newPath throws(SystemError) in
+            try self.note(.replace)
+            try system.replace(path, newPath)
+        }
+        calls.move = { path, newPath throws(SystemError) in
+            try self.note(.move)
+            try system.move(path, newPath)
+        }
+        calls.remove = { path throws(SystemError) in
+            try self.note(.remove)
+            try system.remove(path)
+        }
+        calls.kind = { path throws(SystemError) in
+            try self.note(.kind)
+            return try system.kind(path)
+        }
+        calls.checkDirectory = { path throws(SystemError) in
+            try self.note(.checkDirectory)
+            try system.checkDirectory(path)
+        }
+        calls.freeSpace = { file throws(SystemError) in
+            try self.note(.freeSpace)
+            return try system.freeSpace(file)
+        }
+        return calls
+    }
+
+    private func note(_ call: Call) throws(SystemError) {
+        log.withLock { $0.append(call) }
+        try intercept(call)
+    }
+}

@@ -1,0 +1,62 @@
+extension Response {
+    /// Serves a resource: 200, 206, 412 and 416 as RFC 9110 says, as far as the resource's manners allow.
+    ///
+    /// `If-Unmodified-Since` is true only for the very date of the resource, since other dates tell of other versions.
+    package static func file(_ resource: Resource) -> Response {
+        answering { request in
+            guard resource.satisfiesPreconditions(of: request) else { return .status(412) }
+            guard resource.honoursRange, let range = request["Range"].flatMap(RangeRequest.init),
+                resource.satisfiesIfRange(of: request)
+            else {
+                return whole(resource)
+            }
+            guard let range = range.range(ofSize: resource.size) else {
+                return .status(416, headers: ["Content-Range": "bytes */\(resource.size)"])
+            }
+            return part(range, of: resource)
+        }
+    }
+
+    /// Serves the whole resource with a 200, whatever was asked.
+    package static func whole(_ resource: Resource) -> Response {
+        .ok(resource.body).withHead { $0.fields = resource.fields + $0.fields }
+    }
+
+    /// Serves one range of a resource with a 206, whatever was asked.
+    package static func part(_ range: Range<Int64>, of resource: Resource) -> Response {
+        .status(206, body: resource.body.slice(range))
+            .withHead { $0.fields = resource.fields + $0.fields }
+            .contentRange("bytes \(range.lowerBound)-\(range.upperBound - 1)/\(resource.size)")
+    }
+}
+
+extension Resource {
+    /// Judges `If-Match` and `If-Unmodified-Since` (RFC 9110, section 13.2.2).
+    fileprivate func satisfiesPreconditions(of request: RecordedRequest) -> Bool {
+        if let wanted = request["If-Match"] {
+            return wanted == "*" || isStrong(etag) && tags(in: wanted).contains { $0 == etag }
+        }
+        if let date = request["If-Unmodified-Since"], lastModified != nil {
+            return date == lastModified
+        }
+        return true
+    }
+
+    /// Judges `If-Range`, in which only a strong tag or the exact date counts (RFC 9110, section 13.1.5).
+    fileprivate func satisfiesIfRange(of request: RecordedRequest) -> Bool {
+        guard let wanted = request["If-Range"] else { return true }
+        return switch ifRange {
+        case .honoured: wanted == lastModified || isStrong(etag) && wanted == etag
+        case .ignored: true
+        case .refused: false
+        }
+    }
+
+    private func isStrong(_ tag: String?) -> Bool {
+        tag.map { !$0.hasPrefix("W/") } ?? false
+    }
+
+    private func tags(in list: String) -> [String] {
+        list.split(separator: ",").map { $0.drop { $0 == " " } }.map(String.init)
+    }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct BodyFramingTests {
+    private func framing(_ fields: [(String, String)], isMultiplexed: Bool = false) throws -> BodyFraming {
+        try BodyFraming(
+            of: ResponseHead(
+                url: try #require(URL(string: "http://example.org/")),
+                status: 200,
+                fields: fields.map { HeaderField(name: $0.0, value: $0.1) },
+                isMultiplexed: isMultiplexed
+            )
+        )
+    }
+
+    @Test(arguments: [("0", 0), ("42", 42), ("42, 42", 42), (" 42 ", 42), ("9223372036854775807", Int64.max)])
+    func `a length is a number of bytes, also when it is repeated`(_ text: String, _ length: Int64) throws {
+        #expect(try framing([("Content-Length", text)]) == .length(length))
+        #expect(try framing([("content-length", text), ("CONTENT-LENGTH", text)]) == .length(length))
+    }
+
+    @Test(arguments: [
+        "-1", "+1", "abc", "12abc", "", "1,", "0x10", "1.5", "٣", "9223372036854775808", "99999999999999999999999",
+        "42, 43",
+    ])
+    func `anything else is a violation`(_ text: String) {
+        #expect(throws: DownloadError.self) { try framing([("Content-Length", text)]) }
+    }
+
+    @Test func `two lengths that differ are a violation`() {
+        #expect(throws: DownloadError.self) { try framing([("Content-Length", "1"), ("Content-Length", "2")]) }
+    }
+
+    @Test func `chunks take precedence over a length`() throws {
+        #expect(try framing([("Transfer-Encoding", "Chunked"), ("Content-Length", "5")]) == .delimited)
+    }
+
+    @Test(arguments: ["gzip, chunked", "gzip", "identity", "chunked, chunked"])
+    func `a transfer coding that was not asked for is a violation`(_ coding: String) {
+        #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", coding)]) }
+    }
+
+    @Test func `without a length the connection's or the stream's end is the body's`() throws {
+        #expect(try framing([]) == .connectionClose)
+        #expect(try framing([], isMultiplexed: true) == .delimited)
+    }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectPolicyTests {
+    private let policy = RedirectPolicy(maxRedirects: 20, allowsInsecure: false)
+
+    private func head(_ status: Int, _ locations: [String], from url: String = "http://a.example/x/y?q#f") throws
+        -> ResponseHead
+    {
+        ResponseHead(
+            url: try #require(URL(string: url)),
+            status: status,
+            fields: locations.map { HeaderField(name: "Location", value: $0) }
+        )
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func `a redirect status with a location is followed`(_ status: Int) throws {
+        let target = try policy.target(of: try head(status, ["http://b.example/z"]), after: 0)
+        #expect(target?.absoluteString == "http://b.example/z")
+    }
+
+    @Test(arguments: [200, 206, 300, 304, 404, 500])
+    func `another status is no redirect`(_ status: Int) throws {
+        #expect(try policy.target(of: try head(status, ["http://b.example/z"]), after: 0) == nil)
+    }
+
+    @Test func `a redirect without a location is an answer like any other`() throws {
+        #expect(try policy.target(of: try head(302, []), after: 0) == nil)
+    }
+
+    @Test(arguments: [
+        ("z", "http://a.example/x/z"),
+        ("/z", "http://a.example/z"),
+        ("?r", "http://a.example/x/y?r"),
+        ("//c.example/z", "http://c.example/z"),
+        ("../z", "http://a.example/z"),
+        ("https://a.example:8443/", "https://a.example:8443/"),
+        ("/a b", "http://a.example/a%20b"),
+        ("/ä", "http://a.example/%C3%A4"),
+    ])
+    func `a location is resolved against the URL that was asked`(_ location: String, _ target: String) throws {
+        #expect(try policy.target(of: try head(302, [location]), after: 0)?.absoluteString == target)
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x"])
+    func `only http and https with a host are followed`(_ location: String) throws {
+        let head = try head(302, [location])
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
+        #expect(error.code == .redirect)
+    }
+
+    @Test func `two locations that differ are a violation`() throws {
+        let head = try head(302, ["/a", "/b"])
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
+        #expect(error.code == .protocolViolation)
+        #expect(try policy.target(of: try self.head(302, ["/a", "/a"]), after: 0) != nil)
+    }
+
+    @Test func `the twenty-first redirect is one too many`() throws {
+        let head = try head(302, ["/z"])
+        #expect(try policy.target(of: head, after: 19) != nil)
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 20) }
+        #expect(error.code == .redirect)
+    }
+
+    @Test func `from https to http is followed where it is allowed only`() throws {
+        let head = try head(302, ["http://user:secret@a.example/z"], from: "https://a.example/")
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
+        #expect(error.code == .redirect)
+        #expect(!error.description.contains("secret"))
+        #expect(try RedirectPolicy(maxRedirects: 1, allowsInsecure: true).target(of: head, after: 0) != nil)
+    }
+
+    @Test func `an origin is scheme, host and port`() throws {
+        func origin(_ text: String) throws -> Origin { Origin(try #require(URL(string: text))) }
+        #expect(try origin("http://A.example/x") == origin("http://a.example:80/y"))
+        #expect(try origin("https://a.example/") == origin("https://a.example:443/"))
+        #expect(try origin("http://a.example/") != origin("https://a.example/"))
+        #expect(try origin("http://a.example/") != origin("http://a.example:8080/"))
+        #expect(try origin("http://a.example/") != origin("http://b.example/"))
+    }
+}

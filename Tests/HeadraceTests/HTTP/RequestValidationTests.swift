@@ -1,0 +1,43 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct RequestValidationTests {
+    private func request(_ url: String, _ headers: [HeaderField] = []) throws -> DownloadRequest {
+        DownloadRequest(
+            try #require(URL(string: url)), to: .directory(URL(filePath: "/tmp")), headers: headers)
+    }
+
+    @Test(arguments: ["http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/"])
+    func `http and https URLs with a host are taken`(_ url: String) throws {
+        try request(url).validate()
+    }
+
+    @Test(arguments: [
+        "ftp://example.org/", "file:///etc/passwd", "example.org/x", "/x", "http:///x", "http:x", "mailto:a@b",
+        "http://example.org:0/", "http://example.org:65536/",
+    ])
+    func `other URLs are refused`(_ url: String) throws {
+        let request = try request(url)
+        let error = try #require(throws: DownloadError.self) { try request.validate() }
+        #expect(error.code == .invalidRequest)
+    }
+
+    @Test(arguments: [
+        ("Range", "bytes=0-"), ("hOsT", "x"), ("If-Range", "x"), ("Accept-Encoding", "gzip"), ("X", "a\r\nB: c"),
+        ("X", "a\nb"), ("X", "a\0"), ("", "x"), ("X Y", "z"), ("X:", "z"), ("Ä", "z"),
+    ])
+    func `a header that cannot be sent is refused`(_ name: String, _ value: String) throws {
+        let request = try request("http://example.org/", [HeaderField(name: name, value: value)])
+        let error = try #require(throws: DownloadError.self) { try request.validate() }
+        #expect(error.code == .invalidRequest)
+    }
+
+    @Test func `a password is in no message`() throws {
+        let request = try request("ftp://user:secret@example.org/")
+        let error = try #require(throws: DownloadError.self) { try request.validate() }
+        #expect(!error.description.contains("secret"))
+    }
+}

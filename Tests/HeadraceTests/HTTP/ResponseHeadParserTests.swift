@@ -1,0 +1,93 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResponseHeadParserTests {
+    private func parse(_ text: String) throws -> ResponseHeadParser.Step {
+        try parse(lines: text.utf8.split(separator: 10).map { Array($0) + [10] })
+    }
+
+    private func parse(lines: [[UInt8]]) throws -> ResponseHeadParser.Step {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        for line in lines {
+            let step = parser.consume(line)
+            if step != .more { return step }
+        }
+        return .more
+    }
+
+    private func head(_ text: String) throws -> ResponseHead? {
+        guard case .head(let head) = try parse(text) else { return nil }
+        return head
+    }
+
+    @Test func `a head ends with the empty line`() throws {
+        let head = try #require(try head("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:b \t\r\n\r\n"))
+        #expect(head.status == 200)
+        #expect(
+            head.fields == [
+                HeaderField(name: "Content-Length", value: "5"), HeaderField(name: "X-A", value: "b"),
+            ])
+        #expect(!head.isMultiplexed)
+    }
+
+    @Test func `HTTP/2 has no reason and marks the ends of its streams`() throws {
+        let head = try #require(try head("HTTP/2 404 \r\n\r\n"))
+        #expect(head.status == 404)
+        #expect(head.isMultiplexed)
+    }
+
+    @Test func `interim answers are skipped, with their fields`() throws {
+        let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", count: 50)
+        let head = try #require(try head(interim + "HTTP/1.1 200 OK\r\nX: y\r\n\r\n"))
+        #expect(head.fields == [HeaderField(name: "X", value: "y")])
+    }
+
+    @Test func `a folded line goes on the field before it`() throws {
+        #expect(try head("HTTP/1.1 200 OK\r\nX: a\r\n  b\r\n\r\n")?.fields == [HeaderField(name: "X", value: "a b")])
+    }
+
+    @Test func `bytes that are not UTF-8 are read as ISO 8859-1`() throws {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
+        _ = parser.consume(Array("X: ".utf8) + [0xE4] + Array("\r\n".utf8))
+        guard case .head(let head) = parser.consume(Array("\r\n".utf8)) else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.fields.first?.value == "ä")
+    }
+
+    @Test(arguments: [
+        "ICY 200 OK\r\n", "HTTP/1.1\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1 2000 OK\r\n", "HTTP/1.1 abc\r\n",
+        "HTTP/1.1 200 OK\r\nno colon\r\n", "HTTP/1.1 200 OK\r\n: empty\r\n", "HTTP/1.1 200 OK\r\nA B: c\r\n",
+        "HTTP/1.1 200 OK\r\nA : c\r\n", "HTTP/1.1 200 OK\r\nA: \0\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n",
+        "HTTP/1.1 200 OK\r\n folded first\r\n",
+    ])
+    func `a line that is no field or status is invalid`(_ text: String) throws {
+        guard case .invalid = try parse(text) else {
+            Issue.record("\(text.debugDescription) was accepted")
+            return
+        }
+    }
+
+    @Test func `a header without end is cut off`() throws {
+        let lines = ["HTTP/1.1 200 OK\r\n"] + Array(repeating: "X: y\r\n", count: ResponseHeadParser.maxFields + 1)
+        #expect(try parse(lines.joined()) == .invalid("The response header has more than 1000 fields."))
+        let long = ["HTTP/1.1 200 OK\r\n", "X: " + String(repeating: "y", count: ResponseHeadParser.maxBytes) + "\r\n"]
+        #expect(try parse(long.joined()) == .invalid("The response header is longer than 256 KiB."))
+        let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 20_000)
+        #expect(try parse(interim) == .invalid("The response header is longer than 256 KiB."))
+    }
+
+    @Test func `trailers are taken and bounded`() throws {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
+        _ = parser.consume(Array("\r\n".utf8))
+        #expect(parser.consume(Array("Digest: x\r\n".utf8)) == .more)
+        let trailer = Array("T: ".utf8) + [UInt8](repeating: 65, count: ResponseHeadParser.maxBytes)
+        #expect(parser.consume(trailer) == .invalid("The response header is longer than 256 KiB."))
+    }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadStatusTests {
+    @Test func `each reader has a stream of its own, and all see the end`() async {
+        let status = DownloadStatus()
+        let early = [status.states(), status.states()]
+        status.enter(.running, .started)
+        status.enter(.cancelled, .cancelled)
+        for states in early + [status.states()] {
+            var last: DownloadState?
+            for await state in states { last = state }
+            #expect(last == .cancelled)
+        }
+    }
+
+    @Test func `nothing comes after the end`() async {
+        let status = DownloadStatus()
+        status.enter(.cancelled, .cancelled)
+        status.enter(.running, .started)
+        status.publish(DownloadProgress(bytesReceived: 5))
+        #expect(status.state == .cancelled)
+        #expect(status.progress.bytesReceived == 0)
+    }
+
+    @Test func `a late reader of events sees all that happened`() async {
+        let status = DownloadStatus()
+        status.enter(.running, .started)
+        status.enter(.cancelled, .cancelled)
+        var events: [DownloadEvent] = []
+        for await event in status.events() { events.append(event) }
+        #expect(events == [.started, .cancelled])
+    }
+
+    @Test func `a reader that is gone is forgotten, and a slow one holds one value`() async {
+        let status = DownloadStatus()
+        let task = Task { for await _ in status.progressUpdates() {} }
+        task.cancel()
+        await task.value
+        let slow = status.progressUpdates()
+        for count in 1...1000 { status.publish(DownloadProgress(bytesReceived: Int64(count))) }
+        status.enter(.cancelled, nil)
+        var seen: [Int64] = []
+        for await progress in slow { seen.append(progress.bytesReceived) }
+        #expect(seen == [1000])
+    }
+}

@@ -1,0 +1,159 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Answers that break rules or end early: the right error, nothing under the final name, no hang.
+@Suite(.timeLimit(.minutes(1)))
+struct HostileAnswerTests {
+    private struct Outcome {
+        var result: Result<URL, DownloadError>
+        var names: [String]
+        var requests: [RecordedRequest]
+
+        var code: DownloadError.Code? {
+            guard case .failure(let error) = result else { return nil }
+            return error.code
+        }
+    }
+
+    private func outcome(_ response: Response, _ headers: [HeaderField] = []) async throws -> Outcome {
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager(.init { $0.stallTimeout = .milliseconds(500) }) { manager in
+                    let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder), headers: headers)
+                    let download = try await manager.download(request)
+                    let result: Result<URL, DownloadError>
+                    do {
+                        result = .success(try await download.value)
+                    } catch let error as DownloadError {
+                        result = .failure(error)
+                    }
+                    return Outcome(
+                        result: result,
+                        names: try FileProbe.names(in: folder),
+                        requests: server.requests
+                    )
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["-1", "abc", "12abc", "9223372036854775808", "5, 6", "", "5 5"])
+    func `a length that is no number of bytes`(_ length: String) async throws {
+        let outcome = try await outcome(.ok("hello").claimingLength(length))
+        #expect(outcome.code == .protocolViolation)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `two lengths that differ`() async throws {
+        let outcome = try await outcome(.ok("hello").header("Content-Length", "6"))
+        #expect(outcome.code == .protocolViolation)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `the same length twice`() async throws {
+        let outcome = try await outcome(.ok("hello").claimingLength("5, 5"))
+        #expect(outcome.names == ["file.bin"])
+    }
+
+    @Test(arguments: [Ending.fin, .reset])
+    func `fewer bytes than announced keep their partial`(_ ending: Ending) async throws {
+        let outcome = try await outcome(.ok(.pattern(size: 100_000)).truncated(after: 99_999, by: ending))
+        #expect(outcome.code == .connectionLost)
+        #expect(outcome.names.count == 1)
+        #expect(outcome.names.first?.hasSuffix(".part") == true)
+    }
+
+    @Test func `more bytes than announced are not taken`() async throws {
+        let outcome = try await outcome(.ok("hello").extraBytes(100))
+        guard case .success = outcome.result else {
+            Issue.record("\(outcome.result)")
+            return
+        }
+        #expect(outcome.names == ["file.bin"])
+    }
+
+    @Test func `a length beyond the disk is refused before the first byte`() async throws {
+        let outcome = try await outcome(.ok("hello").claimingLength("9223372036854775807"))
+        #expect(outcome.code == .diskFull)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `chunks beat a length that lies`() async throws {
+        let outcome = try await outcome(.ok("hello").chunked([2]).header("Content-Length", "9223372036854775807"))
+        #expect(outcome.names == ["file.bin"])
+    }
+
+    @Test func `a coding that was not asked for`() async throws {
+        let outcome = try await outcome(.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
+        #expect(outcome.code == .protocolViolation)
+        #expect(outcome.names == [])
+    }
+
+    @Test(arguments: [201, 204, 205, 206, 300, 304, 400, 401, 403, 404, 407, 410, 416, 429, 451, 500, 503])
+    func `a status other than 200 has no file`(_ status: Int) async throws {
+        let outcome = try await outcome(
+            .status(status, body: status == 204 || status == 304 ? "" : .pattern(size: 1_000_000))
+                .header("WWW-Authenticate", "Basic realm=x"))
+        guard case .failure(let error) = outcome.result else {
+            Issue.record("\(outcome.result)")
+            return
+        }
+        #expect(error.code == .httpStatus)
+        #expect(error.statusCode == status)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `fifty interim answers, then the file`() async throws {
+        let outcome = try await outcome(.ok("hello").interim(103, count: 50))
+        #expect(outcome.names == ["file.bin"])
+    }
+
+    @Test func `a stalled body`() async throws {
+        let outcome = try await outcome(.ok(.pattern(size: 100_000)).stalled(after: 10))
+        #expect(outcome.code == .stalled)
+        #expect(outcome.names.count == 1)
+    }
+
+    @Test func `an empty file, by length and by chunks`() async throws {
+        #expect(try await outcome(.ok("")).names == ["file.bin"])
+        #expect(try await outcome(.ok("").chunked([1])).names == ["file.bin"])
+    }
+
+    @Test func `a redirect without a location`() async throws {
+        #expect(try await outcome(.status(302)).code == .httpStatus)
+    }
+
+    @Test func `a redirect to itself ends`() async throws {
+        let outcome = try await outcome(.redirect(to: "/file.bin"))
+        #expect(outcome.code == .redirect)
+        #expect(outcome.requests.count == 21)
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "data:,hello", "gopher://127.0.0.1/"])
+    func `a redirect away from HTTP`(_ location: String) async throws {
+        let outcome = try await outcome(.redirect(to: location))
+        #expect(outcome.code == .redirect)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `credentials do not follow to another origin, not even back again`() async throws {
+        let secrets = [
+            HeaderField(name: "Authorization", value: "Bearer s"), HeaderField(name: "cookie", value: "a=b"),
+            HeaderField(name: "X-Open", value: "1"),
+        ]
+        try await withFaultServer(.ok("x")) { other in
+            let route = Response.routes([
+                "/file.bin": .redirect(to: "/same"), "/same": .redirect(to: other.url("/x").absoluteString),
+            ])
+            let outcome = try await outcome(route, secrets)
+            #expect(outcome.requests.map { $0["Authorization"] } == ["Bearer s", "Bearer s"])
+            let asked = try #require(other.requests.first)
+            #expect(asked["Authorization"] == nil)
+            #expect(asked["Cookie"] == nil)
+            #expect(asked["X-Open"] == "1")
+        }
+    }
+}

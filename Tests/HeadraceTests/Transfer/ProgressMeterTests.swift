@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct ProgressMeterTests {
+    @Test func `progress is told at most ten times a second`() {
+        var meter = ProgressMeter(start: .zero)
+        var reports = 0
+        for millisecond in 1...1000 where meter.received(10, at: .milliseconds(millisecond)) != nil { reports += 1 }
+        #expect(reports == 10)
+        #expect(meter.bytesReceived == 10_000)
+    }
+
+    @Test func `a steady speed is reported as it is`() {
+        var meter = SpeedMeter(start: .zero)
+        for tenth in 1...600 {
+            meter.add(100_000, at: .milliseconds(tenth * 100))
+            let speed = meter.bytesPerSecond(at: .milliseconds(tenth * 100))
+            if tenth > 100 { #expect(abs(speed - 1_000_000) < 30_000) }
+        }
+    }
+
+    @Test func `the speed of a stalled transfer falls to nothing`() {
+        var meter = SpeedMeter(start: .zero)
+        for second in 1...10 { meter.add(1_000_000, at: .seconds(second)) }
+        let speed = meter.bytesPerSecond(at: .seconds(30))
+        #expect(speed < 2_000)
+    }
+
+    @Test func `the time that remains is the rest at the present speed`() {
+        var meter = ProgressMeter(start: .zero)
+        meter.totalBytes = 10_000_000
+        for tenth in 1...50 { _ = meter.received(100_000, at: .milliseconds(tenth * 100)) }
+        let progress = meter.progress(at: .seconds(5))
+        let remaining = progress.timeRemaining ?? .zero
+        #expect(remaining > .seconds(4) && remaining < .seconds(6))
+        #expect(progress.fractionCompleted == 0.5)
+    }
+
+    @Test func `without a total there is no fraction and no time`() {
+        var meter = ProgressMeter(start: .zero)
+        _ = meter.received(5, at: .seconds(1))
+        let progress = meter.progress(at: .seconds(1))
+        #expect(progress.fractionCompleted == nil)
+        #expect(progress.timeRemaining == nil)
+    }
+
+    @Test func `an empty file is complete`() {
+        #expect(DownloadProgress(totalBytes: 0).fractionCompleted == 1)
+    }
+}

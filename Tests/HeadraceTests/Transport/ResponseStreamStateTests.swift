@@ -1,0 +1,139 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResponseStreamStateTests {
+    private func streaming(highWatermark: Int = 400) -> ResponseStreamState {
+        var state = ResponseStreamState(highWatermark: highWatermark)
+        state.headArrived()
+        return state
+    }
+
+    /// Outside of the macro, which cannot take a mutating call.
+    private func expect<Value: Equatable>(_ value: Value, _ expected: Value, _ location: SourceLocation = #_sourceLocation) {
+        #expect(value == expected, sourceLocation: location)
+    }
+
+    private func close(_ state: inout ResponseStreamState) -> [Bool] {
+        let (stopsProducer, wakesReader) = state.close()
+        return [stopsProducer, wakesReader]
+    }
+
+    @Test func `the reader of the head waits for it, and the flush wakes it`() {
+        var state = ResponseStreamState(highWatermark: 400)
+        #expect(state.nextHead() == .wait)
+        expect(state.wait(forHead: true), true)
+        expect(state.flush(), false)
+        state.headArrived()
+        expect(state.flush(), true)
+        #expect(state.nextHead() == .chunk)
+        expect(state.wait(forHead: true), false)
+    }
+
+    @Test func `the producer is paused at the high watermark and resumed at the low one`() {
+        var state = streaming()
+        expect(state.bytesArrived(399).demand, .more)
+        expect(state.bytesArrived(1).demand, .pause)
+        expect(state.taken(199), false)
+        #expect(state.isProducerPaused)
+        expect(state.taken(1), true)
+        #expect(!state.isProducerPaused)
+        expect(state.taken(200), false)
+    }
+
+    /// Once such bytes made the state forget that it had paused, and the transfer hung for ever.
+    @Test func `bytes that come after the pause do not undo it`() {
+        var state = streaming()
+        _ = state.bytesArrived(400)
+        expect(state.taken(150), false)
+        expect(state.bytesArrived(10).demand, .pause)
+        #expect(state.isProducerPaused)
+        expect(state.taken(100), true)
+    }
+
+    @Test func `a waiting reader is woken at the threshold or by the flush`() {
+        var state = streaming()
+        expect(state.wait(forHead: false), true)
+        expect(state.bytesArrived(99).wakesReader, false)
+        expect(state.flush(), true)
+        expect(state.flush(), false)
+        _ = state.taken(99)
+        expect(state.wait(forHead: false), true)
+        expect(state.bytesArrived(100).wakesReader, true)
+    }
+
+    @Test func `what is buffered is delivered before the end and before a failure`() {
+        var finished = streaming()
+        _ = finished.bytesArrived(5)
+        expect(finished.finished(), false)
+        #expect(finished.nextChunk() == .chunk)
+        _ = finished.taken(5)
+        #expect(finished.nextChunk() == .end)
+
+        let failure = StreamFailure.download(DownloadError(.connectionLost, "cut"))
+        var failed = streaming()
+        _ = failed.bytesArrived(5)
+        expect(failed.failed(failure), false)
+        #expect(failed.nextChunk() == .chunk)
+        _ = failed.taken(5)
+        #expect(failed.nextChunk() == .failure(failure))
+    }
+
+    @Test func `closing stops a producer at work and wakes the reader with a cancellation`() {
+        var state = streaming()
+        expect(state.wait(forHead: false), true)
+        #expect(close(&state) == [true, true])
+        #expect(state.nextChunk() == .failure(.cancelled))
+        expect(state.bytesArrived(1).demand, .stop)
+        #expect(close(&state) == [false, false])
+    }
+
+    @Test func `closing after the end stops nobody`() {
+        var state = streaming()
+        _ = state.finished()
+        #expect(close(&state) == [false, false])
+    }
+
+    @Test func `a failure after the end changes nothing`() {
+        var state = streaming()
+        _ = state.finished()
+        expect(state.failed(.cancelled), false)
+        #expect(state.nextChunk() == .end)
+    }
+
+    @Test(arguments: 0..<20)
+    func `in a random walk nothing is lost and nobody waits in vain`(_ seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var state = streaming(highWatermark: 1000)
+        var arrived = 0
+        var taken = 0
+        var isProducing = true
+        var isWaiting = false
+        for _ in 0..<10_000 {
+            if isProducing, Bool.random(using: &random) {
+                let count = Int.random(in: 1...300, using: &random)
+                let (demand, wakes) = state.bytesArrived(count)
+                arrived += count
+                isProducing = demand == .more
+                if wakes { isWaiting = false }
+            } else if isProducing, state.flush() {
+                isWaiting = false
+            }
+            if !isWaiting {
+                if state.nextChunk() == .chunk {
+                    let count = Int.random(in: 1...state.bufferedBytes, using: &random)
+                    taken += count
+                    if state.taken(count) { isProducing = true }
+                } else {
+                    isWaiting = state.wait(forHead: false)
+                }
+            }
+            #expect(arrived - taken == state.bufferedBytes)
+            #expect(state.bufferedBytes < 1000 + 300)
+            #expect(isProducing || !isWaiting, "both sides wait")
+            #expect(isProducing != state.isProducerPaused)
+        }
+    }
+}
