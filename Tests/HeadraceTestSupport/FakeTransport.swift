@@ -1,5 +1,4 @@
 package import Headrace
-import Synchronization
 
 /// A transport without a network: a closure answers each request.
 package final class FakeTransport: Transport {
@@ -40,7 +39,7 @@ package final class FakeTransport: Transport {
     }
 
     private let answer: @Sendable (TransportRequest) throws -> Answer
-    private let log = Mutex<[TransportRequest]>([])
+    private let log = Locked<[TransportRequest]>([])
 
     /// The requests so far.
     package var requests: [TransportRequest] { log.withLock { $0 } }

@@ -1,5 +1,4 @@
 package import Headrace
-import Synchronization
 
 /// File calls that are recorded, and fail or wait where a test says so; all others reach the file system.
 package final class FileCallRecorder: Sendable {
@@ -27,7 +26,7 @@ package final class FileCallRecorder: Sendable {
         case freeSpace
     }
 
-    private let log = Mutex<[Call]>([])
+    private let log = Locked<[Call]>([])
     private let intercept: @Sendable (Call) throws(SystemError) -> Void
 
     /// All calls so far, those that failed included.

@@ -1,4 +1,4 @@
-import Synchronization
+import Headrace
 
 /// A clock that stands still until a test moves it, and on which a test can wait for a timer to be armed.
 package final class TestClock: Clock {
@@ -29,7 +29,7 @@ package final class TestClock: Clock {
         }
     }
 
-    private let state = Mutex(TestClockState())
+    private let state = Locked(TestClockState())
 
     /// Creates a clock at offset zero.
     package init() {}

@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// A task executor of a few threads of our own, where tasks may block in file calls.
 ///
@@ -39,7 +38,7 @@ final class BlockingExecutor: TaskExecutor {
     }
 
     private final class Shared: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
         /// What idle threads wait for.
         let wake = DispatchSemaphore(value: 0)
     }

@@ -1,4 +1,3 @@
-import Synchronization
 
 #if os(Linux)
 import CHeadrace
@@ -30,7 +29,7 @@ final class WorkerThread: Sendable {
     }
 
     private final class Completion: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
 
         func signal() {
             let waiter = state.withLock { state in

@@ -1,4 +1,3 @@
-import Synchronization
 
 /// The state, the progress and the history of one download, and the streams that follow them.
 ///
@@ -17,7 +16,7 @@ final class DownloadStatus: Sendable {
         var eventSubscribers = Subscribers<DownloadEvent>()
     }
 
-    private let storage = Mutex(Storage())
+    private let storage = Locked(Storage())
 
     var state: DownloadState { storage.withLock { $0.state } }
     var progress: DownloadProgress { storage.withLock { $0.progress } }

@@ -1,4 +1,3 @@
-import Synchronization
 
 /// Tells one running download from outside that it has to stop, and why; the first reason holds.
 final class StopSignal: Sendable {
@@ -12,7 +11,7 @@ final class StopSignal: Sendable {
         var cancel: (@Sendable () -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var reason: Reason? { state.withLock { $0.reason } }
 

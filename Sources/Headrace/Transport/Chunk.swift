@@ -1,4 +1,3 @@
-import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -52,7 +51,7 @@ package final class ChunkPool: Sendable {
         var bytes = 0
     }
 
-    private let idle = Mutex(Idle())
+    private let idle = Locked(Idle())
 
     /// Creates an empty pool.
     package init() {}

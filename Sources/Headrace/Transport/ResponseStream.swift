@@ -1,4 +1,3 @@
-import Synchronization
 
 /// The bytes of one answer on their way from the network's thread to the task that reads them.
 ///
@@ -30,7 +29,7 @@ package final class ResponseStream: Sendable {
 
     let pool: ChunkPool
     let chunkCapacity: Int
-    private let storage: Mutex<Storage>
+    private let storage: Locked<Storage>
 
     /// Creates a stream.
     /// - Parameters:
@@ -39,7 +38,7 @@ package final class ResponseStream: Sendable {
     package init(highWatermark: Int, pool: ChunkPool) {
         self.pool = pool
         chunkCapacity = highWatermark / 4
-        storage = Mutex(Storage(state: ResponseStreamState(highWatermark: highWatermark)))
+        storage = Locked(Storage(state: ResponseStreamState(highWatermark: highWatermark)))
     }
 
     /// Connects the producer; if the reader is gone already, the producer is cancelled at once.

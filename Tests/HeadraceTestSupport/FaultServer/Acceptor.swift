@@ -1,10 +1,10 @@
-import Synchronization
+import Headrace
 
 /// Accepts connections on a thread of its own and owns the threads of the connections.
 final class Acceptor: Sendable {
     /// Tells the asynchronous side that the thread has nothing left to do but to end.
     private final class Completion: Sendable {
-        private let state = Mutex((isDone: false, waiter: CheckedContinuation<Void, Never>?.none))
+        private let state = Locked((isDone: false, waiter: CheckedContinuation<Void, Never>?.none))
 
         func signal() {
             let waiter = state.withLock { state in
@@ -93,7 +93,7 @@ final class Acceptor: Sendable {
 
 /// The numbers of connections whose threads are about to end and only need to be joined.
 private final class FinishedThreads: Sendable {
-    private let numbers = Mutex<[Int]>([])
+    private let numbers = Locked<[Int]>([])
 
     func add(_ number: Int) {
         numbers.withLock { $0.append(number) }

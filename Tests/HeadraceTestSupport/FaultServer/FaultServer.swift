@@ -1,4 +1,4 @@
-import Synchronization
+import Headrace
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -14,7 +14,7 @@ package final class FaultServer: Sendable {
     private let log = TrafficLog()
     private let response: Response
     private let greeting: @Sendable (Int) -> Ending?
-    private let acceptor = Mutex<Acceptor?>(nil)
+    private let acceptor = Locked<Acceptor?>(nil)
 
     fileprivate init(_ response: Response, greeting: @escaping @Sendable (Int) -> Ending?) throws {
         self.response = response

@@ -1,4 +1,4 @@
-import Synchronization
+import Headrace
 
 /// The server's shared state: what was asked, which sockets are open, and who waits for more.
 final class TrafficLog: Sendable {
@@ -25,7 +25,7 @@ final class TrafficLog: Sendable {
         var isStopping = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var traffic: Traffic {
         state.withLock { $0.traffic }

@@ -1,4 +1,4 @@
-import Synchronization
+import Headrace
 
 #if canImport(Glibc)
 import Glibc
@@ -14,7 +14,7 @@ import Darwin
 package final class Gate: Sendable {
     let descriptor: Int32
     private let writer: Int32
-    private let isOpened = Mutex(false)
+    private let isOpened = Locked(false)
 
     /// Creates a shut gate.
     package init() throws {

@@ -18,10 +18,14 @@ struct HostileAnswerTests {
         }
     }
 
-    private func outcome(_ response: Response, _ headers: [HeaderField] = []) async throws -> Outcome {
+    private func outcome(
+        _ response: Response,
+        _ headers: [HeaderField] = [],
+        stallTimeout: Duration = .seconds(30)
+    ) async throws -> Outcome {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.stallTimeout = .milliseconds(500) }) { manager in
+                try await withDownloadManager(.init { $0.stallTimeout = stallTimeout }) { manager in
                     let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder), headers: headers)
                     let download = try await manager.download(request)
                     let result: Result<URL, DownloadError>
@@ -112,7 +116,10 @@ struct HostileAnswerTests {
     }
 
     @Test func `a stalled body`() async throws {
-        let outcome = try await outcome(.ok(.pattern(size: 100_000)).stalled(after: 10))
+        let outcome = try await outcome(
+            .ok(.pattern(size: 100_000)).stalled(after: 10),
+            stallTimeout: .seconds(2)
+        )
         #expect(outcome.code == .stalled)
         #expect(outcome.names.count == 1)
     }

@@ -1,6 +1,5 @@
 #if os(Linux)
 import CHeadrace
-import Synchronization
 
 /// The thread that owns libcurl's handles, and the queue of commands to it.
 ///
@@ -25,7 +24,7 @@ final class CurlLoop: Sendable {
     /// What the thread and its clients share; the thread must not keep the loop itself alive.
     private final class Mailbox: Sendable {
         let poller: hr_poller
-        let shared = Mutex(Shared())
+        let shared = Locked(Shared())
 
         init(_ poller: hr_poller) {
             self.poller = poller

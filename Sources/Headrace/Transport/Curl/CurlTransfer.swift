@@ -12,7 +12,7 @@ final class CurlTransfer {
     let id: CurlDriver.TransferID
     let handle: hr_easy
     let stream: ResponseStream
-    /// The time at which it counts as stalled, if nothing comes.
+    /// The time at which it counts as stalled if nothing comes, as far as is known.
     private(set) var deadline: ContinuousClock.Instant
 
     private let request: TransportRequest
@@ -43,7 +43,7 @@ final class CurlTransfer {
         self.onDelivery = onDelivery
         start = now
         head = ResponseHeadParser(url: request.url)
-        deadline = now + request.connectTimeout + request.stallTimeout
+        deadline = now + request.stallTimeout
         errorText.pointee = 0
     }
 
@@ -124,8 +124,11 @@ final class CurlTransfer {
         } else {
             var microseconds: Int64 = 0
             _ = hr_easy_get_offset(handle, HR_INFO_PRETRANSFER_TIME_T, &microseconds)
-            // Before the connection is made, libcurl's own timeout holds.
-            if microseconds > 0 { deadline = start + .microseconds(microseconds) + request.stallTimeout }
+            // Before the connection is made, libcurl's own timeout holds; look again soon.
+            deadline =
+                microseconds > 0
+                ? start + .microseconds(microseconds) + request.stallTimeout
+                : now + min(request.stallTimeout, .seconds(1))
         }
     }
 

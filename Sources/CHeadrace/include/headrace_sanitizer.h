@@ -1,0 +1,39 @@
+// Tells the thread sanitizer of locks that it cannot see. Empty in other builds.
+
+#ifndef HEADRACE_SANITIZER_H
+#define HEADRACE_SANITIZER_H
+
+#include <stdbool.h>
+
+#if __has_feature(thread_sanitizer)
+#define HR_THREAD_SANITIZER 1
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#else
+#define HR_THREAD_SANITIZER 0
+#endif
+
+/// True where the build is watched by the thread sanitizer.
+static inline bool hr_is_watched(void) {
+    return HR_THREAD_SANITIZER;
+}
+
+/// The calling thread took the lock that goes by this address.
+static inline void hr_lock_acquired(void *address) {
+#if HR_THREAD_SANITIZER
+    __tsan_acquire(address);
+#else
+    (void)address;
+#endif
+}
+
+/// The calling thread is about to give the lock that goes by this address back.
+static inline void hr_lock_released(void *address) {
+#if HR_THREAD_SANITIZER
+    __tsan_release(address);
+#else
+    (void)address;
+#endif
+}
+
+#endif

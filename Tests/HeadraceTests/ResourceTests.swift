@@ -1,0 +1,96 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What downloads hold, and that they give it back.
+@Suite(.timeLimit(.minutes(1)))
+struct ResourceTests {
+    @Test func `a slow disk halts the network, and memory stays bounded`() async throws {
+        let size: Int64 = 256 << 20
+        let written = Locked<Int64>(0)
+        let mostAhead = Locked<Int64>(0)
+        try await withFaultServer(.ok(.pattern(size: size))) { server in
+            try await withTemporaryDirectory { folder in
+                var calls = FileCalls.system
+                // A disk that takes the bytes and loses them, and looks how far the server is ahead of it.
+                calls.write = { _, bytes, _ in
+                    let done = written.withLock { written in
+                        written += Int64(bytes.count)
+                        return written
+                    }
+                    if done.isMultiple(of: 1 << 20) {
+                        let ahead = server.traffic.bodyBytesSent - done
+                        mostAhead.withLock { $0 = max($0, ahead) }
+                    }
+                    return bytes.count
+                }
+                let configuration = DownloadManager.Configuration()
+                let manager = try DownloadManager(
+                    environment: TransferEnvironment(
+                        configuration: configuration,
+                        transport: try CurlTransport(CurlOptions(userAgent: "test")),
+                        files: calls,
+                        clock: ClockWitness(ContinuousClock())
+                    )
+                )
+                let download = try await manager.download(DownloadRequest(server.url("/x"), to: .directory(folder)))
+                _ = try await download.value
+                await manager.shutdown()
+            }
+        }
+        #expect(written.withLock { $0 } == size)
+        // The stream's watermark, libcurl's buffer and what the kernel holds of a socket.
+        #expect(mostAhead.withLock { $0 } < 24 << 20)
+    }
+
+    /// In a process of its own, since the counts are of the whole process.
+    @Test func `a thousand downloads and a thousand cancellations leave nothing behind`() async {
+        await #expect(processExitsWith: .success) {
+            let response = Response.routes(
+                ["/stall": .ok(.pattern(size: 100_000)).stalled(after: 10_000)],
+                otherwise: .ok("hello")
+            )
+            try await withFaultServer(response) { server in
+                try await withTemporaryDirectory { folder in
+                    try await downloadAndCancel(20, from: server, to: folder)
+                    try await server.waitUntil { $0.openConnections == 0 }
+                    let before = ProcessProbe.openDescriptors
+                    try await downloadAndCancel(1000, from: server, to: folder)
+                    try await server.waitUntil { $0.openConnections == 0 }
+                    #expect(ProcessProbe.openDescriptors == before)
+                    #expect(libraryThreads() == [])
+                    #expect(try FileProbe.names(in: folder).count == 1020)
+                }
+            }
+        }
+    }
+}
+
+/// Finishes and cancels `count` downloads each, with a manager of their own.
+private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder: URL) async throws {
+    try await withDownloadManager(.init { $0.maxConcurrentDownloads = 8 }) { manager in
+        let finishing = try await manager.download(
+            (0..<count).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
+        )
+        for download in finishing { _ = try await download.value }
+        let stalling = try await manager.download(
+            (0..<count).map { _ in DownloadRequest(server.url("/stall"), to: .directory(folder)) }
+        )
+        for download in stalling {
+            if download.state == .running {
+                for await progress in download.progress where progress.bytesReceived > 0 { break }
+            }
+            await download.cancel()
+            #expect(download.state == .cancelled)
+        }
+    }
+}
+
+/// The names of the library's threads that are left.
+private func libraryThreads() -> [String] {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
+        .filter { $0.hasPrefix("headrace-") }
+}

@@ -1,0 +1,214 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// From the first byte to the final name: the order of the file calls, their failures, and the conflict policies.
+@Suite(.timeLimit(.minutes(1)))
+struct PartialFileTests {
+    private let url = "http://example.org/file.bin"
+
+    /// Downloads `body` into `folder` over fake connections and the given file calls.
+    private func download(
+        _ body: [UInt8] = Array("hello".utf8),
+        to destination: DownloadRequest.Destination,
+        _ policy: DownloadRequest.ConflictPolicy = .rename,
+        calls: FileCalls = .system
+    ) async throws -> URL {
+        let manager = try DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadManager.Configuration(),
+                transport: FakeTransport { _ in
+                    FakeTransport.Answer(fields: [("Content-Length", "\(body.count)")], body: body)
+                },
+                files: calls,
+                clock: ClockWitness(TestClock())
+            )
+        )
+        let request = DownloadRequest(try #require(URL(string: url)), to: destination, conflictPolicy: policy)
+        let download = try await manager.download(request)
+        let result = await Result { try await download.value }
+        await manager.shutdown()
+        return try result.get()
+    }
+
+    private func failure(
+        to destination: DownloadRequest.Destination,
+        _ policy: DownloadRequest.ConflictPolicy = .rename,
+        calls: FileCalls = .system
+    ) async throws -> DownloadError {
+        try await #require(throws: DownloadError.self) {
+            try await download(to: destination, policy, calls: calls)
+        }
+    }
+
+    @Test func `the name comes last, after all bytes`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder()
+            _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
+            #expect(
+                recorder.calls == [
+                    .checkDirectory, .create, .freeSpace, .write(offset: 0, count: 5),
+                    .setMode(FileCalls.newFileMode), .move, .close,
+                ])
+        }
+    }
+
+    @Test func `a partial is for its owner only`() async throws {
+        try await withTemporaryDirectory { folder in
+            let mode = Locked<UInt16?>(nil)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
+                mode.withLock { $0 = FileProbe.permissions(of: folder.appending(path: name)) }
+            }
+            _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
+            #expect(mode.withLock { $0 } == 0o600)
+        }
+    }
+
+    @Test func `interrupted and short writes are gone on with`() async throws {
+        try await withTemporaryDirectory { folder in
+            let system = FileCalls.system
+            var calls = system
+            calls.write = { file, bytes, offset throws(SystemError) in
+                try system.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<min(bytes.count, 7)]), offset)
+            }
+            let body = Pattern(seed: 3).bytes(in: 0..<1000)
+            let file = try await download(body, to: .directory(folder), calls: calls)
+            #expect(try FileProbe.bytes(of: file) == body)
+        }
+    }
+
+    @Test(arguments: [
+        (ENOSPC, DownloadError.Code.diskFull), (EDQUOT, .diskFull), (EACCES, .permission), (EROFS, .permission),
+        (EIO, .fileSystem), (EFBIG, .fileSystem), (EMFILE, .fileSystem),
+    ])
+    func `a call that fails says what, where and why, and leaves no file`(_ errno: Int32, _ code: DownloadError.Code)
+        async throws
+    {
+        let failing: [FileCallRecorder.Call] = [
+            .checkDirectory, .create, .write(offset: 0, count: 5), .setMode(FileCalls.newFileMode), .move,
+        ]
+        for call in failing {
+            try await withTemporaryDirectory { folder in
+                let recorder = FileCallRecorder { made throws(SystemError) in
+                    if made == call { throw SystemError(errno: errno) }
+                }
+                let error = try await failure(to: .directory(folder), calls: recorder.fileCalls)
+                #expect(error.code == code)
+                #expect(error.message.contains(folder.path(percentEncoded: false).dropLast()))
+                #expect(error.message.contains("\(SystemError(errno: errno))"))
+                #expect(error.cause as? SystemError == SystemError(errno: errno))
+                #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "file.bin").path))
+            }
+        }
+    }
+
+    @Test func `a file that does not fit is refused before its first byte`() async throws {
+        try await withTemporaryDirectory { folder in
+            var calls = FileCalls.system
+            calls.freeSpace = { _ in 4 }
+            let error = try await failure(to: .directory(folder), calls: calls)
+            #expect(error.code == .diskFull)
+            #expect(try FileProbe.names(in: folder) == [])
+        }
+    }
+
+    @Test func `a taken name is counted up, between stem and extension`() async throws {
+        try await withTemporaryDirectory { folder in
+            for name in ["file.bin", "file (1).bin", "file (2).bin"] {
+                let file = try await download(to: .directory(folder), .rename)
+                #expect(file.lastPathComponent == name)
+            }
+        }
+    }
+
+    @Test func `overwriting replaces the file, and not a directory`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data("old content".utf8).write(to: file)
+            #expect(try await download(to: .file(file), .overwrite).path == file.path)
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+            try FileManager.default.createDirectory(at: folder.appending(path: "d"), withIntermediateDirectories: false)
+            let error = try await failure(to: .file(folder.appending(path: "d")), .overwrite)
+            #expect(error.code == .fileSystem)
+        }
+    }
+
+    @Test func `skipping takes the file that is there, and asks nobody`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data("old".utf8).write(to: file)
+            for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
+                #expect(try await download(to: destination, .skip).path == file.path)
+                #expect(try FileProbe.bytes(of: file) == Array("old".utf8))
+            }
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
+    @Test func `failing on a taken name leaves the file alone`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data("old".utf8).write(to: file)
+            #expect(try await failure(to: .file(file), .fail).code == .fileExists)
+            #expect(try await failure(to: .directory(folder), .fail).code == .fileExists)
+            #expect(try FileProbe.bytes(of: file) == Array("old".utf8))
+        }
+    }
+
+    @Test func `a name that is taken meanwhile is not overwritten`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if case .write = call { try? Data("rival".utf8).write(to: file) }
+            }
+            let error = try await failure(to: .file(file), .fail, calls: recorder.fileCalls)
+            #expect(error.code == .fileExists)
+            #expect(try FileProbe.bytes(of: file) == Array("rival".utf8))
+        }
+    }
+
+    @Test func `a link at the final name is not followed`() async throws {
+        try await withTemporaryDirectory { folder in
+            let target = folder.appending(path: "target")
+            try Data("precious".utf8).write(to: target)
+            let link = folder.appending(path: "file.bin")
+            #expect(symlink(target.path, link.path) == 0)
+            let file = try await download(to: .file(link), .overwrite)
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+            #expect(try FileProbe.bytes(of: target) == Array("precious".utf8))
+        }
+    }
+
+    @Test func `a directory that is missing or is a file cannot take the file`() async throws {
+        try await withTemporaryDirectory { folder in
+            let missing = folder.appending(path: "missing")
+            let error = try await failure(to: .directory(missing))
+            #expect(error.code == .fileSystem)
+            #expect(error.message.contains("missing"))
+            try Data().write(to: missing)
+            #expect(try await failure(to: .file(missing.appending(path: "x"))).code == .fileSystem)
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    /// Keeps what an asynchronous closure returned or threw.
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
