@@ -30,7 +30,10 @@ extension DownloadManager {
 
         func validate() throws(DownloadError) {
             guard maxConcurrentDownloads >= 1 else {
-                throw DownloadError(.invalidRequest, "maxConcurrentDownloads is \(maxConcurrentDownloads); 1 is the least.")
+                throw DownloadError(
+                    .invalidRequest,
+                    "maxConcurrentDownloads is \(maxConcurrentDownloads); 1 is the least."
+                )
             }
             guard connectTimeout > .zero, stallTimeout > .zero else {
                 throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")

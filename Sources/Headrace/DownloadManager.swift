@@ -17,11 +17,11 @@ public actor DownloadManager {
     private var isShutDown = false
 
     /// Starts a manager.
-    ///
-    /// Throws `transportUnavailable` where the system's HTTP library is missing or too old.
     /// - Parameters:
     ///   - configuration: The settings.
     ///   - clock: The time by which speeds are measured.
+    /// - Throws: `transportUnavailable` where the system's HTTP library is missing or too old, and `invalidRequest` for
+    ///   settings that cannot work.
     public init(
         configuration: Configuration = Configuration(),
         clock: any Clock<Duration> = ContinuousClock()
@@ -38,6 +38,7 @@ public actor DownloadManager {
 
     /// Starts a manager on other parts than the system's.
     /// - Parameter environment: The transport, the file calls and the clock.
+    /// - Throws: `fileSystem` where the thread for file calls cannot be started.
     package init(environment: TransferEnvironment) throws(DownloadError) {
         self.environment = environment
         executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
@@ -63,10 +64,10 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limit allows.
     ///
-    /// Returns at once. Throws `invalidRequest` for a request that cannot be made, and `shutDown` after ``shutdown()``;
-    /// everything else that can fail is the state of the download.
+    /// Returns at once; whatever fails later is the state of the download.
     /// - Parameter request: What to download and where to put it.
     /// - Returns: A handle on the download.
+    /// - Throws: `invalidRequest` for a request that cannot be made, and `shutDown` after ``shutdown()``.
     @discardableResult
     public func download(_ request: DownloadRequest) throws(DownloadError) -> Download {
         try download([request])[0]
@@ -74,9 +75,10 @@ public actor DownloadManager {
 
     /// Adds downloads in this order, all of them or none.
     ///
-    /// Throws as ``download(_:)-(DownloadRequest)`` does, for the first request that cannot be made.
+    /// Returns at once; whatever fails later is the state of the download.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, and `shutDown` after ``shutdown()``.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) throws(DownloadError) -> [Download] {
         guard !isShutDown else { throw .shutDown() }
@@ -179,6 +181,7 @@ private func makeTransport(_ configuration: DownloadManager.Configuration) throw
 ///   - configuration: The settings of the manager.
 ///   - body: Works with the manager.
 /// - Returns: What `body` returns.
+/// - Throws: What `body` throws, or what keeps a manager from starting.
 public func withDownloadManager<Result>(
     _ configuration: DownloadManager.Configuration = DownloadManager.Configuration(),
     _ body: (DownloadManager) async throws -> Result

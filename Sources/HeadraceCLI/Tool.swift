@@ -4,7 +4,7 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
-        let status: ExitStatus
+        let status: ExitCode
         do throws(UsageError) {
             status = try await run(Array(CommandLine.arguments.dropFirst()))
         } catch {
@@ -14,7 +14,7 @@ struct Tool {
         Console.exit(status)
     }
 
-    private static func run(_ arguments: [String]) async throws(UsageError) -> ExitStatus {
+    private static func run(_ arguments: [String]) async throws(UsageError) -> ExitCode {
         switch try Invocation(arguments) {
         case .help: return Console.output.write(Help.text() + "\n") ? .success : .disk
         case .version: return Console.output.write("headrace \(headraceVersion)\n") ? .success : .disk
@@ -23,7 +23,11 @@ struct Tool {
     }
 }
 
-/// What a command line asks for. Pure.
+/// What a command line asks for.
+
+///
+
+/// Pure.
 enum Invocation {
     case help
     case version

@@ -10,12 +10,12 @@ struct DownloadManagerTests {
     /// A server, an empty folder and a manager.
     private func withAll<Result>(
         _ response: Response,
-        _ configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        limit: Int = 4,
         _ body: (FaultServer, URL, DownloadManager) async throws -> Result
     ) async throws -> Result {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(DownloadManager.Configuration(configure)) { manager in
+                try await withDownloadManager(.init { $0.maxConcurrentDownloads = limit }) { manager in
                     try await body(server, folder, manager)
                 }
             }
@@ -44,7 +44,9 @@ struct DownloadManagerTests {
 
     @Test func `progress begins at nothing, grows, and ends with all`() async throws {
         try await withAll(.ok(.pattern(size: 1_000_000)).limited(bytesPerSecond: 4_000_000)) {
-            server, folder, manager in
+            server,
+            folder,
+            manager in
             let download = try await manager.download(DownloadRequest(server.url("/x"), to: .directory(folder)))
             var seen: [DownloadProgress] = []
             for await progress in download.progress { seen.append(progress) }
@@ -85,8 +87,10 @@ struct DownloadManagerTests {
     }
 
     @Test func `at no time run more than the limit, and they start in order`() async throws {
-        try await withAll(.ok("x").delayed(.milliseconds(5)), { $0.maxConcurrentDownloads = 3 }) {
-            server, folder, manager in
+        try await withAll(.ok("x").delayed(.milliseconds(5)), limit: 3) {
+            server,
+            folder,
+            manager in
             let downloads = try await manager.download(
                 (0..<100).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
             )
@@ -96,7 +100,7 @@ struct DownloadManagerTests {
             #expect(try FileProbe.names(in: folder).count == 100)
             #expect(await manager.downloads == downloads)
         }
-        try await withAll(.ok("x"), { $0.maxConcurrentDownloads = 1 }) { server, folder, manager in
+        try await withAll(.ok("x"), limit: 1) { server, folder, manager in
             let downloads = try await manager.download(
                 (0..<20).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
             )
@@ -107,7 +111,7 @@ struct DownloadManagerTests {
 
     @Test func `a failure does not stop the others`() async throws {
         let response = Response.routes(["/bad": .status(404)], otherwise: .ok("x"))
-        try await withAll(response, { $0.maxConcurrentDownloads = 1 }) { server, folder, manager in
+        try await withAll(response, limit: 1) { server, folder, manager in
             let downloads = try await manager.download(
                 ["/a", "/bad", "/b"].map { DownloadRequest(server.url($0), to: .directory(folder)) }
             )
@@ -122,8 +126,10 @@ struct DownloadManagerTests {
 
     @Test func `cancelling ends a running download, removes its bytes and frees its place`() async throws {
         let response = Response.routes(
-            ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000)], otherwise: .ok("x"))
-        try await withAll(response, { $0.maxConcurrentDownloads = 1 }) { server, folder, manager in
+            ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000)],
+            otherwise: .ok("x")
+        )
+        try await withAll(response, limit: 1) { server, folder, manager in
             let slow = try await manager.download(DownloadRequest(server.url("/slow"), to: .directory(folder)))
             let next = try await manager.download(DownloadRequest(server.url("/next"), to: .directory(folder)))
             for await progress in slow.progress where progress.bytesReceived > 0 { break }
@@ -139,7 +145,7 @@ struct DownloadManagerTests {
     @Test func `cancelling one that waits means that it is never asked for`() async throws {
         let gate = try Gate()
         let response = Response.ok(.pattern(size: 10)).held(after: 0, until: gate)
-        try await withAll(response, { $0.maxConcurrentDownloads = 1 }) { server, folder, manager in
+        try await withAll(response, limit: 1) { server, folder, manager in
             let downloads = try await manager.download(
                 ["/a", "/b"].map { DownloadRequest(server.url($0), to: .directory(folder)) }
             )

@@ -1,4 +1,4 @@
-/// Where the body of an answer ends (RFC 9112, section 6.3). Pure.
+/// Where the body of an answer ends (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Hashable {
     /// After so many bytes, zero where there is none.
     case length(Int64)

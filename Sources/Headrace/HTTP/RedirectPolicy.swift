@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where a redirect leads, and whether to go there (RFC 9110, section 15.4). Pure.
+/// Where a redirect leads, and whether to go there (RFC 9110, section 15.4).
 struct RedirectPolicy: Sendable {
     var maxRedirects: Int
     var allowsInsecure: Bool

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Builds a response head from its lines, with bounds on what a server may send. Pure.
+/// Builds a response head from its lines, with bounds on what a server may send.
 ///
 /// Interim answers (RFC 9110, section 15.2) are skipped but counted; lines after the final head are trailers
 /// (section 6.5), which are bounded as well and otherwise ignored.

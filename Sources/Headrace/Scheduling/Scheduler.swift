@@ -1,4 +1,4 @@
-/// Decides which download may run: a limit for all together, and the order of adding. Pure.
+/// Decides which download may run: a limit for all together, and the order of adding.
 ///
 ///     waiting ── a place is free ──▶ running ── ended ──▶ gone
 ///        └───── cancel, shut down ─────┴──────────────────▶ gone

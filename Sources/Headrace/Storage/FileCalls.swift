@@ -28,7 +28,7 @@ package struct FileCalls: Sendable {
     package var move: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
     /// Removes a file's name.
     package var remove: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// What has a name; nil where nothing has. The last component is not followed where it is a link.
+    /// What has a name, and nil where nothing has; a link is not followed.
     package var kind: @Sendable (_ path: String) throws(SystemError) -> FileKind?
     /// Throws unless files can be made in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
@@ -75,7 +75,7 @@ extension FileCalls {
         move: { path, newPath throws(SystemError) in
             do throws(SystemError) {
                 _ = try checked { renameWithoutReplacing(path, newPath) }
-            } catch where error.errno == EINVAL || error.errno == ENOSYS || error.errno == ENOTSUP {
+            } catch  where error.errno == EINVAL || error.errno == ENOSYS || error.errno == ENOTSUP {
                 // A file system without that call: a second name cannot replace either.
                 _ = try checked { link(path, newPath) }
                 _ = try checked { unlink(path) }

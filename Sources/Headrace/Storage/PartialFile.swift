@@ -70,7 +70,7 @@ struct PartialFile: Sendable {
                 return path
             }
             return try moveToFreeName(path, mayRename: policy == .rename)
-        } catch where error.errno == EEXIST {
+        } catch  where error.errno == EEXIST {
             throw DownloadError(.fileExists, "\(path) exists already. The download is kept as \(self.path).")
         } catch {
             throw .storage("\(self.path) could not be renamed to \(path)", error)
@@ -86,7 +86,7 @@ struct PartialFile: Sendable {
             do throws(SystemError) {
                 try calls.move(self.path, candidate)
                 return candidate
-            } catch where error.errno == EEXIST && mayRename && number < 10_000 {
+            } catch  where error.errno == EEXIST && mayRename && number < 10_000 {
                 number += 1
                 candidate = path[...slash] + SafeFileName.numbered(name, number)
             }

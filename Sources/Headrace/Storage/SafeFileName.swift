@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One path component that is safe to create, out of whatever a URL or a server proposed. Pure.
+/// One path component that is safe to create, out of whatever a URL or a server proposed.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name in bytes that common file systems keep.
     static let maxBytes = 255

@@ -28,8 +28,10 @@ final class BlockingExecutor: TaskExecutor {
             return jobs[next]
         }
 
-        /// True when a thread has to be woken for the jobs there are. One at a time: each wakes the next where there
-        /// is more to do, so that a burst of short jobs does not wake them all.
+        /// True when a thread has to be woken for the jobs there are.
+        ///
+        /// One at a time: each wakes the next where there is more to do, so that a burst of short jobs does not wake
+        /// them all.
         mutating func wakesThread() -> Bool {
             guard hasJobs, idleThreads > 0, !isWaking else { return false }
             isWaking = true

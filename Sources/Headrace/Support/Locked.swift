@@ -23,6 +23,7 @@ package struct Locked<Value>: ~Copyable, Sendable {
     /// Runs `body` with the value, alone.
     /// - Parameter body: Must not lock again, nor wait.
     /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
     package borrowing func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

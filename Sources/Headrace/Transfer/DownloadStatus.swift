@@ -1,4 +1,3 @@
-
 /// The state, the progress and the history of one download, and the streams that follow them.
 ///
 /// Transfers write here without a hop to the manager, readers read without waiting. Streams of states and progress hold

@@ -71,7 +71,8 @@ struct DownloadTransfer {
         }
     }
 
-    private func receive(_ head: ResponseHead, _ body: inout ResponseBody, _ plan: DestinationPlan) async throws -> URL {
+    private func receive(_ head: ResponseHead, _ body: inout ResponseBody, _ plan: DestinationPlan) async throws -> URL
+    {
         let framing = try BodyFraming(of: head)
         let path = plan.path(finalURL: head.url, requestURL: request.url)
         if try plan.isSatisfied(by: path) { return skip(path) }

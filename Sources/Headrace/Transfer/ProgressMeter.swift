@@ -1,4 +1,4 @@
-/// Counts the bytes of a download and decides when there is progress worth telling. Pure.
+/// Counts the bytes of a download and decides when there is progress worth telling.
 struct ProgressMeter: Sendable {
     /// The least time between two reports: ten a second.
     static let interval = Duration.milliseconds(100)

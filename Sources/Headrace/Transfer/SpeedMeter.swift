@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// Bytes per second over the last seconds, from counts at given times. Pure.
+/// Bytes per second over the last seconds, from counts at given times.
 ///
 /// An average whose weights fall by half every ``halfLife``, as of the time asked, so that a stalled transfer's speed
 /// falls to zero without new counts.

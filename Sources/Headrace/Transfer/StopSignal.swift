@@ -1,4 +1,3 @@
-
 /// Tells one running download from outside that it has to stop, and why; the first reason holds.
 final class StopSignal: Sendable {
     enum Reason: Sendable {

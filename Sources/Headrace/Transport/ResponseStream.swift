@@ -1,4 +1,3 @@
-
 /// The bytes of one answer on their way from the network's thread to the task that reads them.
 ///
 /// The producer's side is synchronous and may be called from any one thread; the reader's side is asynchronous, for one

@@ -1,4 +1,6 @@
-/// Who waits for whom between the network and the reader of one answer. Pure: it counts bytes and holds none.
+/// Who waits for whom between the network and the reader of one answer.
+///
+/// It counts bytes and holds none.
 ///
 ///     awaitingHead ──headArrived──▶ streaming ──finished──▶ finished
 ///          └────────── failed ─────────┴── failed ─────────▶ failed
@@ -124,7 +126,9 @@ package struct ResponseStreamState: Sendable, Equatable {
         return true
     }
 
-    /// The reader is done or cancelled. Returns whether the producer must be stopped, and whether somebody waits.
+    /// The reader is done or cancelled.
+    ///
+    /// Returns whether the producer must be stopped, and whether somebody waits.
     mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {
         let isProducing = phase == .awaitingHead || phase == .streaming
         phase = .closed

@@ -9,12 +9,12 @@ package protocol Transport: Sendable {
     /// Sends one GET request and hands its answer to `receive`.
     ///
     /// Redirects are not followed and nothing is decoded. The transfer ends with `receive`: what is not read by then is
-    /// dropped. When the task is cancelled, `CancellationError` comes out of whatever awaits the transfer, within
-    /// 100 ms. All other failures are ``DownloadError`` values without a URL.
+    /// dropped. When the task is cancelled, whatever awaits the transfer throws within 100 ms.
     /// - Parameters:
     ///   - request: What to ask.
     ///   - receive: Judges the head and reads the body.
     /// - Returns: What `receive` returns.
+    /// - Throws: What `receive` throws, `CancellationError`, or else a ``DownloadError`` without a URL.
     func perform<Result: Sendable>(
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result

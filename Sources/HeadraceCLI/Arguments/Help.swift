@@ -1,4 +1,6 @@
-/// The help text, made of the tables that the parser reads. Pure.
+/// The help text, made of the tables that the parser reads.
+///
+/// Pure.
 enum Help {
     static let statuses = """
         Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk, 6 checksum,
@@ -14,7 +16,9 @@ enum Help {
         for verb in verbs {
             lines += ["", "Options of \(verb.name):"]
             let width = verb.options.map { name(of: $0).count }.max() ?? 0
-            lines += verb.options.map { "  \(padded(name(of: $0), to: width))  \($0.help)\($0.isPending ? " [not yet]" : "")" }
+            lines += verb.options.map { entry in
+                "  \(padded(name(of: entry), to: width))  \(entry.help)\(entry.isPending ? " [not yet]" : "")"
+            }
         }
         return (lines + ["", statuses]).joined(separator: "\n")
     }

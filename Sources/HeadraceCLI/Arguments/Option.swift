@@ -37,7 +37,7 @@ enum Option: String, CaseIterable, Sendable {
     static let table: [Entry] = [
         Entry(option: .output, short: "o", argument: "FILE", help: "name of the file; for one URL"),
         Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
-        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - is standard input"),
+        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from here, one a line; - is standard input"),
         Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),
         Entry(
             option: .connections,
@@ -74,7 +74,7 @@ enum Option: String, CaseIterable, Sendable {
             help: "rename, overwrite, skip or fail when the file exists (default: rename)"
         ),
         Entry(option: .noResume, isPending: true, help: "start at zero even if a part is there"),
-        Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file instead of the system's"),
+        Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
         Entry(option: .proxy, argument: "URL", isPending: true, help: "go through this proxy"),
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
         Entry(option: .json, help: "one JSON object a line on standard output"),

@@ -4,7 +4,7 @@ struct Verb: Sendable {
     let operands: String
     let summary: String
     let options: [Option.Entry]
-    let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitStatus
+    let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
     static let table: [Verb] = [
         Verb(

@@ -146,6 +146,6 @@ final class TrafficLog: Sendable {
 
     /// How many of the connections have a client that has not hung up.
     private static func liveCount(_ connections: [Connection]) -> Int {
-        connections.count { $0.socket.wait(timeout: .zero) == .timedOut }
+        Socket.liveCount(connections.map(\.socket))
     }
 }

@@ -7,7 +7,11 @@ import Testing
 struct RedirectPolicyTests {
     private let policy = RedirectPolicy(maxRedirects: 20, allowsInsecure: false)
 
-    private func head(_ status: Int, _ locations: [String], from url: String = "http://a.example/x/y?q#f") throws
+    private func head(
+        _ status: Int,
+        _ locations: [String],
+        from url: String = "http://a.example/x/y?q#f"
+    ) throws
         -> ResponseHead
     {
         ResponseHead(
@@ -46,7 +50,9 @@ struct RedirectPolicyTests {
         #expect(try policy.target(of: try head(302, [location]), after: 0)?.absoluteString == target)
     }
 
-    @Test(arguments: ["file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x"])
+    @Test(arguments: [
+        "file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x",
+    ])
     func `only http and https with a host are followed`(_ location: String) throws {
         let head = try head(302, [location])
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }

@@ -7,7 +7,10 @@ import Testing
 struct RequestValidationTests {
     private func request(_ url: String, _ headers: [HeaderField] = []) throws -> DownloadRequest {
         DownloadRequest(
-            try #require(URL(string: url)), to: .directory(URL(filePath: "/tmp")), headers: headers)
+            try #require(URL(string: url)),
+            to: .directory(URL(filePath: "/tmp")),
+            headers: headers
+        )
     }
 
     @Test(arguments: ["http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/"])

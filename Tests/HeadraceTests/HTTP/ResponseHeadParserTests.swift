@@ -29,7 +29,8 @@ struct ResponseHeadParserTests {
         #expect(
             head.fields == [
                 HeaderField(name: "Content-Length", value: "5"), HeaderField(name: "X-A", value: "b"),
-            ])
+            ]
+        )
         #expect(!head.isMultiplexed)
     }
 

@@ -59,7 +59,8 @@ struct PartialFileTests {
                 recorder.calls == [
                     .checkDirectory, .create, .freeSpace, .write(offset: 0, count: 5),
                     .setMode(FileCalls.newFileMode), .move, .close,
-                ])
+                ]
+            )
         }
     }
 
@@ -92,7 +93,10 @@ struct PartialFileTests {
         (ENOSPC, DownloadError.Code.diskFull), (EDQUOT, .diskFull), (EACCES, .permission), (EROFS, .permission),
         (EIO, .fileSystem), (EFBIG, .fileSystem), (EMFILE, .fileSystem),
     ])
-    func `a call that fails says what, where and why, and leaves no file`(_ errno: Int32, _ code: DownloadError.Code)
+    func `a call that fails says what, where and why, and leaves no file`(
+        _ errno: Int32,
+        _ code: DownloadError.Code
+    )
         async throws
     {
         let failing: [FileCallRecorder.Call] = [

@@ -48,7 +48,11 @@ struct SafeFileNameTests {
         ("http://h/a/", "http://h", "download"), ("http://h/a%2Fb%2F..%2Fc", "http://h/x", "c"),
         ("http://h/..%2F..%2Fetc%2Fpasswd", "http://h/x", "passwd"), ("http://h/%00", "http://h/x", "x"),
     ])
-    func `the final URL names the file, else the one that was asked`(_ final: String, _ asked: String, _ name: String)
+    func `the final URL names the file, else the one that was asked`(
+        _ final: String,
+        _ asked: String,
+        _ name: String
+    )
         throws
     {
         let final = try #require(URL(string: final))

@@ -100,7 +100,8 @@ struct HostileAnswerTests {
     func `a status other than 200 has no file`(_ status: Int) async throws {
         let outcome = try await outcome(
             .status(status, body: status == 204 || status == 304 ? "" : .pattern(size: 1_000_000))
-                .header("WWW-Authenticate", "Basic realm=x"))
+                .header("WWW-Authenticate", "Basic realm=x")
+        )
         guard case .failure(let error) = outcome.result else {
             Issue.record("\(outcome.result)")
             return

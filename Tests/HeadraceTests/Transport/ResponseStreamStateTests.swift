@@ -12,7 +12,11 @@ struct ResponseStreamStateTests {
     }
 
     /// Outside of the macro, which cannot take a mutating call.
-    private func expect<Value: Equatable>(_ value: Value, _ expected: Value, _ location: SourceLocation = #_sourceLocation) {
+    private func expect<Value: Equatable>(
+        _ value: Value,
+        _ expected: Value,
+        _ location: SourceLocation = #_sourceLocation
+    ) {
         #expect(value == expected, sourceLocation: location)
     }
 

@@ -35,7 +35,10 @@ struct TransportConformanceTests {
         }
     }
 
-    private func failure(_ response: Response, _ change: (inout TransportRequest) -> Void = { _ in }) async throws
+    private func failure(
+        _ response: Response,
+        _ change: (inout TransportRequest) -> Void = { _ in }
+    ) async throws
         -> DownloadError
     {
         try await withFaultServer(response) { server in

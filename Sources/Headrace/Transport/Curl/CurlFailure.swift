@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What libcurl said of a failed transfer, and its meaning. Pure.
+/// What libcurl said of a failed transfer, and its meaning.
 struct CurlFailure {
     var code: hr_code
     /// libcurl's own words.

@@ -7,9 +7,8 @@ package final class CurlTransport: Transport {
     private let pool = ChunkPool()
 
     /// Loads libcurl and starts the thread.
-    ///
-    /// Throws `transportUnavailable` where libcurl is missing or older than 7.68.
     /// - Parameter options: What holds for all transfers.
+    /// - Throws: `transportUnavailable` where libcurl is missing or older than 7.68.
     package init(_ options: CurlOptions) throws(DownloadError) {
         try Self.load()
         loop = try CurlLoop(options)
