@@ -10,19 +10,14 @@ extension DownloadRequest {
         do throws(DownloadError) {
             try validateURL()
             for field in headers { try field.validate() }
-            switch destination {
-            case .file(let file), .directory(let file):
-                guard file.isFileURL else {
-                    throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
-                }
-            }
+            try validateDestination()
         } catch {
             throw error.about(url)
         }
     }
 
     private func validateURL() throws(DownloadError) {
-        let text = url.withoutCredentials.absoluteString.printable
+        var text: String { url.withoutCredentials.absoluteString.printable }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else {
             throw DownloadError(.invalidRequest, "\"\(text)\" is not an http or https URL.")
@@ -32,6 +27,18 @@ extension DownloadRequest {
         }
         guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
             throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
+        }
+    }
+
+    private func validateDestination() throws(DownloadError) {
+        switch destination {
+        case .file(let file), .directory(let file):
+            guard file.isFileURL else {
+                throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
+            }
+        }
+        if case .file(let file) = destination, ["", "/", ".", ".."].contains(file.lastPathComponent) {
+            throw DownloadError(.invalidRequest, "The destination \(file.filePath) has no file name.")
         }
     }
 }

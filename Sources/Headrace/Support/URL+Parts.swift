@@ -15,5 +15,5 @@ extension URL {
     }
 
     /// The file's path as the system calls take it.
-    var filePath: String { path(percentEncoded: false) }
+    var filePath: String { absoluteURL.path(percentEncoded: false) }
 }

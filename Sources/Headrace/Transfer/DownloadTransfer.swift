@@ -8,8 +8,8 @@ import Foundation
 ///
 /// Runs on the blocking executor, where its file calls may block.
 struct DownloadTransfer {
-    /// The body of a redirect or refusal that is read to keep its connection; a larger one costs the connection.
-    private static let maxDrainedBytes = 64 * 1024
+    /// The longest body of a redirect or refusal that is read to keep its connection.
+    private static let maxDrainedBytes: Int64 = 64 * 1024
 
     private enum Step: Sendable {
         case finished(URL)
@@ -55,10 +55,13 @@ struct DownloadTransfer {
                             to: target.withoutCredentials
                         )
                     )
-                    try await drain(&body)
+                    await drain(&body, of: head)
                     return Step.redirected(target)
                 }
-                guard head.status == 200 else { throw refusal(head) }
+                guard head.status == 200 else {
+                    await drain(&body, of: head)
+                    throw refusal(head)
+                }
                 return .finished(try await receive(head, &body, plan))
             }
             switch step {
@@ -145,11 +148,9 @@ struct DownloadTransfer {
         DownloadError(.httpStatus, "The server answered with status \(head.status).", statusCode: head.status)
     }
 
-    private func drain(_ body: inout ResponseBody) async throws {
-        var drained = 0
-        while drained < Self.maxDrainedBytes, let chunk = try await body.next() {
-            drained += chunk.count
-            body.recycle(chunk)
-        }
+    /// Reads a short body that nobody wants; a failure in it changes nothing.
+    private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
+        guard let length = try? BodyFraming(of: head).length, length <= Self.maxDrainedBytes else { return }
+        while let chunk = try? await body.next() { body.recycle(chunk) }
     }
 }

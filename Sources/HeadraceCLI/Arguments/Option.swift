@@ -37,7 +37,7 @@ enum Option: String, CaseIterable, Sendable {
     static let table: [Entry] = [
         Entry(option: .output, short: "o", argument: "FILE", help: "name of the file; for one URL"),
         Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
-        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from here, one a line; - is standard input"),
+        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - for stdin"),
         Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),
         Entry(
             option: .connections,

@@ -43,4 +43,12 @@ struct RequestValidationTests {
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(!error.description.contains("secret"))
     }
+
+    @Test(arguments: ["file:///", "file:///tmp/..", "file:///tmp/.", "http://example.org/x"])
+    func `a destination that cannot be a file is refused`(_ destination: String) throws {
+        let url = try #require(URL(string: "http://example.org/"))
+        let request = DownloadRequest(url, to: .file(try #require(URL(string: destination))))
+        let error = try #require(throws: DownloadError.self) { try request.validate() }
+        #expect(error.code == .invalidRequest)
+    }
 }
