@@ -12,6 +12,10 @@ public struct DownloadError: Error, Sendable {
     public let message: String
     /// The HTTP status code where the server refused.
     public let statusCode: Int?
+    /// How long the server asked to wait before the next request, where it did.
+    public internal(set) var retryAfter: Duration?
+    /// Set where the answer says that the same request may succeed later.
+    var isRetriedByServer = false
     /// The URL that was asked for, without its user and password.
     public internal(set) var url: URL?
     /// The error below this one, where there is one.
@@ -88,6 +92,9 @@ extension DownloadError {
             case httpStatus
             case redirect
             case protocolViolation
+            case resourceChanged
+            case unexpectedContent
+            case busy
             case diskFull
             case permission
             case fileExists
@@ -125,6 +132,12 @@ extension DownloadError {
         public static let redirect = Code(.redirect)
         /// The answer broke HTTP's rules.
         public static let protocolViolation = Code(.protocolViolation)
+        /// The file changed on the server again and again while it was fetched.
+        public static let resourceChanged = Code(.resourceChanged)
+        /// The server sent something else in place of the file, perhaps a login page.
+        public static let unexpectedContent = Code(.unexpectedContent)
+        /// Another download writes the same partial file.
+        public static let busy = Code(.busy)
         /// The disk or the quota is full.
         public static let diskFull = Code(.diskFull)
         /// The file or its directory may not be written.

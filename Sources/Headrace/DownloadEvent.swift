@@ -12,6 +12,14 @@ public enum DownloadEvent: Sendable, Equatable {
     case redirected(status: Int, from: URL, to: URL)
     /// The answer was accepted; `file` is the final name as planned now, `totalBytes` the size where known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
+    /// Bytes from an earlier attempt or run are gone on with from this offset, by this proof.
+    case resumed(from: Int64, proof: String)
+    /// The bytes so far are of no use, and the download starts at zero.
+    case restarted(reason: String, bytesWasted: Int64)
+    /// An attempt failed, and the next one follows after a delay; attempts count from 1.
+    case retrying(DownloadError, attempt: Int, after: Duration)
+    /// Something that was tried is not used further, and why.
+    case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.
     case skipped(URL)
     /// All bytes are there under the final name.

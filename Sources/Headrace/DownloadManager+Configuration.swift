@@ -17,6 +17,14 @@ extension DownloadManager {
         public var maxRedirects = 20
         /// Whether a redirect from https to http is followed.
         public var allowsInsecureRedirects = false
+        /// Whether bytes that an earlier run left are gone on with.
+        public var resumesPartialDownloads = true
+        /// How many failures in a row, without a byte of progress between them, are tried again; 0 for none.
+        public var maxRetries = 5
+        /// The longest wait before the first retry; it doubles with each failure, up to a minute.
+        public var retryBaseDelay: Duration = .seconds(1)
+        /// What a finished file outlives.
+        public var durability = Durability.full
         /// A PEM file of certificate authorities that replaces the system's.
         public var certificateAuthorities: URL?
         /// The `User-Agent` field of each request.
@@ -28,12 +36,23 @@ extension DownloadManager {
             configure(&self)
         }
 
+        /// What a finished file, and the record of an unfinished one, outlive.
+        public enum Durability: Sendable, Hashable {
+            /// The process: nothing is synced, as with most tools.
+            case none
+            /// A power cut too: data is synced before a record or a name tells of it.
+            case full
+        }
+
         func validate() throws(DownloadError) {
             guard maxConcurrentDownloads >= 1 else {
                 throw DownloadError(
                     .invalidRequest,
                     "maxConcurrentDownloads is \(maxConcurrentDownloads); 1 is the least."
                 )
+            }
+            guard maxRetries >= 0 else {
+                throw DownloadError(.invalidRequest, "maxRetries is \(maxRetries); 0 is the least.")
             }
             guard connectTimeout > .zero, stallTimeout > .zero else {
                 throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")
@@ -47,3 +66,12 @@ extension DownloadManager {
 
 /// The library's version, as in `0.1.0`.
 public let headraceVersion = "0.1.0"
+
+extension DownloadManager.Configuration.Durability {
+    var policy: CheckpointPolicy.Durability {
+        switch self {
+        case .none: .none
+        case .full: .full
+        }
+    }
+}

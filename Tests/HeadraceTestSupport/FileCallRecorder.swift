@@ -18,8 +18,22 @@ package final class FileCallRecorder: Sendable {
         case move
         /// A name was removed.
         case remove
+        /// A file that exists was opened.
+        case open
+        /// A file was locked.
+        case lock
+        /// A file was read.
+        case read
+        /// A file was cut.
+        case truncate(Int64)
+        /// A file's bytes were synced.
+        case sync
+        /// A directory's names were synced.
+        case syncDirectory
         /// A name was looked up.
-        case kind
+        case status
+        /// An open file was looked at.
+        case openStatus
         /// A directory was checked.
         case checkDirectory
         /// The free space was asked for.
@@ -70,9 +84,37 @@ package final class FileCallRecorder: Sendable {
             try self.note(.remove)
             try system.remove(path)
         }
-        calls.kind = { path throws(SystemError) in
-            try self.note(.kind)
-            return try system.kind(path)
+        calls.open = { path throws(SystemError) in
+            try self.note(.open)
+            return try system.open(path)
+        }
+        calls.lock = { file throws(SystemError) in
+            try self.note(.lock)
+            return try system.lock(file)
+        }
+        calls.read = { path, maxBytes throws(SystemError) in
+            try self.note(.read)
+            return try system.read(path, maxBytes)
+        }
+        calls.truncate = { file, size throws(SystemError) in
+            try self.note(.truncate(size))
+            try system.truncate(file, size)
+        }
+        calls.sync = { file throws(SystemError) in
+            try self.note(.sync)
+            try system.sync(file)
+        }
+        calls.syncDirectory = { path throws(SystemError) in
+            try self.note(.syncDirectory)
+            try system.syncDirectory(path)
+        }
+        calls.status = { path throws(SystemError) in
+            try self.note(.status)
+            return try system.status(path)
+        }
+        calls.openStatus = { file throws(SystemError) in
+            try self.note(.openStatus)
+            return try system.openStatus(file)
         }
         calls.checkDirectory = { path throws(SystemError) in
             try self.note(.checkDirectory)

@@ -76,7 +76,7 @@ private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder
         )
         for download in finishing { _ = try await download.value }
         let stalling = try await manager.download(
-            (0..<count).map { _ in DownloadRequest(server.url("/stall"), to: .directory(folder)) }
+            (0..<count).map { DownloadRequest(server.url("/stall?\($0)"), to: .directory(folder)) }
         )
         for download in stalling {
             if download.state == .running {

@@ -43,6 +43,15 @@ struct DestinationPlan: Sendable {
         directory + "/" + (fixedName ?? SafeFileName.forDownload(finalURL: finalURL, requestURL: requestURL))
     }
 
+    /// The path of the partial, which only the request decides, so that a later run finds it.
+    func partialPath(for url: URL) -> String {
+        let name = fixedName ?? SafeFileName.forDownload(finalURL: url, requestURL: url)
+        let suffix = ".\(PartialKey(url: url, path: fixedName ?? "")).part"
+        // The record's name is longer by its own suffixes.
+        let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
+        return directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
+    }
+
     /// The final path as far as it is known before any answer.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
@@ -50,9 +59,9 @@ struct DestinationPlan: Sendable {
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // A free name is looked for at the end, when it is taken in the same step.
         guard policy != .rename else { return false }
-        let kind: FileKind?
+        let kind: FileStatus.Kind?
         do {
-            kind = try calls.kind(path)
+            kind = try calls.status(path)?.kind
         } catch {
             throw .storage("\(path) cannot be looked up", error)
         }

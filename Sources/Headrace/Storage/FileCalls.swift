@@ -16,8 +16,20 @@ import Darwin
 package struct FileCalls: Sendable {
     /// Creates a file that must not exist, mode 0600, and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
+    /// Opens a file that exists for reading and writing; links are not followed.
+    package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
+    /// Locks a file against every other opening of it until it is closed; false where somebody has it.
+    package var lock: @Sendable (Int32) throws(SystemError) -> Bool
+    /// Reads a file from its start, so many bytes at most; links are not followed.
+    package var read: @Sendable (_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Writes at an offset; may write less than was given.
     package var write: @Sendable (Int32, UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Int
+    /// Cuts a file to a size.
+    package var truncate: @Sendable (Int32, _ size: Int64) throws(SystemError) -> Void
+    /// Waits until the file's bytes are on the disk.
+    package var sync: @Sendable (Int32) throws(SystemError) -> Void
+    /// Waits until the names in a directory are on the disk.
+    package var syncDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Sets the mode of an open file.
     package var setMode: @Sendable (Int32, _ mode: UInt32) throws(SystemError) -> Void
     /// Closes a file.
@@ -29,7 +41,9 @@ package struct FileCalls: Sendable {
     /// Removes a file's name.
     package var remove: @Sendable (_ path: String) throws(SystemError) -> Void
     /// What has a name, and nil where nothing has; a link is not followed.
-    package var kind: @Sendable (_ path: String) throws(SystemError) -> FileKind?
+    package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
+    /// What an open file is.
+    package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
     /// Throws unless files can be made in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// The bytes that this user can still write to the open file's file system.
@@ -37,35 +51,76 @@ package struct FileCalls: Sendable {
 }
 
 /// What a path names.
-package enum FileKind: Sendable {
-    /// A file with bytes.
-    case regular
-    /// A directory.
-    case directory
-    /// A link, a device, a pipe or a socket.
-    case other
+package struct FileStatus: Sendable, Hashable {
+    /// A kind of file.
+    package enum Kind: Sendable {
+        /// A file with bytes.
+        case regular
+        /// A directory.
+        case directory
+        /// A link, a device, a pipe or a socket.
+        case other
+    }
+
+    /// The kind of file.
+    package var kind: Kind
+    /// The size in bytes.
+    package var size: Int64
+    /// The number of its file system.
+    package var device: UInt64
+    /// The number of the file in its file system.
+    package var inode: UInt64
 }
 
 extension FileCalls {
     /// The calls of the operating system.
     package static let system = FileCalls(
         create: { path throws(SystemError) in
-            try checked { open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0o600) }
+            try checked { libraryOpen(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC) }
+        },
+        open: { path throws(SystemError) in
+            // Without O_NONBLOCK, a pipe put in the file's place would hold the caller.
+            try checked { libraryOpen(path, O_NOFOLLOW | O_RDWR | O_CLOEXEC | O_NONBLOCK) }
+        },
+        lock: { file throws(SystemError) in
+            do throws(SystemError) {
+                _ = try checked { flock(file, LOCK_EX | LOCK_NB) }
+                return true
+            } catch where error.errno == EWOULDBLOCK {
+                return false
+            }
+        },
+        read: { path, maxBytes throws(SystemError) in
+            let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            defer { _ = libraryClose(file) }
+            var bytes = [UInt8](repeating: 0, count: maxBytes)
+            var filled = 0
+            while filled < maxBytes {
+                let count = try checked { bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress.map { $0 + filled }, maxBytes - filled, off_t(filled)) } }
+                if count == 0 { break }
+                filled += count
+            }
+            return Array(bytes.prefix(filled))
         },
         write: { file, bytes, offset throws(SystemError) in
             try checked { pwrite(file, bytes.baseAddress, bytes.count, off_t(offset)) }
+        },
+        truncate: { file, size throws(SystemError) in
+            _ = try checked { ftruncate(file, off_t(size)) }
+        },
+        sync: { file throws(SystemError) in
+            _ = try checked { syncData(file) }
+        },
+        syncDirectory: { path throws(SystemError) in
+            let directory = try checked { libraryOpen(path + "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+            defer { _ = libraryClose(directory) }
+            _ = try checked { fsync(directory) }
         },
         setMode: { file, mode throws(SystemError) in
             _ = try checked { fchmod(file, mode_t(mode)) }
         },
         close: { file throws(SystemError) in
-            #if canImport(Darwin)
-            let result = Darwin.close(file)
-            #elseif canImport(Musl)
-            let result = Musl.close(file)
-            #else
-            let result = Glibc.close(file)
-            #endif
+            let result = libraryClose(file)
             // After EINTR the descriptor is gone all the same.
             guard result == 0 || errno == EINTR else { throw SystemError(errno: errno) }
         },
@@ -84,17 +139,18 @@ extension FileCalls {
         remove: { path throws(SystemError) in
             _ = try checked { unlink(path) }
         },
-        kind: { path throws(SystemError) in
+        status: { path throws(SystemError) in
             var status = stat()
             guard lstat(path, &status) == 0 else {
                 guard errno == ENOENT else { throw SystemError(errno: errno) }
                 return nil
             }
-            return switch status.st_mode & S_IFMT {
-            case S_IFREG: .regular
-            case S_IFDIR: .directory
-            default: .other
-            }
+            return FileStatus(status)
+        },
+        openStatus: { file throws(SystemError) in
+            var status = stat()
+            _ = try checked { fstat(file, &status) }
+            return FileStatus(status)
         },
         checkDirectory: { path throws(SystemError) in
             // The slash makes anything but a directory an error.
@@ -112,6 +168,31 @@ extension FileCalls {
     static let newFileMode = UInt32(0o666 & ~currentMask())
 }
 
+extension FileStatus {
+    fileprivate init(_ status: stat) {
+        kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .directory
+            default: .other
+            }
+        size = Int64(status.st_size)
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        inode = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+}
+
+/// The C library's calls whose names are those of the closures above.
+///
+/// A file that is created is its owner's only.
+private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
+    open(path, flags, 0o600)
+}
+
+private func libraryClose(_ file: Int32) -> Int32 {
+    close(file)
+}
+
 /// Repeats a call that a signal interrupted, and throws its `errno`.
 private func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) -> Result {
     while true {
@@ -126,6 +207,12 @@ private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 
     renamex_np(path, newPath, UInt32(RENAME_EXCL))
 }
 
+private func syncData(_ file: Int32) -> Int32 {
+    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not.
+    let result = fcntl(file, F_FULLFSYNC)
+    return result == -1 ? fsync(file) : result
+}
+
 private func currentMask() -> mode_t {
     let mask = umask(0o022)
     _ = umask(mask)
@@ -134,6 +221,10 @@ private func currentMask() -> mode_t {
 #else
 private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
     hr_rename_exclusive(path, newPath)
+}
+
+private func syncData(_ file: Int32) -> Int32 {
+    fdatasync(file)
 }
 
 /// Reads the mask where it can be read; `umask` would change it for a moment under other threads.

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -12,27 +6,75 @@ import Musl
 import Darwin
 #endif
 
-/// The file that receives a download's bytes, under a name of its own beside the destination.
+/// The file that receives a download's bytes, locked, under a name of its own beside the destination.
 ///
-/// It gets the final name by ``finish(as:policy:)`` only. All calls block: they belong on the blocking executor.
+/// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
 struct PartialFile: Sendable {
     let path: String
     private let file: Int32
     private let calls: FileCalls
 
-    /// Creates the file; `name` is the final name as planned.
-    init(
-        for name: String,
-        in directory: String,
-        id: Download.ID,
-        calls: FileCalls
-    ) throws(DownloadError) {
-        path = directory + "/" + SafeFileName.truncated(name, to: SafeFileName.maxBytes, suffix: ".\(id).part")
-        self.calls = calls
-        do {
-            file = try calls.create(path)
+    /// Opens the partial that an earlier attempt left; nil where there is none.
+    ///
+    /// Throws `busy` where another process or download writes it, and never touches what is not a regular file.
+    static func existing(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
+        while true {
+            do throws(SystemError) {
+                guard let found = try calls.status(path) else { return nil }
+                guard found.kind == .regular else { throw SystemError(errno: EEXIST) }
+                let file = try calls.open(path)
+                let partial = PartialFile(path: path, file: file, calls: calls)
+                do throws(SystemError) {
+                    guard try calls.lock(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                    // Before the lock was had, the name may have gone to another file, and this one to be the final one.
+                    let (opened, named) = (try calls.openStatus(file), try calls.status(path))
+                    if opened.device == named?.device, opened.inode == named?.inode { return partial }
+                    partial.close()
+                } catch {
+                    partial.close()
+                    throw error
+                }
+            } catch where error.errno == ENOENT {
+                continue
+            } catch {
+                throw Self.openingFailed(path, error)
+            }
+        }
+    }
+
+    /// Creates the partial.
+    static func create(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile {
+        do throws(SystemError) {
+            let file = try calls.create(path)
+            let partial = PartialFile(path: path, file: file, calls: calls)
+            do throws(SystemError) {
+                guard try calls.lock(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                return partial
+            } catch {
+                partial.close()
+                throw error
+            }
         } catch {
-            throw .storage("The file \(path) could not be created", error)
+            throw Self.openingFailed(path, error)
+        }
+    }
+
+    private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {
+        switch error.errno {
+        case EWOULDBLOCK:
+            DownloadError(.busy, "\(path) is being written by another download of the same URL. Wait for it to end.")
+        case EEXIST, ELOOP:
+            DownloadError(.fileSystem, "\(path) is in the way and is not a partial file. Remove it and start again.")
+        default:
+            .storage("The file \(path) could not be opened", error)
+        }
+    }
+
+    func status() throws(DownloadError) -> FileStatus {
+        do {
+            return try calls.openStatus(file)
+        } catch {
+            throw .storage("\(path) could not be looked at", error)
         }
     }
 
@@ -48,49 +90,41 @@ struct PartialFile: Sendable {
 
     /// Writes all bytes at their place.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) {
-        var rest = bytes
-        var offset = offset
-        while !rest.isEmpty {
-            do {
-                let count = try calls.write(file, rest, offset)
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                offset += Int64(count)
-            } catch {
-                throw .storage("\(path) could not be written", error)
-            }
-        }
-    }
-
-    /// Gives the complete file its final name, and returns that name.
-    func finish(as path: String, policy: DownloadRequest.ConflictPolicy) throws(DownloadError) -> String {
-        do throws(SystemError) {
-            try calls.setMode(file, FileCalls.newFileMode)
-            guard policy != .overwrite else {
-                try calls.replace(self.path, path)
-                return path
-            }
-            return try moveToFreeName(path, mayRename: policy == .rename)
-        } catch  where error.errno == EEXIST {
-            throw DownloadError(.fileExists, "\(path) exists already. The download is kept as \(self.path).")
+        do {
+            try calls.writeAll(file, bytes, offset)
         } catch {
-            throw .storage("\(self.path) could not be renamed to \(path)", error)
+            throw .storage("\(path) could not be written", error)
         }
     }
 
-    private func moveToFreeName(_ path: String, mayRename: Bool) throws(SystemError) -> String {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let name = String(path[slash...].dropFirst())
-        var candidate = path
-        var number = 0
-        while true {
-            do throws(SystemError) {
-                try calls.move(self.path, candidate)
-                return candidate
-            } catch  where error.errno == EEXIST && mayRename && number < 10_000 {
-                number += 1
-                candidate = path[...slash] + SafeFileName.numbered(name, number)
-            }
+    func truncate(to size: Int64) throws(DownloadError) {
+        do {
+            try calls.truncate(file, size)
+        } catch {
+            throw .storage("\(path) could not be cut", error)
         }
+    }
+
+    /// Waits until the bytes are on the disk; a failure must not be tried again, since the kernel has given them up.
+    func sync() throws(SystemError) {
+        try calls.sync(file)
+    }
+
+    /// Gives the file a name that must be free; false where it is not.
+    func move(to newPath: String) throws(SystemError) -> Bool {
+        try calls.setMode(file, FileCalls.newFileMode)
+        do {
+            try calls.move(path, newPath)
+            return true
+        } catch where error.errno == EEXIST {
+            return false
+        }
+    }
+
+    /// Gives the file a name that may be another's.
+    func replace(_ newPath: String) throws(SystemError) {
+        try calls.setMode(file, FileCalls.newFileMode)
+        try calls.replace(path, newPath)
     }
 
     func close() {
@@ -100,6 +134,28 @@ struct PartialFile: Sendable {
 
     func remove() {
         try? calls.remove(path)
+    }
+}
+
+extension FileCalls {
+    /// Writes a new file's bytes.
+    func writeAll(_ file: Int32, _ bytes: [UInt8]) throws(SystemError) {
+        // The standard library's call hands on any error, this one only its own.
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(SystemError) in try writeAll(file, bytes, 0) }
+        }
+        try result.get()
+    }
+
+    /// Writes all bytes, in as many calls as it takes.
+    func writeAll(_ file: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) {
+        var rest = bytes
+        var offset = offset
+        while !rest.isEmpty {
+            let count = try write(file, rest, offset)
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            offset += Int64(count)
+        }
     }
 }
 

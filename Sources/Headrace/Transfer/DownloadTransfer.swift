@@ -4,21 +4,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Fetches one download: asks, follows redirects, writes, checks and names the file.
+/// Fetches one download: asks, follows redirects, resumes, tries again, checks and names the file.
 ///
 /// Runs on the blocking executor, where its file calls may block.
 struct DownloadTransfer {
     /// The longest body of a redirect or refusal that is read to keep its connection.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
-    private enum Step: Sendable {
-        case finished(URL)
-        case redirected(URL)
-    }
-
-    private let record: DownloadRecord
-    private let environment: TransferEnvironment
-    private let start: Duration
+    let record: DownloadRecord
+    let environment: TransferEnvironment
+    let start: Duration
 
     init(_ record: DownloadRecord, in environment: TransferEnvironment) {
         self.record = record
@@ -26,131 +21,173 @@ struct DownloadTransfer {
         start = environment.clock.now()
     }
 
-    private var request: DownloadRequest { record.request }
+    var request: DownloadRequest { record.request }
 
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
         let plan = try DestinationPlan(request, calls: environment.files)
-        if let path = plan.knownPath, try plan.isSatisfied(by: path) { return skip(path) }
-        let redirects = RedirectPolicy(
-            maxRedirects: environment.configuration.maxRedirects,
-            allowsInsecure: environment.configuration.allowsInsecureRedirects
-        )
-        var url = request.url
-        var fields = request.headers
-        var redirectCount = 0
-        while true {
-            let asked = TransportRequest(
-                url: url,
-                fields: fields,
-                connectTimeout: environment.configuration.connectTimeout,
-                stallTimeout: environment.configuration.stallTimeout
-            )
-            let step = try await environment.transport.perform(asked) { head, body in
-                if let target = try redirects.target(of: head, after: redirectCount) {
-                    record.status.publish(
-                        .redirected(
-                            status: head.status,
-                            from: head.url.withoutCredentials,
-                            to: target.withoutCredentials
-                        )
-                    )
-                    await drain(&body, of: head)
-                    return Step.redirected(target)
-                }
-                guard head.status == 200 else {
-                    await drain(&body, of: head)
-                    throw refusal(head)
-                }
-                return .finished(try await receive(head, &body, plan))
-            }
-            switch step {
-            case .finished(let file): return file
-            case .redirected(let target):
-                if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
-                url = target
-                redirectCount += 1
-            }
+        if let path = plan.knownPath, try plan.isSatisfied(by: path) { return skipped(path) }
+        var session = PartialSession(request, plan, environment)
+        defer { session.close() }
+        switch try session.open() {
+        case .nothing, .bytes: break
+        case .complete(let path): return skipped(path)
+        case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
-    }
-
-    private func receive(_ head: ResponseHead, _ body: inout ResponseBody, _ plan: DestinationPlan) async throws -> URL
-    {
-        let framing = try BodyFraming(of: head)
-        let path = plan.path(finalURL: head.url, requestURL: request.url)
-        if try plan.isSatisfied(by: path) { return skip(path) }
-        record.status.publish(
-            .responded(status: head.status, totalBytes: framing.length, file: URL(filePath: path))
-        )
-        let name = String(path.dropFirst(plan.directory.count + 1))
-        let partial = try PartialFile(for: name, in: plan.directory, id: record.id, calls: environment.files)
-        defer { partial.close() }
-        var meter = ProgressMeter(start: start)
-        meter.totalBytes = framing.length
+        var attempts = Attempts(meter: ProgressMeter(start: start, bytesReceived: session.heldBytes), environment)
         do {
-            if let length = framing.length { try partial.requireSpace(for: length) }
-            try await write(&body, to: partial, &meter)
-            try check(meter.bytesReceived, against: framing)
-            let final = try partial.finish(as: path, policy: request.conflictPolicy)
-            return finished(URL(filePath: final), framing, &meter)
+            return try await attempt(&session, &attempts, plan)
         } catch {
-            record.status.publish(meter.progress(at: environment.clock.now()))
+            tell(attempts.meter.progress(at: environment.clock.now()))
             // Bytes are kept for a later attempt, unless nobody wants them or there are none.
-            if meter.bytesReceived == 0 || record.stop.reason == .cancelled { partial.remove() }
+            if session.heldBytes == 0 || record.stop.reason == .cancelled {
+                session.remove()
+            } else {
+                session.keep()
+            }
             throw error
         }
     }
 
-    private func write(_ body: inout ResponseBody, to partial: PartialFile, _ meter: inout ProgressMeter) async throws {
-        while let chunk = try await body.next() {
-            let offset = meter.bytesReceived
-            try chunk.withBytes { try partial.write($0, at: offset) }
-            if let progress = meter.received(chunk.count, at: environment.clock.now()) {
-                record.status.publish(progress)
+    /// Tries until the file is there, or until there is no sense in it.
+    private func attempt(
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ plan: DestinationPlan
+    ) async throws -> URL {
+        while true {
+            let held = session.heldBytes
+            do {
+                if let file = try await exchange(&session, &attempts, plan) { return file }
+                attempts.progressed(by: session.heldBytes - held)
+            } catch let error as DownloadError where error.isTransient {
+                attempts.progressed(by: session.heldBytes - held)
+                session.keep()
+                guard let delay = attempts.failed(error) else { throw error }
+                tell(.retrying(error.about(request.url), attempt: attempts.count, after: delay))
+                try await environment.clock.sleep(environment.clock.now() + delay)
             }
-            body.recycle(chunk)
         }
     }
 
-    private func check(_ count: Int64, against framing: BodyFraming) throws(DownloadError) {
-        guard let length = framing.length, count != length else { return }
-        throw DownloadError(
-            count < length ? .connectionLost : .protocolViolation,
-            "The server announced \(length) bytes and sent \(count)."
-        )
-    }
-
-    private func finished(_ file: URL, _ framing: BodyFraming, _ meter: inout ProgressMeter) -> URL {
-        let now = environment.clock.now()
-        meter.totalBytes = meter.bytesReceived
-        record.status.publish(meter.progress(at: now))
-        record.status.publish(
-            .finished(
-                DownloadSummary(
-                    file: file,
-                    fileSize: meter.bytesReceived,
-                    bytesFetched: meter.bytesReceived,
-                    duration: now - start,
-                    isLengthVerified: framing != .connectionClose
+    /// One request with its redirects, and its answer; nil asks for another one at once.
+    private func exchange(
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ plan: DestinationPlan
+    ) async throws -> URL? {
+        let known = session.representation
+        if let total = known?.totalBytes, total > 0, total == session.heldBytes {
+            return try finish(&session, &attempts, plan.path(finalURL: request.url, requestURL: request.url), nil)
+        }
+        let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
+        var chain = RedirectChain(request, environment.configuration)
+        while true {
+            let asked = chain.request(with: ask.fields, environment.configuration)
+            let step = try await environment.transport.perform(asked) { head, body in
+                if let target = try chain.policy.target(of: head, after: chain.count) {
+                    await drain(&body, of: head)
+                    return Step.redirected(target, head)
+                }
+                return .done(try await receive(head, &body, ask, &session, &attempts, plan))
+            }
+            switch step {
+            case .done(let file): return file
+            case .redirected(let target, let head):
+                tell(
+                    .redirected(
+                        status: head.status,
+                        from: head.url.withoutCredentials,
+                        to: target.withoutCredentials
+                    )
                 )
-            )
-        )
-        return file
+                chain.follow(target)
+                if let delay = RetryAfter(of: head)?.delay {
+                    try await environment.clock.sleep(environment.clock.now() + delay)
+                }
+            }
+        }
     }
 
-    private func skip(_ path: String) -> URL {
-        let file = URL(filePath: path)
-        record.status.publish(.skipped(file))
-        return file
+    private enum Step: Sendable {
+        case done(URL?)
+        case redirected(URL, ResponseHead)
     }
 
-    private func refusal(_ head: ResponseHead) -> DownloadError {
-        DownloadError(.httpStatus, "The server answered with status \(head.status).", statusCode: head.status)
+    /// Does what the answer means; nil asks for another one at once.
+    private func receive(
+        _ head: ResponseHead,
+        _ body: inout ResponseBody,
+        _ ask: RangeAsk,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ plan: DestinationPlan
+    ) async throws -> URL? {
+        let path = plan.path(finalURL: head.url, requestURL: request.url)
+        switch ResponseVerdict.judge(head, for: ask) {
+        case .accept(let accepted):
+            if try plan.isSatisfied(by: path) { return skipped(path) }
+            if accepted.offset < session.heldBytes {
+                try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
+            } else if accepted.offset > 0 {
+                tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
+            }
+            return try await fetch(head, &body, accepted, &session, &attempts, path)
+        case .restartFromThisBody(let reason, let accepted):
+            try restart(&session, &attempts, reason)
+            return try await fetch(head, &body, accepted, &session, &attempts, path)
+        case .restart(let reason):
+            attempts.resume.mustRestart(reason)
+            guard attempts.mayAskAgain() else { throw unfit(reason) }
+            return nil
+        case .askAgainWithoutIfRange:
+            tell(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
+            attempts.resume.stopSendingIfRange()
+            return nil
+        case .complete:
+            return try finish(&session, &attempts, path, nil)
+        case .retry(let refusal, let delay):
+            await drain(&body, of: head)
+            throw refusal.error(retryAfter: delay, isTransient: true)
+        case .fail(let refusal):
+            await drain(&body, of: head)
+            throw refusal.error()
+        }
+    }
+
+    /// Gives up the held bytes for those of an answer that is there.
+    private func restart(
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ reason: RestartReason
+    ) throws(DownloadError) {
+        guard attempts.resume.restarted() else { throw unfit(reason) }
+        tell(.restarted(reason: reason.sentence, bytesWasted: session.heldBytes))
+        try session.discard()
+        attempts.meter.restart()
+    }
+
+    private func unfit(_ reason: RestartReason) -> DownloadError {
+        DownloadError(.resourceChanged, "The download started again too often, the last time for this: \(reason.sentence)")
     }
 
     /// Reads a short body that nobody wants; a failure in it changes nothing.
     private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
         guard let length = try? BodyFraming(of: head).length, length <= Self.maxDrainedBytes else { return }
         while let chunk = try? await body.next() { body.recycle(chunk) }
+    }
+
+    private func skipped(_ path: String) -> URL {
+        let file = URL(filePath: path)
+        tell(.skipped(file))
+        return file
+    }
+
+    func tell(_ event: DownloadEvent) {
+        record.status.publish(event)
+    }
+
+    func tell(_ progress: DownloadProgress) {
+        record.status.publish(progress)
     }
 }

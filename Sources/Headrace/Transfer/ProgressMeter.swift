@@ -22,6 +22,11 @@ struct ProgressMeter: Sendable {
         return progress(at: now)
     }
 
+    /// Begins at zero again.
+    mutating func restart() {
+        bytesReceived = 0
+    }
+
     mutating func progress(at now: Duration) -> DownloadProgress {
         let bytesPerSecond = speed.bytesPerSecond(at: now)
         return DownloadProgress(

@@ -25,7 +25,12 @@ struct HostileAnswerTests {
     ) async throws -> Outcome {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.stallTimeout = stallTimeout }) { manager in
+                try await withDownloadManager(
+                    .init {
+                        $0.stallTimeout = stallTimeout
+                        $0.maxRetries = 0
+                    }
+                ) { manager in
                     let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder), headers: headers)
                     let download = try await manager.download(request)
                     let result: Result<URL, DownloadError>

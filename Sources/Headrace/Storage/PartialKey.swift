@@ -1,0 +1,22 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The part of a partial's name that the URL and the destination decide, so that a later run finds the bytes again.
+///
+/// It only tells names apart: the record inside says whose bytes they are.
+struct PartialKey: Sendable, Hashable, CustomStringConvertible {
+    let description: String
+
+    init(url: URL, path: String) {
+        // FNV-1a, for want of a hash in the standard library that is the same in every run.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in "\(ControlRecord.identity(of: url).absoluteString)\n\(path)".utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+        }
+        let digits = String(hash, radix: 16)
+        description = String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

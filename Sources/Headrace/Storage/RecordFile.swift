@@ -1,0 +1,70 @@
+/// Where a control record lies: beside its partial, under the partial's name with a suffix.
+struct RecordFile: Sendable {
+    static let suffix = ".record"
+    private static let newSuffix = ".new"
+    /// What is added to a partial's name at the most, in bytes.
+    static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
+
+    enum Contents: Equatable {
+        case none
+        case record(ControlRecord)
+        /// Not to be believed, with the reason for a person.
+        case unusable(String)
+    }
+
+    let path: String
+    private let calls: FileCalls
+
+    init(of partialPath: String, calls: FileCalls) {
+        path = partialPath + Self.suffix
+        self.calls = calls
+    }
+
+    /// Reads the record; throws for one of a later release, which is left untouched.
+    func read() throws(DownloadError) -> Contents {
+        guard let status = try? calls.status(path) else { return .none }
+        guard status.kind == .regular, let bytes = try? calls.read(path, ControlRecord.maxBytes + 1) else {
+            return .unusable("The record of the bytes so far could not be read.")
+        }
+        do throws(ControlRecord.DecodingFailure) {
+            return .record(try ControlRecord(decoding: bytes))
+        } catch {
+            switch error {
+            case .tooNew(let version):
+                throw DownloadError(
+                    .fileSystem,
+                    "\(path) was written by a later release (record version \(version)). Go on with that one, or remove it."
+                )
+            case .damaged, .notARecord:
+                return .unusable("The record of the bytes so far is damaged.")
+            }
+        }
+    }
+
+    /// Replaces the record in one step; a failure leaves the old one.
+    ///
+    /// - Parameters:
+    ///   - record: The new record.
+    ///   - directory: Where it lies; synced, with the record's bytes before it, where the record is to survive a power cut.
+    func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
+        guard let bytes = record.encoded() else { return }
+        let newPath = path + Self.newSuffix
+        try? calls.remove(newPath)
+        let file = try calls.create(newPath)
+        do throws(SystemError) {
+            try calls.writeAll(file, bytes)
+            if directory != nil { try calls.sync(file) }
+        } catch {
+            try? calls.close(file)
+            try? calls.remove(newPath)
+            throw error
+        }
+        try calls.close(file)
+        try calls.replace(newPath, path)
+        if let directory { try calls.syncDirectory(directory) }
+    }
+
+    func remove() {
+        try? calls.remove(path)
+    }
+}

@@ -1,0 +1,40 @@
+/// What the attempts of one run have in common: progress, budgets, and what was learnt.
+struct Attempts {
+    var meter: ProgressMeter
+    var resume = ResumeState()
+    /// Body bytes from the network, those that were of no use included.
+    private(set) var fetchedBytes: Int64 = 0
+    private var backoff: RetryBackoff
+    private var answersOfNoUse = 0
+
+    init(meter: ProgressMeter, _ environment: TransferEnvironment) {
+        self.meter = meter
+        backoff = RetryBackoff(
+            base: environment.configuration.retryBaseDelay,
+            maxFailures: environment.configuration.maxRetries
+        )
+    }
+
+    /// The number of failures since the last progress.
+    var count: Int { backoff.failures }
+
+    mutating func fetched(_ count: Int) {
+        fetchedBytes += Int64(count)
+    }
+
+    mutating func progressed(by count: Int64) {
+        backoff.progressed(by: count)
+    }
+
+    /// How long to wait before the next attempt, or nil to give up.
+    mutating func failed(_ error: DownloadError) -> Duration? {
+        var random = SystemRandomNumberGenerator()
+        return backoff.failed(retryAfter: error.retryAfter, using: &random)
+    }
+
+    /// Counts an answer whose body could not be used; false when there have been too many.
+    mutating func mayAskAgain() -> Bool {
+        answersOfNoUse += 1
+        return answersOfNoUse <= ResumeState.maxRestarts
+    }
+}

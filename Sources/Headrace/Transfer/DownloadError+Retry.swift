@@ -1,0 +1,37 @@
+extension DownloadError {
+    /// Whether the same request may have another outcome a little later.
+    var isTransient: Bool {
+        switch code {
+        case .nameResolution, .connection, .stalled, .connectionLost: true
+        default: isRetriedByServer
+        }
+    }
+}
+
+extension Refusal {
+    func error(retryAfter: Duration? = nil, isTransient: Bool = false) -> DownloadError {
+        let code: DownloadError.Code =
+            switch self {
+            case .status, .notModified: .httpStatus
+            case .unexpectedContent: .unexpectedContent
+            case .partNotAskedFor, .lengthMismatch, .violation: .protocolViolation
+            }
+        var error = DownloadError(code, sentence, statusCode: statusCode)
+        error.retryAfter = retryAfter
+        error.isRetriedByServer = isTransient
+        return error
+    }
+}
+
+extension RangeAsk.Proof {
+    /// The proof in words for a person.
+    var sentence: String {
+        switch self {
+        case .nothingHeld: "Nothing was held."
+        case .entityTag: "The entity tag is the same."
+        case .lastModified: "The date is the same and old enough."
+        case .later(.checksum): "The checksum proves the file at the end."
+        case .later(.overlap): "The bytes before are the same."
+        }
+    }
+}

@@ -1,0 +1,293 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The bytes of one download on the disk, over all its attempts: the partial, its record, and what they can prove.
+///
+/// All calls block: they belong on the blocking executor.
+struct PartialSession {
+    /// What an earlier run left.
+    enum Legacy: Sendable, Equatable {
+        case nothing
+        /// Bytes that can be gone on with, if the server proves that they are still of its version.
+        case bytes
+        /// The file under this path is complete: only the record's removal was left to do.
+        case complete(String)
+        /// Bytes that nothing vouches for; they are gone.
+        case discarded(reason: String, bytes: Int64)
+    }
+
+    private let url: URL
+    private let plan: DestinationPlan
+    private let environment: TransferEnvironment
+    private let path: String
+    private let recordFile: RecordFile
+    private var partial: PartialFile?
+    private var policy: CheckpointPolicy
+    /// The version that the bytes are of; nil where there are none.
+    private(set) var representation: Representation?
+    private var state = ControlRecord.State.receiving
+
+    /// Opens what an earlier run left, if anything, and locks it.
+    init(_ request: DownloadRequest, _ plan: DestinationPlan, _ environment: TransferEnvironment) {
+        url = request.url
+        self.plan = plan
+        self.environment = environment
+        path = plan.partialPath(for: request.url)
+        recordFile = RecordFile(of: path, calls: environment.files)
+        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+    }
+
+    /// The bytes from the file's start on that need not be fetched again.
+    var heldBytes: Int64 {
+        guard let first = policy.written.ranges.first, first.lowerBound == 0 else { return 0 }
+        return first.upperBound
+    }
+
+    // MARK: Before the first request
+
+    mutating func open() throws(DownloadError) -> Legacy {
+        partial = try PartialFile.existing(path, calls: environment.files)
+        let contents = try recordFile.read()
+        guard let partial else { return try takeOverFinal(contents) }
+        let status = try partial.status()
+        switch contents {
+        case .none:
+            return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", status.size)
+        case .unusable(let reason):
+            return try discardLegacy(reason, status.size)
+        case .record(let record):
+            guard record.url == ControlRecord.identity(of: url) else {
+                return try discardLegacy("The bytes so far are of another URL.", status.size)
+            }
+            let trusted = record.trusted(
+                bootID: readBootID(environment.files),
+                fileSize: status.size,
+                file: status.identity
+            )
+            guard environment.configuration.resumesPartialDownloads, let first = trusted.ranges.first,
+                first.lowerBound == 0
+            else { return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size) }
+            let held = ByteRangeSet([first])
+            representation = record.representation
+            representation?.totalBytes = record.totalBytes
+            policy = CheckpointPolicy(
+                environment.configuration.durability.policy,
+                totalBytes: record.totalBytes,
+                written: held,
+                durable: record.durable,
+                at: environment.clock.now()
+            )
+            try partial.truncate(to: first.upperBound)
+            return .bytes
+        }
+    }
+
+    /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
+    private func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy {
+        guard contents != .none else { return .nothing }
+        defer { recordFile.remove() }
+        guard case .record(let record) = contents, case .finalising(let name) = record.state,
+            record.url == ControlRecord.identity(of: url)
+        else { return .nothing }
+        let final = plan.directory + "/" + name
+        guard let status = try? environment.files.status(final), status.identity == record.file,
+            status.size == record.totalBytes
+        else { return .nothing }
+        return .complete(final)
+    }
+
+    private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> Legacy {
+        try discard()
+        return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
+    }
+
+    /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
+    mutating func discard() throws(DownloadError) {
+        recordFile.remove()
+        if environment.configuration.durability == .full { try? environment.files.syncDirectory(plan.directory) }
+        try partial?.truncate(to: 0)
+        representation = nil
+        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+    }
+
+    // MARK: While bytes come
+
+    /// Makes ready for a body that was accepted, which continues the held bytes.
+    mutating func begin(_ body: AcceptedBody) throws(DownloadError) {
+        let partial = try opened()
+        representation = body.representation
+        representation?.totalBytes = body.totalBytes
+        if let total = body.totalBytes { try partial.requireSpace(for: total - body.offset) }
+        policy = CheckpointPolicy(
+            environment.configuration.durability.policy,
+            totalBytes: body.totalBytes,
+            written: policy.written,
+            durable: policy.durable,
+            at: environment.clock.now()
+        )
+    }
+
+    /// Writes at the end of the held bytes.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(DownloadError) -> [CheckpointPolicy.Action] {
+        guard let partial else { preconditionFailure("Bytes came before begin(_:)") }
+        let offset = heldBytes
+        try partial.write(bytes, at: offset)
+        return policy.wrote(offset..<offset + Int64(bytes.count), at: environment.clock.now())
+    }
+
+    /// The work that an action means, which may be done on another thread; true says that it succeeded.
+    func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
+        guard let partial else { return { true } }
+        switch action {
+        case .startSync:
+            return { (try? partial.sync()) != nil }
+        case .writeRecord:
+            guard let record = try? record(of: partial) else { return { false } }
+            let directory = environment.configuration.durability == .full ? plan.directory : nil
+            // A record that cannot be written is written a second later; the download goes on.
+            return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
+        }
+    }
+
+    mutating func syncEnded(success: Bool) -> [CheckpointPolicy.Action] {
+        policy.syncEnded(success: success, at: environment.clock.now())
+    }
+
+    // MARK: At the end of an attempt
+
+    /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
+    mutating func keep() {
+        complete(policy.stopping(.keeping, at: environment.clock.now()))
+    }
+
+    /// Removes everything.
+    mutating func remove() {
+        complete(policy.stopping(.discarding, at: environment.clock.now()))
+        recordFile.remove()
+        partial?.remove()
+    }
+
+    func close() {
+        partial?.close()
+    }
+
+    /// Gives the complete file its final name: data, record, name, folder, in this order.
+    ///
+    /// - Returns: The final path.
+    mutating func finish(as finalPath: String, _ conflictPolicy: DownloadRequest.ConflictPolicy) throws(DownloadError)
+        -> String
+    {
+        let partial = try opened()
+        var candidates = FinalNames(finalPath, mayRename: conflictPolicy == .rename)
+        var candidate = finalPath
+        state = .finalising(name(of: candidate))
+        guard complete(policy.stopping(.finishing, at: environment.clock.now())) else {
+            throw DownloadError(
+                .fileSystem,
+                "\(path) could not be synced to the disk. Bytes may be lost: start again on a sound disk."
+            )
+        }
+        do throws(SystemError) {
+            if conflictPolicy == .overwrite {
+                try partial.replace(candidate)
+            } else {
+                while try !partial.move(to: candidate) {
+                    guard let next = candidates.next() else { throw SystemError(errno: EEXIST) }
+                    candidate = next
+                    state = .finalising(name(of: candidate))
+                    if policy.hasRecord { _ = work(for: .writeRecord)() }
+                }
+            }
+            if environment.configuration.durability == .full { try environment.files.syncDirectory(plan.directory) }
+        } catch {
+            // A complete file that has no name yet must not be fetched again.
+            _ = work(for: .writeRecord)()
+            guard error.errno == EEXIST else {
+                throw .storage("\(path) could not be renamed to \(candidate)", error)
+            }
+            throw DownloadError(.fileExists, "\(candidate) exists already. The download is kept as \(path).")
+        }
+        recordFile.remove()
+        return candidate
+    }
+
+    /// The partial, which is created where there is none yet.
+    private mutating func opened() throws(DownloadError) -> PartialFile {
+        if let partial { return partial }
+        let created = try PartialFile.create(path, calls: environment.files)
+        partial = created
+        return created
+    }
+
+    /// Does the actions, and those that follow from them, on this thread; false where a sync failed.
+    @discardableResult
+    private mutating func complete(_ actions: [CheckpointPolicy.Action]) -> Bool {
+        var actions = actions
+        var isDurable = true
+        while !actions.isEmpty {
+            let action = actions.removeFirst()
+            let success = work(for: action)()
+            guard action == .startSync else { continue }
+            isDurable = isDurable && success
+            actions += policy.syncEnded(success: success, at: environment.clock.now())
+        }
+        return isDurable
+    }
+
+    private func name(of path: String) -> String {
+        String(path.dropFirst(plan.directory.count + 1))
+    }
+
+    private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
+        var record = ControlRecord(
+            url: url,
+            fileName: name(of: path),
+            representation: representation ?? Representation(),
+            totalBytes: representation?.totalBytes,
+            bootID: readBootID(environment.files),
+            file: try partial.status().identity
+        )
+        record.written = policy.written
+        record.durable = policy.durable
+        record.state = state
+        return record
+    }
+}
+
+/// The further names that a finished file may get: `name (1).ext`, `name (2).ext`, …
+private struct FinalNames {
+    private static let most = 10_000
+
+    private let path: String
+    private let mayRename: Bool
+    private var number = 0
+
+    init(_ path: String, mayRename: Bool) {
+        self.path = path
+        self.mayRename = mayRename
+    }
+
+    mutating func next() -> String? {
+        guard mayRename, number < Self.most, let slash = path.lastIndex(of: "/") else { return nil }
+        number += 1
+        return path[...slash] + SafeFileName.numbered(String(path[slash...].dropFirst()), number)
+    }
+}
+
+extension FileStatus {
+    /// What tells this file from another on the machine.
+    var identity: ControlRecord.FileIdentity {
+        ControlRecord.FileIdentity(device: device, inode: inode)
+    }
+}

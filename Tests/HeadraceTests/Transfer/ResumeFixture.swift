@@ -1,0 +1,100 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What came of one download that was cut once or more.
+struct ResumeOutcome {
+    var error: DownloadError?
+    /// Where the file differs from what it should be; nil where it is exact.
+    var difference: FileDifference?
+    /// The names in the folder at the end.
+    var names: [String]
+    var requests: [RecordedRequest]
+    var events: [DownloadEvent]
+
+    var isExact: Bool { error == nil && difference == nil && names == ["file.bin"] }
+
+    /// The bytes that were given up, by reason.
+    var restarts: [(reason: String, bytes: Int64)] {
+        events.compactMap { if case .restarted(let reason, let bytes) = $0 { (reason, bytes) } else { nil } }
+    }
+
+    /// The offsets from which was gone on.
+    var resumes: [Int64] {
+        events.compactMap { if case .resumed(let offset, _) = $0 { offset } else { nil } }
+    }
+
+    var ranges: [String?] { requests.map { $0["Range"] } }
+    var ifRanges: [String?] { requests.map { $0["If-Range"] } }
+}
+
+/// Runs downloads whose first answers are cut, with retries that do not wait.
+enum ResumeFixture {
+    static let size: Int64 = 300_000
+    static let cut: Int64 = 120_000
+    static let old = Resource(size: size, seed: 1, etag: "\"v1\"")
+    static let new = Resource(size: size, seed: 2, etag: "\"v2\"")
+
+    /// The first answer, cut; then `second`, then `last`.
+    static func afterCut(
+        of first: Resource = old,
+        _ second: Response,
+        then last: Response? = nil,
+        expecting expected: Resource = old,
+        retries: Int = 3
+    ) async throws -> ResumeOutcome {
+        let response = Response.sequence([.file(first).truncated(after: cut), second], then: last ?? second)
+        return try await withTemporaryDirectory { folder in
+            try await run(response, in: folder, expecting: expected, retries: retries)
+        }
+    }
+
+    /// One run of a download into a folder.
+    static func run(
+        _ response: Response,
+        in folder: URL,
+        expecting expected: Resource = old,
+        retries: Int = 3,
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withFaultServer(response) { server in
+            try await run(from: server, in: folder, expecting: expected, retries: retries, configure: configure)
+        }
+    }
+
+    static func run(
+        from server: FaultServer,
+        in folder: URL,
+        expecting expected: Resource = old,
+        retries: Int = 3,
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        var configuration = DownloadManager.Configuration {
+            $0.maxRetries = retries
+            $0.retryBaseDelay = .zero
+        }
+        configure(&configuration)
+        return try await withDownloadManager(configuration) { manager in
+            let download = try await manager.download(
+                DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+            )
+            var events: [DownloadEvent] = []
+            for await event in download.events { events.append(event) }
+            var failure: DownloadError?
+            do {
+                _ = try await download.value
+            } catch let error as DownloadError {
+                failure = error
+            }
+            return ResumeOutcome(
+                error: failure,
+                difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
+                names: try FileProbe.names(in: folder),
+                requests: server.requests,
+                events: events
+            )
+        }
+    }
+}

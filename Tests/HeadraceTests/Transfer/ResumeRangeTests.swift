@@ -1,0 +1,242 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What comes after a cut: answers to a range, right and wrong ones.
+@Suite(.timeLimit(.minutes(1)))
+struct ResumeRangeTests {
+    private typealias Fixture = ResumeFixture
+    private let old = ResumeFixture.old
+    private let new = ResumeFixture.new
+    private let cut = ResumeFixture.cut
+    private let size = ResumeFixture.size
+
+    @Test func `R01 a plain answer takes one request and no range`() async throws {
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(.file(old), in: $0) }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil])
+    }
+
+    @Test func `R02 a cut is gone on with by Range and If-Range, and no byte is fetched twice`() async throws {
+        let outcome = try await Fixture.afterCut(.file(old))
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
+        #expect(outcome.ifRanges == [nil, "\"v1\""])
+        #expect(outcome.resumes == [cut])
+        #expect(outcome.requests.map(\.bodyBytesSent).reduce(0, +) == size)
+    }
+
+    @Test func `R03 twenty cuts at random offsets cost no byte`() async throws {
+        var random = SeededRandom(seed: 3)
+        let cuts = (0..<20).map { _ in Int64.random(in: 1...20_000, using: &random) }
+        let response = Response.sequence(cuts.map { .file(old).truncated(after: $0) }, then: .file(old))
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 21)
+        #expect(outcome.requests.map(\.bodyBytesSent).reduce(0, +) == size)
+    }
+
+    @Test func `R04 a cut before the first body byte and inside the head is tried again`() async throws {
+        let response = Response.sequence(
+            [.file(old).truncated(after: 0), .file(old).headTruncated(after: 20), .nothing(by: .reset)],
+            then: .file(old)
+        )
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, nil, nil, nil])
+    }
+
+    @Test func `R05 a part that begins 1000 bytes early loses them at its front`() async throws {
+        let outcome = try await Fixture.afterCut(.part(cut - 1000..<size, of: old))
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R06 a part that begins late is not used`() async throws {
+        let outcome = try await Fixture.afterCut(.part(cut + 1000..<size, of: old), then: .file(old))
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `R07 a part that does not say where it belongs is not used`() async throws {
+        let outcome = try await Fixture.afterCut(
+            .part(cut..<size, of: old).withoutHeader("Content-Range"),
+            then: .file(old)
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test(arguments: ["bytes 9-5/100", "bytes 0-99/50", "items 120000-299999/300000", "bytes x", ""])
+    func `R08 R09 a part with a nonsensical position is not used`(_ range: String) async throws {
+        let outcome = try await Fixture.afterCut(.part(cut..<size, of: old).contentRange(range), then: .file(old))
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R10 a part of an unknown whole keeps the size that is known`() async throws {
+        let outcome = try await Fixture.afterCut(
+            .part(cut..<size, of: old).contentRange("bytes \(cut)-\(size - 1)/*")
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test func `R11 of a part that is shorter than asked the rest is asked for`() async throws {
+        let outcome = try await Fixture.afterCut(.part(cut..<cut + 50_000, of: old), then: .file(old))
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(cut + 50_000)-"])
+    }
+
+    @Test func `R12 a part of a whole of another size is of another version`() async throws {
+        let longer = Resource(size: size + 5000, seed: 2, etag: "\"v1\"")
+        let outcome = try await Fixture.afterCut(.part(cut..<size + 5000, of: longer), then: .file(longer), expecting: longer)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `R13 a part whose length and position differ is not used`() async throws {
+        let outcome = try await Fixture.afterCut(.part(cut..<size, of: old).claimingLength("100"), then: .file(old))
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R14 several parts in one body are not used`() async throws {
+        let parts = Response.part(cut..<size, of: old).withoutHeader("Content-Range")
+            .settingHeader("Content-Type", "multipart/byteranges; boundary=x")
+        let outcome = try await Fixture.afterCut(parts, then: .file(old))
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R15 a part that nobody asked for is asked for again as a whole`() async throws {
+        let response = Response.sequence([.part(0..<100, of: old)], then: .file(old))
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, nil])
+    }
+
+    @Test func `R16 the whole in place of the rest is used from its own body`() async throws {
+        var none = old
+        none.acceptRanges = "none"
+        let outcome = try await Fixture.afterCut(.whole(none))
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 2)
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `R17 a server that drops the range because of If-Range is asked without it`() async throws {
+        var spoilt = old
+        spoilt.ifRange = .refused
+        let outcome = try await Fixture.afterCut(.file(spoilt))
+        #expect(outcome.isExact)
+        #expect(outcome.ifRanges == [nil, "\"v1\"", nil])
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test func `R18 a login page does not replace the bytes`() async throws {
+        let page = Response.ok("<html>log in</html>!").header("Content-Type", "text/html")
+        let outcome = try await Fixture.afterCut(page)
+        #expect(outcome.error?.code == .unexpectedContent)
+        #expect(outcome.names.filter { $0.hasSuffix(".part") }.count == 1)
+    }
+
+    @Test func `R19 R34 bytes that are complete need no body, only their name`() async throws {
+        try await withTemporaryDirectory { folder in
+            let move = FileCallRecorder { call throws(SystemError) in
+                if call == .move { throw SystemError(errno: 5) }
+            }
+            try await withFaultServer(.file(old)) { server in
+                let manager = try DownloadManager(
+                    environment: TransferEnvironment(
+                        configuration: DownloadManager.Configuration(),
+                        transport: try CurlTransport(CurlOptions(userAgent: "test")),
+                        files: move.fileCalls,
+                        clock: ClockWitness(ContinuousClock())
+                    )
+                )
+                let download = try await manager.download(
+                    DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                )
+                await #expect(throws: DownloadError.self) { try await download.value }
+                await manager.shutdown()
+                let outcome = try await ResumeFixture.run(from: server, in: folder)
+                #expect(outcome.isExact)
+                #expect(outcome.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func `R20 R21 a rest that the server does not have means another version`() async throws {
+        let short = Resource(size: 1000, seed: 2, etag: "\"v2\"")
+        for answer in [Response.status(416, headers: ["Content-Range": "bytes */1000"]), .status(416)] {
+            let outcome = try await Fixture.afterCut(answer, then: .file(short), expecting: short)
+            #expect(outcome.isExact)
+        }
+    }
+
+    @Test func `R22 a failed precondition means another version`() async throws {
+        let outcome = try await Fixture.afterCut(.status(412), then: .file(new), expecting: new)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `R23 a server that refuses ranges is not asked for one`() async throws {
+        var none = old
+        none.acceptRanges = "none"
+        let outcome = try await Fixture.afterCut(of: none, .file(none))
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, nil])
+    }
+
+    @Test func `R24 a server that does not announce ranges may serve them`() async throws {
+        var silent = old
+        silent.acceptRanges = nil
+        let outcome = try await Fixture.afterCut(of: silent, .file(silent))
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test func `R30 one byte`() async throws {
+        let byte = Resource(size: 1)
+        let outcome = try await withTemporaryDirectory {
+            try await Fixture.run(.file(byte), in: $0, expecting: byte)
+        }
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R31 chunks without a length, cut and continued`() async throws {
+        let outcome = try await withTemporaryDirectory {
+            try await Fixture.run(
+                .sequence([.file(old).chunked().truncated(after: cut)], then: .file(old)),
+                in: $0
+            )
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test func `R32 a link that is signed anew for each attempt is asked for anew`() async throws {
+        let outcome = try await withTemporaryDirectory { folder in
+            let response = Response.answering { request in
+                switch request.path {
+                case "/file.bin": .redirect(to: "/signed/\(request.attempt)/file.bin")
+                case "/signed/0/file.bin": .file(ResumeFixture.old).truncated(after: ResumeFixture.cut)
+                default: .file(ResumeFixture.old)
+                }
+            }
+            return try await withFaultServer(response) { server in
+                try await ResumeFixture.run(from: server, in: folder)
+            }
+        }
+        #expect(outcome.isExact)
+        #expect(
+            outcome.requests.map(\.path)
+                == ["/file.bin", "/signed/0/file.bin", "/file.bin", "/signed/1/file.bin"]
+        )
+        #expect(outcome.ranges == [nil, nil, "bytes=\(cut)-", "bytes=\(cut)-"])
+    }
+
+    @Test func `R33 a link that has expired keeps the bytes`() async throws {
+        let outcome = try await Fixture.afterCut(.status(403))
+        #expect(outcome.error?.statusCode == 403)
+        #expect(outcome.names.filter { $0.hasSuffix(".part") }.count == 1)
+    }
+}

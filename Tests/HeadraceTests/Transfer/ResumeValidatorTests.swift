@@ -1,0 +1,130 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Whether the bytes after a cut are of the version of those before.
+@Suite(.timeLimit(.minutes(1)))
+struct ResumeValidatorTests {
+    private typealias Fixture = ResumeFixture
+    private let old = ResumeFixture.old
+    private let new = ResumeFixture.new
+    private let cut = ResumeFixture.cut
+
+    @Test func `V01 a file that changed is fetched whole, by If-Range`() async throws {
+        let outcome = try await Fixture.afterCut(.file(new), expecting: new)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 2)
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `V02 a file that changed is noticed where If-Range is ignored`() async throws {
+        var careless = new
+        careless.ifRange = .ignored
+        let outcome = try await Fixture.afterCut(.file(careless), expecting: new)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `V03 another date where there is no entity tag is another version`() async throws {
+        var first = old
+        first.etag = nil
+        var second = new
+        second.etag = nil
+        second.lastModified = "Wed, 01 Jan 2025 01:00:00 GMT"
+        let outcome = try await Fixture.afterCut(of: first, .file(second), expecting: new)
+        #expect(outcome.isExact)
+    }
+
+    @Test(arguments: ["W/\"v1\"", "v1", "\"v1", ""])
+    func `V04 V09 a weak or malformed tag is not sent and proves nothing`(_ tag: String) async throws {
+        var weak = old
+        weak.etag = tag
+        let outcome = try await Fixture.afterCut(of: weak, .file(weak))
+        #expect(outcome.isExact)
+        #expect(outcome.ifRanges == [nil, nil])
+        #expect(outcome.ranges == [nil, nil])
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `V05 a tag that became weak proves nothing`() async throws {
+        var weak = old
+        weak.etag = "W/\"v1\""
+        weak.ifRange = .ignored
+        let outcome = try await Fixture.afterCut(.file(weak))
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `V06 an old date alone is a validator, sent as it came`() async throws {
+        var dated = old
+        dated.etag = nil
+        let outcome = try await Fixture.afterCut(of: dated, .file(dated))
+        #expect(outcome.isExact)
+        #expect(outcome.ifRanges == [nil, "Wed, 01 Jan 2025 00:00:00 GMT"])
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test(arguments: ["Wed, 01 Jan 2025 00:00:00 GMT", "Wed, 01 Jan 2025 00:00:59 GMT", nil])
+    func `V07 a date that is too young proves nothing`(_ date: String?) async throws {
+        var dated = old
+        dated.etag = nil
+        dated.date = date
+        let outcome = try await Fixture.afterCut(of: dated, .file(dated))
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [])
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `V08 without any validator the download starts again`() async throws {
+        var bare = old
+        bare.etag = nil
+        bare.lastModified = nil
+        let outcome = try await Fixture.afterCut(of: bare, .file(bare))
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, nil])
+    }
+
+    @Test func `V10 a tag that is another in each answer ends, whole or with an error`() async throws {
+        let response = Response.answering { request in
+            var resource = ResumeFixture.old
+            resource.etag = "\"\(request.attempt)\""
+            return .file(resource).truncated(after: 1000)
+        }
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0, retries: 10) }
+        #expect(outcome.error?.code == .resourceChanged)
+        #expect(outcome.requests.count == 5)
+    }
+
+    @Test func `V11 the same tag with another length is another version`() async throws {
+        let longer = Resource(size: ResumeFixture.size + 1, seed: 2, etag: "\"v1\"")
+        let outcome = try await Fixture.afterCut(.file(longer), expecting: longer)
+        #expect(outcome.isExact)
+    }
+
+    @Test func `V12 a part without the tag that the whole had proves nothing`() async throws {
+        var bare = new
+        bare.etag = nil
+        bare.ifRange = .ignored
+        let outcome = try await Fixture.afterCut(.file(bare), expecting: new)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `V16 not modified, where no condition was sent`() async throws {
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(.status(304), in: $0) }
+        #expect(outcome.error?.statusCode == 304)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `E03 E05 encoded bytes are not gone on with`() async throws {
+        let encoded = Response.file(old).header("Content-Encoding", "gzip")
+        let outcome = try await withTemporaryDirectory {
+            try await Fixture.run(.sequence([encoded.truncated(after: cut)], then: .file(old)), in: $0)
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [])
+        let later = try await Fixture.afterCut(encoded, then: .file(old))
+        #expect(later.isExact)
+    }
+}
