@@ -1,0 +1,116 @@
+/// A time in one of the three forms of HTTP (RFC 9110, section 5.6.7).
+struct HTTPDate: Sendable, Hashable, Comparable {
+    /// Seconds since 1970.
+    let seconds: Int64
+
+    init(seconds: Int64) {
+        self.seconds = seconds
+    }
+
+    /// Reads IMF-fixdate, the RFC 850 form and asctime's; nil for anything else, and for days that do not exist.
+    ///
+    /// The name of the day must be one, but is not compared with the date.
+    init?(parsing text: String) {
+        guard let fields = Fields.preferred(text) ?? Fields.rfc850(text) ?? Fields.asctime(text),
+            let seconds = fields.seconds
+        else { return nil }
+        self.seconds = seconds
+    }
+
+    static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
+}
+
+/// A date and a time as they are written.
+private struct Fields {
+    var year: Int
+    var month: Int
+    var day: Int
+    /// Seconds since midnight.
+    var time: Int
+
+    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    static func preferred(_ text: String) -> Fields? {
+        var text = Scanner(text)
+        guard text.name(in: Scanner.shortDays) != nil, text.skip(", "), let day = text.number(2), text.skip(" "),
+            let month = text.name(in: Scanner.months), text.skip(" "), let year = text.number(4), text.skip(" "),
+            let time = text.time(), text.skip(" GMT"), text.isAtEnd
+        else { return nil }
+        return Fields(year: year, month: month, day: day, time: time)
+    }
+
+    /// The RFC 850 form: `Sunday, 06-Nov-94 08:49:37 GMT`.
+    ///
+    /// The century is that of POSIX (69 is 1969), since a pure type does not know which year is 50 years from now.
+    static func rfc850(_ text: String) -> Fields? {
+        var text = Scanner(text)
+        guard text.name(in: Scanner.longDays) != nil, text.skip(", "), let day = text.number(2), text.skip("-"),
+            let month = text.name(in: Scanner.months), text.skip("-"), let year = text.number(2), text.skip(" "),
+            let time = text.time(), text.skip(" GMT"), text.isAtEnd
+        else { return nil }
+        return Fields(year: year + (year < 69 ? 2000 : 1900), month: month, day: day, time: time)
+    }
+
+    /// The form of asctime: `Sun Nov  6 08:49:37 1994`.
+    static func asctime(_ text: String) -> Fields? {
+        var text = Scanner(text)
+        guard text.name(in: Scanner.shortDays) != nil, text.skip(" "), let month = text.name(in: Scanner.months),
+            text.skip(" "), let day = text.skip(" ") ? text.number(1) : text.number(2), text.skip(" "),
+            let time = text.time(), text.skip(" "), let year = text.number(4), text.isAtEnd
+        else { return nil }
+        return Fields(year: year, month: month, day: day, time: time)
+    }
+
+    var seconds: Int64? {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard year >= 1, (1...lengths[month]).contains(day) else { return nil }
+        let past = year - 1
+        let leapDays = past / 4 - past / 100 + past / 400
+        let days = past * 365 + leapDays + lengths[..<month].reduce(0, +) + day - 1
+        let daysBefore1970 = 719_162
+        return Int64((days - daysBefore1970) * 86_400 + time)
+    }
+}
+
+/// Takes a text apart from its front.
+private struct Scanner {
+    static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        rest = text[...].utf8
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func skip(_ literal: String) -> Bool {
+        guard rest.starts(with: literal.utf8) else { return false }
+        rest.removeFirst(literal.utf8.count)
+        return true
+    }
+
+    mutating func name(in names: [String]) -> Int? {
+        guard let index = names.firstIndex(where: { rest.starts(with: $0.utf8) }), skip(names[index]) else {
+            return nil
+        }
+        return index
+    }
+
+    mutating func number(_ digits: Int) -> Int? {
+        let text = Substring(rest.prefix(digits))
+        guard text.utf8.count == digits, let number = Int64(digits: text) else { return nil }
+        rest.removeFirst(digits)
+        return Int(number)
+    }
+
+    /// Seconds since midnight; a leap second counts as the next one.
+    mutating func time() -> Int? {
+        guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
+            minute < 60, second <= 60
+        else { return nil }
+        return (hour * 60 + minute) * 60 + second
+    }
+}

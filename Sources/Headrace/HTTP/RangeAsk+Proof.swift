@@ -1,0 +1,78 @@
+extension RangeAsk {
+    /// Why the bytes of an answer may be put beside those that are held.
+    enum Proof: Sendable, Hashable {
+        /// No bytes are held, so there is nothing to mix.
+        case nothingHeld
+        case entityTag
+        case lastModified
+        /// Not proven yet: a mismatch at the end may come from two versions mixed.
+        case later(LateProof)
+    }
+
+    /// Proves that a part belongs to the version of the held bytes (RFC 9110, section 15.3.7.3).
+    func prove(_ part: Representation) throws(RestartReason) -> Proof {
+        guard let known else {
+            guard heldBytes == 0 else { throw .noValidator }
+            return .nothingHeld
+        }
+        try compareShape(of: part, with: known)
+        do {
+            return try compareValidators(of: part, with: known)
+        } catch .validatorMissing where isLeftOut(by: part, of: known) {
+            return .lastModified
+        } catch {
+            guard let lateProof, isProvable(by: lateProof, part, known) else { throw error }
+            return .later(lateProof)
+        }
+    }
+
+    /// Compares what must be the same even where a checksum is the proof.
+    func compareShape(of new: Representation, with known: Representation) throws(RestartReason) {
+        guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
+        if let old = known.totalBytes, let new = new.totalBytes, old != new {
+            throw .changedLength(from: old, to: new)
+        }
+    }
+
+    func compareValidators(of new: Representation, with known: Representation) throws(RestartReason) -> Proof {
+        switch EntityValidator(of: known) {
+        case .strong(let tag):
+            guard let text = new.entityTag else { throw .validatorMissing }
+            guard let other = EntityTag(parsing: text) else { throw .changedEntityTag }
+            guard tag.provesSameBytes(as: other) else {
+                throw tag.isWeaklyEqual(to: other) ? .validatorBecameWeak : .changedEntityTag
+            }
+            // A part may leave the date out, but not have another one.
+            guard new.lastModified == nil || known.lastModified == nil || new.lastModified == known.lastModified else {
+                throw .changedLastModified
+            }
+            return .entityTag
+        case .lastModified(let date):
+            // The date counts only where there is no entity tag at all.
+            guard new.entityTag == nil else { throw .changedEntityTag }
+            guard let other = new.lastModified else { throw .validatorMissing }
+            guard other == date else { throw .changedLastModified }
+            return .lastModified
+        case nil:
+            throw known.entityTag == nil ? .noValidator : .weakValidator
+        }
+    }
+
+    /// True for a part without the date that was sent as `If-Range`, which section 15.3.7 allows, if the size is right.
+    private func isLeftOut(by part: Representation, of known: Representation) -> Bool {
+        guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
+            return false
+        }
+        return known.totalBytes != nil && part.totalBytes == known.totalBytes
+    }
+
+    /// A checksum proves anything; equal bytes in the overlap prove nothing against a field that says "changed".
+    private func isProvable(by proof: LateProof, _ part: Representation, _ known: Representation) -> Bool {
+        switch proof {
+        case .checksum: true
+        case .overlap:
+            EntityValidator(of: known) == nil && part.entityTag == known.entityTag
+                && (part.lastModified == nil || part.lastModified == known.lastModified)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// What a request asked for, and what its answer has to fit to.
+struct RangeAsk: Sendable, Hashable {
+    /// What proves at a later time that bytes belong together which no validator proves now.
+    enum LateProof: Sendable, Hashable {
+        /// The caller gave a checksum of the whole, so entity tags may differ, as they do by node of some networks.
+        case checksum
+        /// The range begins with bytes that are held, and the driver compares them.
+        case overlap
+    }
+
+    /// The range that was asked for, nil for the whole.
+    var range: ByteRange?
+    /// The validator that was sent as `If-Range`.
+    var ifRange: EntityValidator?
+    /// What is recorded of the version that the held bytes belong to.
+    var known: Representation?
+    /// How many bytes of the download are held, wherever in the file they are.
+    var heldBytes: Int64 = 0
+    var lateProof: LateProof?
+
+    /// The whole, with nothing to fit to.
+    static let whole = RangeAsk()
+}
+
+extension RangeAsk {
+    /// Asks for more of a version of which bytes are held; throws where the answer could prove nothing.
+    init(
+        continuing known: Representation,
+        with range: ByteRange,
+        heldBytes: Int64,
+        lateProof: LateProof? = nil
+    ) throws(RestartReason) {
+        guard !known.refusesRanges else { throw .rangesRefused }
+        guard known.contentCoding == nil else { throw .contentCoding }
+        let validator = EntityValidator(of: known)
+        guard validator != nil || lateProof != nil else {
+            throw known.entityTag == nil ? .noValidator : .weakValidator
+        }
+        self.init(range: range, ifRange: validator, known: known, heldBytes: heldBytes, lateProof: lateProof)
+    }
+
+    /// The same without `If-Range`, for the servers that send the whole only because of it.
+    var withoutIfRange: RangeAsk {
+        var ask = self
+        ask.ifRange = nil
+        return ask
+    }
+
+    /// The fields of the request; `If-Range` goes only together with `Range` (RFC 9110, section 13.1.5).
+    var fields: [HeaderField] {
+        guard let range else { return [] }
+        return [HeaderField(name: "Range", value: range.headerValue)]
+            + (ifRange.map { [HeaderField(name: "If-Range", value: $0.headerValue)] } ?? [])
+    }
+}

@@ -1,0 +1,40 @@
+/// Why an answer is of no use at all: nothing of its body is written, and all bytes that are held are kept.
+enum Refusal: Sendable, Hashable {
+    /// A status that carries no file, errors among them.
+    case status(Int)
+    /// 304 to a request without a condition.
+    case notModified
+    /// A part of the file where the whole was asked for.
+    case partNotAskedFor
+    /// A part that does not have the length which its position means.
+    case lengthMismatch(announced: Int64, range: Range<Int64>)
+    /// What looks like a login or error page in place of the file of which more bytes are held already.
+    case unexpectedContent(mediaType: String?)
+    /// An answer that contradicts itself, with a sentence that says how.
+    case violation(String)
+
+    /// The status to report, where the status is the reason.
+    var statusCode: Int? {
+        switch self {
+        case .status(let status): status
+        case .notModified: 304
+        default: nil
+        }
+    }
+
+    /// The reason as one sentence for a person.
+    var sentence: String {
+        switch self {
+        case .status(let status): "The server answered with status \(status)."
+        case .notModified: "The server answered \"not modified\" to a request that had no condition."
+        case .partNotAskedFor: "The server sent a part of the file where all of it was asked for."
+        case .lengthMismatch(let announced, let range):
+            "The server announced \(announced) bytes for the positions \(range.lowerBound) to \(range.upperBound - 1)."
+        case .unexpectedContent(let type?):
+            "The server sent a \(type.printable) in place of the file, perhaps a login page. The bytes held are kept."
+        case .unexpectedContent(nil):
+            "The server sent something else in place of the file, perhaps a login page. The bytes held are kept."
+        case .violation(let sentence): sentence
+        }
+    }
+}

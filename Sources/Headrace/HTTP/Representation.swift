@@ -1,0 +1,57 @@
+/// What an answer told of one version of a resource (RFC 9110, section 8); part of the control record.
+struct Representation: Sendable, Hashable, Codable {
+    /// `ETag` as it was sent, even where it cannot be used.
+    var entityTag: String?
+    /// `Last-Modified` as it was sent.
+    var lastModified: String?
+    /// `Date` of the answer that told the rest, which decides how much ``lastModified`` proves.
+    var date: String?
+    /// The size in bytes as they are on the wire.
+    var totalBytes: Int64?
+    /// `Content-Type` as it was sent.
+    var contentType: String?
+    /// `Content-Encoding` in lower case, nil where the bytes are the file's own.
+    var contentCoding: String?
+    /// True where the server said `Accept-Ranges: none`.
+    var refusesRanges = false
+}
+
+extension Representation {
+    /// Reads the fields of an answer; where the size is found depends on its status.
+    init(of head: ResponseHead, totalBytes: Int64?) {
+        let codings = head.values("content-encoding").flatMap { $0.split(separator: ",") }
+            .map { $0.trimmed.lowercased() }.filter { !$0.isEmpty && $0 != "identity" }
+        self.init(
+            entityTag: Self.field("etag", of: head),
+            lastModified: Self.field("last-modified", of: head),
+            date: Self.field("date", of: head),
+            totalBytes: totalBytes,
+            contentType: Self.field("content-type", of: head),
+            contentCoding: codings.isEmpty ? nil : codings.joined(separator: ", "),
+            refusesRanges: head.acceptsRanges == false
+        )
+    }
+
+    /// The value of a field; several that differ are joined, which no parser of one value takes.
+    private static func field(_ name: String, of head: ResponseHead) -> String? {
+        let values = head.values(name)
+        return Set(values).count > 1 ? values.joined(separator: ", ") : values.first
+    }
+
+    /// The type without its parameters, in lower case.
+    var mediaType: String? {
+        contentType?.split(separator: ";", omittingEmptySubsequences: false).first?.trimmed.lowercased()
+    }
+
+    /// True for a web page, which is what a login or an error is mostly told in.
+    var isPage: Bool { mediaType == "text/html" || mediaType == "application/xhtml+xml" }
+}
+
+extension ResponseHead {
+    /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
+    var acceptsRanges: Bool? {
+        let units = values("accept-ranges").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }
+        if units.contains("bytes") { return true }
+        return units.contains("none") ? false : nil
+    }
+}

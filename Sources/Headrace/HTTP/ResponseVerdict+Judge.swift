@@ -1,0 +1,71 @@
+extension ResponseVerdict {
+    /// Decides what to do with an answer that is no redirect to follow.
+    ///
+    /// Restarts and repetitions are not counted here: the caller has a budget of each.
+    /// - Parameters:
+    ///   - head: The answer.
+    ///   - ask: What was asked.
+    ///   - now: The time for a `Retry-After` date in an answer without `Date`.
+    /// - Returns: What the answer means.
+    static func judge(_ head: ResponseHead, for ask: RangeAsk, now: HTTPDate? = nil) -> ResponseVerdict {
+        switch head.status {
+        case 200, 206:
+            do {
+                let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)
+                return head.status == 200 ? judge.whole() : judge.part()
+            } catch {
+                return .fail(.violation(error.message))
+            }
+        case 304:
+            return .fail(.notModified)
+        case 408, 425, 429, 500, 502, 503, 504, 520...524:
+            // 520 to 524 are what a content delivery network says of the server behind it.
+            return .retry(.status(head.status), after: RetryAfter(of: head, now: now)?.delay)
+        case 412 where ask.range != nil:
+            return .restart(.preconditionFailed)
+        case 416 where ask.range != nil:
+            return judgeUnsatisfied(head, ask)
+        default:
+            return .fail(.status(head.status))
+        }
+    }
+
+    /// 416 (section 15.5.17).
+    private static func judgeUnsatisfied(_ head: ResponseHead, _ ask: RangeAsk) -> ResponseVerdict {
+        guard case .valid(.unsatisfied(let total)) = head.contentRange else {
+            // Some servers leave the size out, but what is known may do without it.
+            if let total = ask.known?.totalBytes, total > 0, total == ask.heldBytes {
+                return .complete(totalBytes: total)
+            }
+            return .restart(.unsatisfiable(length: nil))
+        }
+        guard let known = ask.known, total > 0, total == ask.heldBytes else {
+            return .restart(.unsatisfiable(length: total))
+        }
+        if known.totalBytes == total { return .complete(totalBytes: total) }
+        // The size is news: it is that of our version only if this answer is about our version.
+        let proof = try? ask.prove(Representation(of: head, totalBytes: total))
+        return proof == nil ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
+    }
+}
+
+extension ResponseHead {
+    enum ContentRangeField: Equatable {
+        case missing
+        /// Not one valid value.
+        case invalid
+        case valid(ContentRange)
+    }
+
+    var contentRange: ContentRangeField {
+        let values = Set(values("content-range"))
+        guard let text = values.first else { return .missing }
+        guard values.count == 1, let range = ContentRange(parsing: text) else { return .invalid }
+        return .valid(range)
+    }
+
+    /// True for several ranges in one body (section 14.6).
+    var isMultipartRanges: Bool {
+        values("content-type").contains { $0.lowercased().hasPrefix("multipart/byteranges") }
+    }
+}

@@ -1,0 +1,34 @@
+/// What the head of an answer means for what was asked (RFC 9110, sections 14 and 15).
+enum ResponseVerdict: Sendable, Hashable {
+    /// The body is what is wanted, or the first part of it; the rest is to be asked for again.
+    case accept(AcceptedBody)
+    /// The body is the whole file, to be written from zero in place of what is held.
+    case restartFromThisBody(RestartReason, AcceptedBody)
+    /// The body is of no use; the file is to be asked for again, all of it.
+    case restart(RestartReason)
+    /// `If-Range` seems to be why the whole came; the same range is to be asked for once without it.
+    case askAgainWithoutIfRange
+    /// All bytes are held already; the size is the argument.
+    case complete(totalBytes: Int64)
+    /// The same may be asked for again, not before the server's time where it told one.
+    case retry(Refusal, after: Duration?)
+    /// Asking again would not help.
+    case fail(Refusal)
+}
+
+/// Which bytes of a body to write, and where.
+struct AcceptedBody: Sendable, Hashable {
+    /// Where in the file the first byte that is written belongs.
+    var offset: Int64
+    /// Bytes at the front of the body that are held already and are dropped.
+    var skippedBytes: Int64 = 0
+    /// Bytes to write after those, nil where only the end of the body tells; what follows them is never written.
+    var length: Int64?
+    /// The size of the file where known.
+    var totalBytes: Int64?
+    /// Where the body ends.
+    var framing: BodyFraming
+    /// What to record: the version that the held bytes have, where there is one.
+    var representation: Representation
+    var proof: RangeAsk.Proof
+}

@@ -1,0 +1,52 @@
+/// Why the bytes that are held cannot be continued, so that the download starts again at zero.
+enum RestartReason: Error, Sendable, Hashable {
+    case changedEntityTag
+    case changedLastModified
+    case changedLength(from: Int64, to: Int64)
+    /// Neither a strong entity tag nor a strong date was sent with the bytes that are held.
+    case noValidator
+    /// The only entity tag is weak or malformed.
+    case weakValidator
+    /// The tag became weak: `"x"` is `W/"x"` now.
+    case validatorBecameWeak
+    /// The answer lacks the validator that the bytes that are held came with.
+    case validatorMissing
+    /// The server says that it sends no ranges.
+    case rangesRefused
+    /// The whole came where a part was asked for.
+    case rangeIgnored
+    case rangeMisplaced(asked: Int64, got: Int64)
+    case missingContentRange
+    case invalidContentRange
+    /// Several parts came in one body where one was asked for.
+    case multipart
+    /// The bytes are encoded, or were, so that positions in them mean nothing (RFC 9110, section 14.1.2).
+    case contentCoding
+    /// 412
+    case preconditionFailed
+    /// 416, with the length that the server told.
+    case unsatisfiable(length: Int64?)
+
+    /// The reason as one sentence for a person.
+    var sentence: String {
+        switch self {
+        case .changedEntityTag: "The file changed on the server: it has another entity tag."
+        case .changedLastModified: "The file changed on the server: it has another date."
+        case .changedLength(let old, let new): "The file changed on the server: it had \(old) bytes and has \(new)."
+        case .noValidator: "The server gave nothing that could prove that the file is still the same."
+        case .weakValidator: "The server's entity tag is weak or malformed and cannot prove that the file is the same."
+        case .validatorBecameWeak: "The server's entity tag became weak and cannot prove that the file is the same."
+        case .validatorMissing: "The server's answer lacks what would prove that the file is still the same."
+        case .rangesRefused: "The server says that it does not send parts of files."
+        case .rangeIgnored: "The server sent the whole file instead of the rest."
+        case .rangeMisplaced(let asked, let got): "The server sent bytes from \(got) where \(asked) was asked for."
+        case .missingContentRange: "The server did not say which part of the file it sent."
+        case .invalidContentRange: "The server said in no valid way which part of the file it sent."
+        case .multipart: "The server sent several parts where one was asked for."
+        case .contentCoding: "The server encodes the file, so that its parts do not fit together."
+        case .preconditionFailed: "The file changed on the server, which refused to send the rest."
+        case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
+        case .unsatisfiable(nil): "The server cannot send the rest."
+        }
+    }
+}

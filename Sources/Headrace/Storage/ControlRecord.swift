@@ -1,0 +1,82 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is kept beside a partial file, so that another process can go on with it.
+///
+/// Pure. It claims only what its writer knew, and ``trusted(bootID:fileSize:file:)`` is how far it is believed.
+struct ControlRecord: Sendable, Equatable {
+    /// The URL that was asked, without user and password; the one that answered may be signed, and is not kept.
+    let url: URL
+    /// The name that the file is to get, one path component.
+    var fileName: String
+    var answer: Answer
+    /// The whole file's length, where the server told.
+    var totalBytes: Int64?
+    /// The ranges whose write calls returned: true while the kernel that took them runs.
+    var written = ByteRangeSet()
+    /// The ranges that a sync covered from before its start to its success: true after a power cut as well.
+    var durable = ByteRangeSet()
+    /// The boot that ``written`` is true under; empty where the system does not tell, and then it is not believed.
+    var bootID: String
+    /// The partial file that the ranges are in.
+    var file: FileIdentity
+    var state = State.receiving
+    /// In seconds since 1970, by the clock on the wall: to be shown, never to decide by.
+    var created: Int64?
+    /// As ``created``, of the latest record.
+    var updated: Int64?
+
+    /// Begins the record of a file without bytes.
+    init(url: URL, fileName: String, answer: Answer, totalBytes: Int64?, bootID: String, file: FileIdentity) {
+        self.url = Self.identity(of: url)
+        self.fileName = fileName
+        self.answer = answer
+        self.totalBytes = totalBytes
+        self.bootID = bootID
+        self.file = file
+    }
+
+    /// What two requests for the same thing have in common.
+    static func identity(of url: URL) -> URL {
+        url.absoluteURL.withoutCredentials
+    }
+
+    /// The ranges of a file that need not be fetched again.
+    /// - Parameters:
+    ///   - bootID: The present boot; empty where unknown.
+    ///   - fileSize: The size of the partial, which bounds the claims and proves none: it may hold zeros.
+    ///   - file: The partial that was found.
+    /// - Returns: The ranges; none of another file than the recorded one.
+    func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
+        guard file == self.file else { return ByteRangeSet() }
+        var trusted = !bootID.isEmpty && bootID == self.bootID ? written : durable
+        trusted.truncate(to: fileSize)
+        return trusted
+    }
+}
+
+extension ControlRecord {
+    /// What tells one file from another on a machine.
+    struct FileIdentity: Sendable, Hashable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    /// The fields of the answer that the bytes came with, as sent.
+    struct Answer: Sendable, Hashable {
+        var etag: String?
+        var lastModified: String?
+        var contentType: String?
+        var contentEncoding: String?
+    }
+
+    enum State: Sendable, Hashable {
+        /// Bytes are missing, or not yet checked.
+        case receiving
+        /// All bytes are there and checked; the file is about to get this name, or has it.
+        case finalising(String)
+    }
+}

@@ -1,0 +1,78 @@
+/// When to ask again after a failure, and when to give up.
+///
+/// Pure: exponential delays with full jitter, and two budgets.
+struct RetryBackoff: Sendable, Hashable {
+    /// The upper bound of the first delay, in milliseconds; each further one has twice the bound of the one before.
+    private let firstCeiling: Int64
+    private let lastCeiling: Int64
+    private let maxFailures: Int
+    private let maxTotalFailures: Int
+    private let bytesPerFailure: Int64
+
+    /// Failures since the last byte of progress.
+    private(set) var failures = 0
+    private(set) var totalFailures = 0
+    private var progressBytes: Int64 = 0
+
+    /// Creates a schedule.
+    /// - Parameters:
+    ///   - base: The upper bound of the first delay.
+    ///   - maximum: The upper bound of every delay that the server does not ask for.
+    ///   - maxFailures: How many failures in a row without progress are retried; 0 for none.
+    ///   - maxTotalFailures: How many failures are retried in all, so that a byte an attempt does not go on for ever.
+    ///   - bytesPerFailure: The progress that earns one more of those.
+    init(
+        base: Duration = .seconds(1),
+        maximum: Duration = .seconds(60),
+        maxFailures: Int = 5,
+        maxTotalFailures: Int = 50,
+        bytesPerFailure: Int64 = 1 << 20
+    ) {
+        firstCeiling = base.wholeMilliseconds
+        lastCeiling = maximum.wholeMilliseconds
+        self.maxFailures = maxFailures
+        self.maxTotalFailures = maxTotalFailures
+        self.bytesPerFailure = max(1, bytesPerFailure)
+    }
+
+    /// Counts bytes that are new and kept; any of them ends the row of failures.
+    mutating func progressed(by bytes: Int64) {
+        guard bytes > 0 else { return }
+        failures = 0
+        let (sum, overflow) = progressBytes.addingReportingOverflow(bytes)
+        progressBytes = overflow ? .max : sum
+    }
+
+    /// Counts a failure; returns how long to wait before the next attempt, or nil to give up.
+    ///
+    /// The wait is never shorter than what the server asked for.
+    mutating func failed(
+        retryAfter: Duration? = nil,
+        using random: inout some RandomNumberGenerator
+    ) -> Duration? {
+        let earned = Int(clamping: progressBytes / bytesPerFailure)
+        let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
+        guard failures < maxFailures, totalFailures < (overflow ? .max : allowed) else { return nil }
+        let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
+        failures += 1
+        totalFailures += 1
+        return max(delay, retryAfter ?? .zero)
+    }
+
+    /// The upper bound of the next delay.
+    private var ceiling: Int64 {
+        // Doubling 62 times reaches any bound.
+        let (product, overflow) = firstCeiling.multipliedReportingOverflow(by: 1 << Int64(min(failures, 62)))
+        return overflow ? lastCeiling : min(product, lastCeiling)
+    }
+}
+
+extension Duration {
+    /// Milliseconds, rounded down, from zero to what an `Int64` holds.
+    fileprivate var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
+    }
+}

@@ -1,0 +1,112 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct EntityTagTests {
+    @Test(arguments: [
+        (#""v1""#, false), (#""""#, false), (#""a-b:c/d=""#, false), (#""W/""#, false), (#"W/"v1""#, true),
+        (#"W/"""#, true), (#""!#~""#, false),
+    ])
+    func `a valid tag is read as it is`(_ text: String, _ isWeak: Bool) throws {
+        let tag = try #require(EntityTag(parsing: text))
+        #expect(tag.text == text)
+        #expect(tag.isWeak == isWeak)
+    }
+
+    @Test(arguments: [
+        "", "v1", "\"", "\"v1", "v1\"", "'v1'", "w/\"v1\"", "W/v1", "W/", "W\"v1\"", "\"a\"b\"", "\"a\", \"b\"",
+        "\"a b\"", "\"a\tb\"", "\"a\r\nb\"", "\"a\u{0}b\"", "\"a\u{7f}b\"", "\"\u{e9}\"", "\"e\u{301}\"", " \"v1\"",
+        "\"v1\" ", "\"v1\"-gzip", "*",
+    ])
+    func `V09 an unquoted or malformed tag is none`(_ text: String) {
+        #expect(EntityTag(parsing: text) == nil)
+    }
+
+    /// RFC 9110, section 8.8.3.2, has this table.
+    @Test(arguments: [
+        (#"W/"1""#, #"W/"1""#, false, true), (#"W/"1""#, #"W/"2""#, false, false), (#"W/"1""#, #""1""#, false, true),
+        (#""1""#, #"W/"1""#, false, true), (#""1""#, #""1""#, true, true), (#""a""#, #""A""#, false, false),
+    ])
+    func `tags compare as the RFC's table says`(_ one: String, _ other: String, _ strong: Bool, _ weak: Bool) throws {
+        let one = try #require(EntityTag(parsing: one))
+        let other = try #require(EntityTag(parsing: other))
+        #expect(one.provesSameBytes(as: other) == strong)
+        #expect(one.isWeaklyEqual(to: other) == weak)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct EntityValidatorTests {
+    private func validator(_ fields: KeyValuePairs<String, String>) -> EntityValidator? {
+        EntityValidator(of: Representation(of: HeadFixture.head(200, fields), totalBytes: nil))
+    }
+
+    @Test func `a strong tag is preferred and echoed byte for byte`() {
+        let validator = validator([
+            "ETag": #""v1""#, "Last-Modified": HeadFixture.lastModified, "Date": HeadFixture.date,
+        ])
+        #expect(validator?.headerValue == #""v1""#)
+    }
+
+    @Test(arguments: [
+        "Tue, 15 Nov 1994 12:44:26 GMT", "Tuesday, 15-Nov-94 12:44:26 GMT", "Tue Nov 15 12:44:26 1994",
+    ])
+    func `V06 a date 60 s older than the answer is echoed byte for byte`(_ lastModified: String) {
+        let validator = validator(["Last-Modified": lastModified, "Date": HeadFixture.date])
+        #expect(validator == .lastModified(lastModified))
+        #expect(validator?.headerValue == lastModified)
+    }
+
+    @Test(arguments: [
+        ("Tue, 15 Nov 1994 12:45:26 GMT", HeadFixture.date),
+        ("Tue, 15 Nov 1994 12:45:25 GMT", HeadFixture.date),
+        ("Tue, 15 Nov 1994 12:44:27 GMT", HeadFixture.date),
+        ("Tue, 15 Nov 1994 13:45:26 GMT", HeadFixture.date),
+        ("yesterday", HeadFixture.date),
+        (HeadFixture.lastModified, "now"),
+    ])
+    func `V07 a date that is younger or unclear proves nothing`(_ lastModified: String, _ date: String) {
+        #expect(validator(["Last-Modified": lastModified, "Date": date]) == nil)
+    }
+
+    @Test func `V07 a date in an answer without a date proves nothing`() {
+        #expect(validator(["Last-Modified": HeadFixture.lastModified]) == nil)
+    }
+
+    @Test(arguments: [#"W/"v1""#, "v1", ""])
+    func `V04 V09 a weak or malformed tag proves nothing and rules the date out`(_ tag: String) {
+        let fields: KeyValuePairs = [
+            "ETag": tag, "Last-Modified": HeadFixture.lastModified, "Date": HeadFixture.date,
+        ]
+        #expect(validator(fields) == nil)
+    }
+
+    @Test func `V08 no field proves nothing`() {
+        #expect(validator([:]) == nil)
+    }
+
+    @Test func `two tags or dates that differ prove nothing`() {
+        #expect(validator(["ETag": #""v1""#, "etag": #""v2""#]) == nil)
+        #expect(validator(["ETag": #""v1""#, "etag": #""v1""#]) != nil)
+        let dates: KeyValuePairs = [
+            "Last-Modified": HeadFixture.lastModified, "last-modified": HeadFixture.laterModified,
+            "Date": HeadFixture.date,
+        ]
+        #expect(validator(dates) == nil)
+    }
+
+    @Test(arguments: [("gzip", false), ("identity", true), ("Identity, br", false), ("", true)])
+    func `E02 encoded bytes have no validator`(_ coding: String, _ isValid: Bool) {
+        #expect((validator(["ETag": #""v1""#, "Content-Encoding": coding]) != nil) == isValid)
+    }
+
+    @Test func `a representation survives its record`() throws {
+        var representation = HeadFixture.tagged
+        representation.contentCoding = "br"
+        representation.refusesRanges = true
+        let data = try JSONEncoder().encode(representation)
+        #expect(try JSONDecoder().decode(Representation.self, from: data) == representation)
+    }
+}

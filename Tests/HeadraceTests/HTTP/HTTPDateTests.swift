@@ -1,0 +1,57 @@
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPDateTests {
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+        ("Sun Nov  6 08:49:37 1994", 784_111_777),
+        ("Wed Nov 16 08:49:37 1994", 784_975_777),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
+        ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600),
+        ("Wednesday, 29-Feb-68 00:00:00 GMT", 3_097_699_200),
+        ("Friday, 31-Dec-69 23:59:59 GMT", -1),
+        ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", -62_135_596_800),
+        ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
+        ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+    ])
+    func `the three forms are read`(_ text: String, _ seconds: Int64) {
+        #expect(HTTPDate(parsing: text)?.seconds == seconds)
+    }
+
+    @Test(arguments: [
+        "", "0", "-1", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 06 Nov 1994 08:49:37 GMT ", " Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sun 06 Nov 1994 08:49:37 GMT", "sun, 06 nov 1994 08:49:37 gmt", "Sun, 06 Nov 94 08:49:37 GMT",
+        "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 29 Feb 2100 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 0000 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:00 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT",
+        "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37 1994",
+        "Sun Nov   6 08:49:37 1994", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 0\u{e9} Nov 1994 08:49:37 GMT",
+        "1994-11-06T08:49:37Z",
+    ])
+    func `anything else is refused`(_ text: String) {
+        #expect(HTTPDate(parsing: text) == nil)
+    }
+
+    @Test func `every day from 1970 to 2100 follows the one before`() throws {
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        var count: Int64 = 0
+        for year in 1970...2100 {
+            for month in months {
+                for day in 1...31 {
+                    let text = "Sun, \(day < 10 ? "0" : "")\(day) \(month) \(year) 00:00:00 GMT"
+                    guard let date = HTTPDate(parsing: text) else { continue }
+                    if date.seconds != count * 86_400 { Issue.record("\(text) is \(date.seconds)") }
+                    count += 1
+                }
+            }
+        }
+        #expect(count == 131 * 365 + 32)
+    }
+}

@@ -1,0 +1,118 @@
+import Testing
+
+@testable import Headrace
+
+/// What a status other than 200 and 206 means.
+@Suite(.timeLimit(.minutes(1)))
+struct StatusVerdictTests {
+    private func judge(
+        _ status: Int,
+        _ fields: KeyValuePairs<String, String> = [:],
+        for ask: RangeAsk? = nil
+    ) throws -> ResponseVerdict {
+        .judge(HeadFixture.head(status, fields), for: try ask ?? HeadFixture.rest())
+    }
+
+    @Test func `R19 a 416 with the size that is held and recorded is the end`() throws {
+        var ask = try HeadFixture.rest()
+        ask.heldBytes = 1000
+        #expect(try judge(416, ["Content-Range": "bytes */1000"], for: ask) == .complete(totalBytes: 1000))
+    }
+
+    @Test func `R19 a 416 that tells the size first counts if it is about the same version`() throws {
+        var known = HeadFixture.tagged
+        known.totalBytes = nil
+        let ask = try HeadFixture.rest(of: known)
+        let size = "bytes */400"
+        #expect(try judge(416, ["Content-Range": size, "ETag": #""v1""#], for: ask) == .complete(totalBytes: 400))
+        #expect(try judge(416, ["Content-Range": size], for: ask) == .restart(.unsatisfiable(length: 400)))
+        #expect(
+            try judge(416, ["Content-Range": size, "ETag": #""v2""#], for: ask) == .restart(.unsatisfiable(length: 400))
+        )
+        let checked = try HeadFixture.rest(of: known, lateProof: .checksum)
+        #expect(try judge(416, ["Content-Range": size], for: checked) == .complete(totalBytes: 400))
+    }
+
+    @Test(arguments: [0, 399, 400, 1000, 1005] as [Int64])
+    func `R20 a 416 with another size is a restart`(_ size: Int64) throws {
+        #expect(try judge(416, ["Content-Range": "bytes */\(size)"]) == .restart(.unsatisfiable(length: size)))
+    }
+
+    @Test func `R21 a 416 without a size is a restart, unless all is held`() throws {
+        var ask = try HeadFixture.rest()
+        #expect(try judge(416, for: ask) == .restart(.unsatisfiable(length: nil)))
+        #expect(try judge(416, ["Content-Range": "junk"], for: ask) == .restart(.unsatisfiable(length: nil)))
+        ask.heldBytes = 1000
+        #expect(try judge(416, for: ask) == .complete(totalBytes: 1000))
+    }
+
+    @Test func `a 416 of an empty file is asked for again without a range`() throws {
+        let ask = RangeAsk(range: ByteRange(from: 0))
+        #expect(try judge(416, ["Content-Range": "bytes */0"], for: ask) == .restart(.unsatisfiable(length: 0)))
+    }
+
+    @Test func `R22 a 412 is a restart where a range was asked for`() throws {
+        #expect(try judge(412) == .restart(.preconditionFailed))
+        #expect(try judge(412, for: .whole) == .fail(.status(412)))
+    }
+
+    @Test func `V16 a 304 to a request without a condition is refused`() throws {
+        #expect(try judge(304) == .fail(.notModified))
+        #expect(try judge(304, for: .whole) == .fail(.notModified))
+    }
+
+    @Test(arguments: [
+        201, 202, 203, 204, 205, 207, 226, 300, 301, 302, 400, 401, 403, 404, 405, 407, 410, 421, 431, 451, 501, 505,
+        511,
+    ])
+    func `L14 R33 T04 T08 D05 D12 D14 other statuses are refused at once and nothing is lost`(_ status: Int) throws {
+        #expect(try judge(status, ["Retry-After": "1", "ETag": #""v1""#]) == .fail(.status(status)))
+        #expect(try judge(status, for: .whole) == .fail(.status(status)))
+        #expect(Refusal.status(status).statusCode == status)
+    }
+
+    @Test func `a 416 to a plain request is refused`() throws {
+        #expect(try judge(416, ["Content-Range": "bytes */1000"], for: .whole) == .fail(.status(416)))
+    }
+
+    @Test(arguments: [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524])
+    func `R28 T03 T07 a passing failure is tried again and none of its body is used`(_ status: Int) throws {
+        let page: KeyValuePairs = ["Content-Length": "1000000", "Content-Type": "text/html"]
+        #expect(try judge(status, page) == .retry(.status(status), after: nil))
+        #expect(try judge(status, for: .whole) == .retry(.status(status), after: nil))
+    }
+
+    @Test(
+        arguments: [
+            ("2", 2), ("Tue, 15 Nov 1994 12:45:28 GMT", 2), ("Tue, 15 Nov 1994 12:45:20 GMT", 0),
+            ("1000000000000", 21_600),
+            ("-2", nil), ("junk", nil),
+        ] as [(String, Int?)]
+    )
+    func `T05 T06 the server's time is passed on`(_ text: String, _ seconds: Int?) throws {
+        let fields: KeyValuePairs = ["Date": HeadFixture.date, "Retry-After": text]
+        #expect(try judge(503, fields) == .retry(.status(503), after: seconds.map { .seconds($0) }))
+    }
+
+    @Test func `T05 a date in an answer without a date is seen from the time given`() {
+        let head = HeadFixture.head(429, ["Retry-After": "Tue, 15 Nov 1994 12:45:28 GMT"])
+        let now = HTTPDate(parsing: HeadFixture.date)
+        #expect(ResponseVerdict.judge(head, for: .whole, now: now) == .retry(.status(429), after: .seconds(2)))
+    }
+
+    @Test func `each reason has a sentence`() {
+        let reasons: [RestartReason] = [
+            .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
+            .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored, .rangeMisplaced(asked: 1, got: 2),
+            .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
+            .unsatisfiable(length: 1), .unsatisfiable(length: nil),
+        ]
+        let refusals: [Refusal] = [
+            .status(404), .notModified, .partNotAskedFor, .lengthMismatch(announced: 1, range: 0..<2),
+            .unexpectedContent(mediaType: "text/html"), .unexpectedContent(mediaType: nil), .violation("No."),
+        ]
+        let sentences = reasons.map(\.sentence) + refusals.map(\.sentence)
+        #expect(Set(sentences).count == sentences.count)
+        #expect(sentences.allSatisfy { $0.hasSuffix(".") })
+    }
+}

@@ -1,0 +1,201 @@
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct CheckpointPolicyTests {
+    typealias Action = CheckpointPolicy.Action
+
+    private let mebibyte: Int64 = 1 << 20
+
+    /// Outside of the macro, which cannot take a mutating call.
+    private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
+        #expect(actions == expected, sourceLocation: location)
+    }
+
+    /// A policy that is past the first second and the first mebibyte, with a record of it on disk.
+    private func running(_ durability: CheckpointPolicy.Durability) -> CheckpointPolicy {
+        var policy = CheckpointPolicy(durability, totalBytes: 1 << 40, at: .zero)
+        expect(policy.wrote(0..<mebibyte, at: .seconds(1)), [.writeRecord])
+        return policy
+    }
+
+    @Test func `nothing is recorded in the first second, however much came`() {
+        var policy = CheckpointPolicy(.full, totalBytes: 1 << 40, at: .seconds(10))
+        expect(policy.wrote(0..<1 << 30, at: .milliseconds(10_999)), [])
+        expect(policy.wrote(1 << 30..<1 << 31, at: .seconds(11)), [.writeRecord, .startSync])
+    }
+
+    @Test func `a small file is never recorded while it comes`() {
+        var policy = CheckpointPolicy(.full, totalBytes: mebibyte - 1, at: .zero)
+        for second in 0..<100 { expect(policy.wrote(Int64(second)..<Int64(second) + 1, at: .seconds(second)), []) }
+    }
+
+    @Test func `a file of unknown length is small as long as it is`() {
+        var policy = CheckpointPolicy(.none, totalBytes: nil, at: .zero)
+        expect(policy.wrote(0..<mebibyte - 1, at: .seconds(20)), [])
+        expect(policy.wrote(mebibyte - 1..<mebibyte, at: .seconds(21)), [.writeRecord])
+    }
+
+    @Test func `a record is written at most once a second, and only for new bytes`() {
+        var policy = running(.none)
+        expect(policy.wrote(mebibyte..<2 * mebibyte, at: .milliseconds(1_999)), [])
+        expect(policy.wrote(2 * mebibyte..<3 * mebibyte, at: .milliseconds(2_000)), [.writeRecord])
+        expect(policy.wrote(5..<5, at: .seconds(4)), [])
+        expect(policy.stopping(.keeping, at: .seconds(5)), [])
+    }
+
+    @Test func `a sync begins after five seconds`() {
+        var policy = running(.full)
+        expect(policy.wrote(mebibyte..<2 * mebibyte, at: .milliseconds(4_999)), [.writeRecord])
+        expect(policy.wrote(2 * mebibyte..<3 * mebibyte, at: .seconds(5)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .milliseconds(5_500)), [])
+        #expect(policy.durable == ByteRangeSet([0..<3 * mebibyte]))
+        expect(policy.wrote(3 * mebibyte..<4 * mebibyte, at: .milliseconds(6_000)), [.writeRecord])
+        expect(policy.wrote(4 * mebibyte..<5 * mebibyte, at: .milliseconds(10_499)), [.writeRecord])
+        expect(policy.wrote(5 * mebibyte..<6 * mebibyte, at: .milliseconds(10_500)), [.startSync])
+    }
+
+    @Test func `a sync begins after 64 MiB`() {
+        var policy = running(.full)
+        expect(policy.wrote(mebibyte..<64 * mebibyte - 1, at: .milliseconds(1_100)), [])
+        expect(policy.wrote(64 * mebibyte - 1..<64 * mebibyte, at: .milliseconds(1_101)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_200)), [])
+        expect(policy.wrote(64 * mebibyte..<128 * mebibyte - 1, at: .milliseconds(1_300)), [])
+        expect(policy.wrote(128 * mebibyte - 1..<128 * mebibyte, at: .milliseconds(1_301)), [.startSync])
+    }
+
+    @Test func `what is written during a sync is not durable by it`() {
+        var policy = running(.full)
+        expect(policy.wrote(10 * mebibyte..<80 * mebibyte, at: .milliseconds(1_100)), [.startSync])
+        expect(policy.wrote(mebibyte..<2 * mebibyte, at: .milliseconds(1_200)), [])
+        expect(policy.wrote(200 * mebibyte..<300 * mebibyte, at: .milliseconds(2_000)), [.writeRecord])
+        #expect(policy.durable.isEmpty)
+        #expect(policy.isSyncing)
+        // Two syncs never run at once; the bytes that came meanwhile are enough for the next.
+        expect(policy.syncEnded(success: true, at: .milliseconds(2_100)), [.startSync])
+        #expect(policy.durable == ByteRangeSet([0..<mebibyte, 10 * mebibyte..<80 * mebibyte]))
+        expect(policy.syncEnded(success: true, at: .milliseconds(3_000)), [.writeRecord])
+        #expect(policy.durable == policy.written)
+    }
+
+    @Test func `K06 a failed sync is not retried, and all since the last good one is withdrawn at once`() {
+        var policy = running(.full)
+        expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_900)), [])
+        expect(policy.wrote(70 * mebibyte..<140 * mebibyte, at: .milliseconds(2_000)), [.writeRecord, .startSync])
+        expect(policy.wrote(140 * mebibyte..<150 * mebibyte, at: .milliseconds(2_010)), [])
+        expect(policy.syncEnded(success: false, at: .milliseconds(2_020)), [.writeRecord])
+        let good = ByteRangeSet([0..<70 * mebibyte])
+        #expect(policy.durable == good)
+        #expect(policy.written == good)
+        expect(policy.wrote(150 * mebibyte..<300 * mebibyte, at: .seconds(100)), [])
+        expect(policy.stopping(.keeping, at: .seconds(101)), [])
+        #expect(policy.durable == good)
+        #expect(policy.written == good)
+    }
+
+    @Test func `K06 a sync that fails at a stop withdraws what a record claims, where there is one`() {
+        var recorded = running(.full)
+        expect(recorded.stopping(.keeping, at: .seconds(2)), [.startSync])
+        expect(recorded.syncEnded(success: false, at: .seconds(3)), [.writeRecord])
+        #expect(recorded.written.isEmpty)
+        var small = CheckpointPolicy(.full, totalBytes: 100, at: .zero)
+        expect(small.wrote(0..<10, at: .milliseconds(1)), [])
+        expect(small.stopping(.keeping, at: .milliseconds(2)), [.startSync])
+        expect(small.syncEnded(success: false, at: .milliseconds(3)), [])
+    }
+
+    @Test func `without durability nothing is synced or durable`() {
+        var policy = running(.none)
+        expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
+        expect(policy.wrote(1 << 35..<1 << 36, at: .milliseconds(60_500)), [])
+        expect(policy.stopping(.keeping, at: .milliseconds(60_600)), [.writeRecord])
+        #expect(policy.durable.isEmpty)
+    }
+
+    @Test func `a pause in the first second is recorded, of a small file as well`() {
+        var small = CheckpointPolicy(.none, totalBytes: 100, at: .zero)
+        expect(small.wrote(0..<10, at: .milliseconds(1)), [])
+        expect(small.stopping(.keeping, at: .milliseconds(2)), [.writeRecord])
+        var synced = CheckpointPolicy(.full, totalBytes: 100, at: .zero)
+        expect(synced.wrote(0..<10, at: .milliseconds(1)), [])
+        expect(synced.stopping(.keeping, at: .milliseconds(2)), [.startSync])
+        expect(synced.syncEnded(success: true, at: .milliseconds(3)), [.writeRecord])
+        #expect(synced.durable == ByteRangeSet([0..<10]))
+        #expect(!synced.isSyncing)
+    }
+
+    @Test func `a stop before the first byte leaves nothing`() {
+        for stop in [CheckpointPolicy.Stop.keeping, .finishing, .discarding] {
+            var policy = CheckpointPolicy(.full, totalBytes: nil, at: .zero)
+            expect(policy.stopping(stop, at: .seconds(9)), [])
+        }
+    }
+
+    @Test func `a stop during a sync syncs the rest, then writes the last record`() {
+        var policy = running(.full)
+        expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
+        expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .milliseconds(1_200)), [])
+        expect(policy.stopping(.keeping, at: .milliseconds(1_300)), [])
+        expect(policy.stopping(.keeping, at: .milliseconds(1_301)), [])
+        expect(policy.wrote(71 * mebibyte..<72 * mebibyte, at: .milliseconds(1_400)), [])
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_500)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_600)), [.writeRecord])
+        #expect(policy.durable == ByteRangeSet([0..<71 * mebibyte]))
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_700)), [])
+    }
+
+    @Test func `a file that is complete within a second is synced, but costs no record`() {
+        var policy = CheckpointPolicy(.full, totalBytes: 1 << 30, at: .zero)
+        expect(policy.wrote(0..<1 << 30, at: .milliseconds(900)), [])
+        expect(policy.stopping(.finishing, at: .milliseconds(901)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .milliseconds(999)), [])
+        var unsynced = CheckpointPolicy(.none, totalBytes: 1 << 30, at: .zero)
+        expect(unsynced.wrote(0..<1 << 30, at: .milliseconds(900)), [])
+        expect(unsynced.stopping(.finishing, at: .milliseconds(901)), [])
+    }
+
+    @Test func `X03 a record on disk tells that the file is being named`() {
+        for durability in [CheckpointPolicy.Durability.none, .full] {
+            var policy = running(durability)
+            var actions = policy.stopping(.finishing, at: .seconds(2))
+            if durability == .full {
+                expect(actions, [.startSync])
+                actions = policy.syncEnded(success: true, at: .seconds(3))
+            }
+            expect(actions, [.writeRecord])
+            expect(policy.stopping(.keeping, at: .seconds(4)), [])
+        }
+    }
+
+    @Test func `a cancelled download costs no more records, not even for the sync that runs`() {
+        var policy = running(.full)
+        expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
+        expect(policy.stopping(.keeping, at: .milliseconds(1_200)), [])
+        expect(policy.stopping(.discarding, at: .milliseconds(1_300)), [])
+        expect(policy.syncEnded(success: true, at: .milliseconds(1_400)), [])
+        expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .seconds(9)), [])
+    }
+
+    @Test func `X01 a resumed download begins with what its record may be trusted with`() {
+        var policy = CheckpointPolicy(
+            .full,
+            totalBytes: 1 << 40,
+            written: ByteRangeSet([0..<70 * mebibyte]),
+            durable: ByteRangeSet([0..<10, 100 * mebibyte..<200 * mebibyte]),
+            at: .zero
+        )
+        #expect(policy.durable == ByteRangeSet([0..<10]))
+        // What the process before wrote and did not sync is as much in need of it.
+        expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .seconds(1)), [.writeRecord, .startSync])
+        expect(policy.syncEnded(success: true, at: .seconds(2)), [.writeRecord])
+        #expect(policy.durable == ByteRangeSet([0..<71 * mebibyte]))
+    }
+
+    @Test func `a resumed download that stops at once still syncs what it found`() {
+        var policy = CheckpointPolicy(.full, totalBytes: 100, written: ByteRangeSet([0..<50]), at: .zero)
+        expect(policy.stopping(.keeping, at: .zero), [.startSync])
+        expect(policy.syncEnded(success: true, at: .zero), [.writeRecord])
+    }
+}

@@ -1,0 +1,187 @@
+import Testing
+
+@testable import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct ControlRecordTests {
+    @Test func `a record is read back as it was written`() throws {
+        var record = try ControlRecord.sample()
+        #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+        record.answer = ControlRecord.Answer()
+        record.totalBytes = nil
+        record.written = ByteRangeSet([0..<Int64.max])
+        record.durable = ByteRangeSet()
+        record.state = .receiving
+        record.created = nil
+        record.updated = .min
+        #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+    }
+
+    /// The format is a promise to later versions; a change of this text needs a new version number.
+    @Test func `a record is two lines of text`() throws {
+        let payload =
+            #"{"boot":"8f5b","contentEncoding":"gzip","contentType":"text/plain","created":1700000000,"#
+            + #""device":2049,"durable":[[0,100]],"etag":"\"v\\\"1\"","finalName":"näme (1).zip","#
+            + #""inode":18446744073709551615,"lastModified":"Tue, 01 Jul 2025 10:00:00 GMT","name":"näme.zip","#
+            + #""total":1000,"updated":1700000005,"url":"https://example.org/näme.zip?q=1/2","#
+            + #""written":[[0,200],[300,1000]]}"#
+        let text = String(decoding: try #require(try ControlRecord.sample().encoded()), as: UTF8.self)
+        let stored = payload.replacing("/näme.zip", with: "/n%C3%A4me.zip")
+        let checksum = String(CRC32C.checksum(of: stored.utf8), radix: 16)
+        #expect(text == "headrace-record 1 \(checksum) \(stored.utf8.count)\n\(stored)\n")
+        #expect(checksum.count == 8)
+    }
+
+    @Test func `a checksum with leading zeros keeps its eight digits`() throws {
+        var record = try ControlRecord.sample()
+        var text = ""
+        repeat {
+            record.updated = (record.updated ?? 0) + 1
+            text = String(decoding: try #require(record.encoded()), as: UTF8.self)
+        } while !text.hasPrefix("headrace-record 1 00")
+        #expect(text.split(separator: " ")[2].count == 8)
+        #expect(try ControlRecord(decoding: Array(text.utf8)) == record)
+    }
+
+    @Test(arguments: [
+        "https://secret:word@example.org/a", "https://secret@example.org/a", "https://:word@example.org/a",
+        "https://secret:@example.org/a", "https://s%65cret:w%40rd@example.org/a", "https://secret:word:x@example.org/a",
+        "https://@example.org/a",
+    ])
+    func `S10 user and password never get into a record`(_ text: String) throws {
+        let url = try #require(URL(string: text))
+        let record = try ControlRecord.sample(url: url)
+        #expect(record.url.absoluteString == "https://example.org/a")
+        let bytes = String(decoding: try #require(record.encoded()), as: UTF8.self)
+        #expect(!bytes.contains("@") && !bytes.contains("secret") && !bytes.contains("word"))
+        #expect(ControlRecord.identity(of: url) == record.url)
+    }
+
+    @Test(arguments: [
+        "http://secret:word@[2001:db8::1]:8080/a%2Fb?c=@d#e", "HTTP://secret:word@EXAMPLE.org:80",
+        "http://secret:word@bücher.example/ü?ü", "http://secret:word@h/%zz?a=|b",
+        "http://secret:word@[fe80::1%25eth0]/",
+    ])
+    func `S10 nor do they with unusual hosts and paths`(_ text: String) throws {
+        guard let url = URL(string: text) else { return }
+        let record = try ControlRecord.sample(url: url)
+        let bytes = String(decoding: try #require(record.encoded()), as: UTF8.self)
+        #expect(!bytes.contains("secret") && !bytes.contains("word"))
+        #expect(try ControlRecord(decoding: Array(bytes.utf8)) == record)
+    }
+
+    @Test func `a relative URL is recorded in full`() throws {
+        for base in ["https://secret:word@example.org/folder/", "https://example.org/folder/"] {
+            let url = try #require(URL(string: "../a", relativeTo: URL(string: base)))
+            #expect(ControlRecord.identity(of: url) == URL(string: "https://example.org/a"))
+        }
+    }
+
+    @Test func `X01 under the same boot what was written is there`() throws {
+        let record = try ControlRecord.sample()
+        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file) == record.written)
+    }
+
+    @Test(arguments: ["other", "", "8f5", "8F5B"])
+    func `X02 after another boot only what was synced is there`(_ bootID: String) throws {
+        let record = try ControlRecord.sample()
+        #expect(record.trusted(bootID: bootID, fileSize: 1000, file: record.file) == record.durable)
+    }
+
+    @Test func `a boot that the system does not tell is never the same`() throws {
+        var record = try ControlRecord.sample()
+        record.bootID = ""
+        #expect(record.trusted(bootID: "", fileSize: 1000, file: record.file) == record.durable)
+    }
+
+    @Test(
+        arguments: [(1000, 900), (999, 899), (350, 250), (250, 200), (100, 100), (0, 0), (-1, 0), (Int64.max, 900)]
+            as [(Int64, Int64)]
+    )
+    func `K14 K15 a record is trusted no further than the file, nor the file further than the record`(
+        _ fileSize: Int64,
+        _ count: Int64
+    ) throws {
+        let record = try ControlRecord.sample()
+        #expect(record.trusted(bootID: "8f5b", fileSize: fileSize, file: record.file).count == count)
+        let durable = record.trusted(bootID: "other", fileSize: fileSize, file: record.file)
+        #expect(durable.count == max(0, min(fileSize, 100)))
+    }
+
+    @Test func `K16 the size of a preallocated file proves no byte`() throws {
+        var record = try ControlRecord.sample()
+        record.written = ByteRangeSet()
+        record.durable = ByteRangeSet()
+        #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file).isEmpty)
+    }
+
+    @Test func `K13 nothing is trusted of another file under the name`() throws {
+        let record = try ControlRecord.sample()
+        var inode = record.file
+        inode.inode -= 1
+        var device = record.file
+        device.device += 1
+        for file in [inode, device] {
+            #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: file).isEmpty)
+        }
+    }
+
+    @Test func `a record of too many ranges claims the first of them`() throws {
+        var record = try ControlRecord.sample()
+        record.totalBytes = nil
+        let far = Int64.max - 1_000_000
+        record.written = ByteRangeSet((0..<20_000).lazy.map { far + $0 * 20..<far + $0 * 20 + 19 })
+        record.durable = ByteRangeSet((0..<60_000).lazy.map { far + $0 * 6..<far + $0 * 6 + 2 })
+            .intersection(record.written)
+        let bytes = try #require(record.encoded())
+        let decoded = try ControlRecord(decoding: bytes)
+        #expect(decoded.written.ranges == Array(record.written.ranges.prefix(ControlRecord.maxRanges)))
+        #expect(decoded.durable.ranges == Array(record.durable.ranges.prefix(ControlRecord.maxRanges)))
+        #expect(decoded.durable.isSubset(of: decoded.written))
+
+        // Durable ranges that lie in written ones which found no place.
+        record.durable = ByteRangeSet(record.written.ranges.suffix(15_000))
+        let cut = try ControlRecord(decoding: try #require(record.encoded()))
+        #expect(cut.durable == cut.written.intersection(record.durable))
+        #expect(cut.durable.ranges.count == ControlRecord.maxRanges - 5_000)
+    }
+
+    @Test func `a record that cannot be kept small is none`() throws {
+        var record = try ControlRecord.sample()
+        record.answer.etag = String(repeating: "e", count: ControlRecord.maxBytes)
+        #expect(record.encoded() == nil)
+        record.answer.etag = String(repeating: "e", count: ControlRecord.maxBytes - 1000)
+        #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+    }
+}
+
+extension ControlRecord {
+    /// With every field set, and characters that JSON escapes.
+    static func sample(url: URL? = URL(string: "https://example.org/n%C3%A4me.zip?q=1/2")) throws -> ControlRecord {
+        var record = ControlRecord(
+            url: try #require(url),
+            fileName: "näme.zip",
+            answer: Answer(
+                etag: #""v\"1""#,
+                lastModified: "Tue, 01 Jul 2025 10:00:00 GMT",
+                contentType: "text/plain",
+                contentEncoding: "gzip"
+            ),
+            totalBytes: 1000,
+            bootID: "8f5b",
+            file: FileIdentity(device: 2049, inode: .max)
+        )
+        record.written = ByteRangeSet([0..<200, 300..<1000])
+        record.durable = ByteRangeSet([0..<100])
+        record.state = .finalising("näme (1).zip")
+        record.created = 1_700_000_000
+        record.updated = 1_700_000_005
+        return record
+    }
+}

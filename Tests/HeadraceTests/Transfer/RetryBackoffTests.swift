@@ -1,0 +1,111 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A schedule with its randomness; a class, since `#expect` takes no mutating calls.
+private final class Attempts {
+    var backoff: RetryBackoff
+    private var random: SeededRandom
+
+    init(_ backoff: RetryBackoff = RetryBackoff(), seed: UInt64 = 1) {
+        self.backoff = backoff
+        random = SeededRandom(seed: seed)
+    }
+
+    func fail(retryAfter: Duration? = nil) -> Duration? { backoff.failed(retryAfter: retryAfter, using: &random) }
+
+    func progress(_ bytes: Int64) { backoff.progressed(by: bytes) }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct RetryBackoffTests {
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func `delays are spread up to a bound that doubles to its maximum`(_ seed: UInt64) throws {
+        let attempts = Attempts(RetryBackoff(maxFailures: 1000, maxTotalFailures: 1000), seed: seed)
+        for attempt in 0..<1000 {
+            let delay = try #require(attempts.fail())
+            #expect(delay >= .zero)
+            #expect(delay <= .seconds(attempt < 6 ? 1 << attempt : 60))
+        }
+    }
+
+    @Test func `delays differ, so that downloads that fail together do not return together`() {
+        let delays = (1...100).map { Attempts(seed: $0).fail() }
+        #expect(Set(delays).count > 80)
+        #expect(delays.contains { $0.map { $0 < .milliseconds(250) } ?? false })
+        #expect(delays.contains { $0.map { $0 > .milliseconds(750) } ?? false })
+    }
+
+    @Test func `the same seed gives the same delays`() {
+        func delays() -> [Duration?] {
+            let attempts = Attempts(seed: 7)
+            return (0..<7).map { _ in attempts.fail() }
+        }
+        #expect(delays() == delays())
+        #expect(delays().map { $0 != nil } == [true, true, true, true, true, false, false])
+    }
+
+    @Test(arguments: [0, -1])
+    func `a budget of none gives up at once`(_ maxFailures: Int) {
+        let attempts = Attempts(RetryBackoff(maxFailures: maxFailures))
+        #expect(attempts.fail() == nil)
+    }
+
+    @Test func `progress ends a row of failures and its long delays`() throws {
+        let attempts = Attempts(RetryBackoff(maxFailures: 3))
+        for _ in 0..<3 { #expect(attempts.fail() != nil) }
+        attempts.progress(0)
+        #expect(attempts.fail() == nil)
+        attempts.progress(1)
+        #expect(try #require(attempts.fail()) <= .seconds(1))
+        #expect(attempts.backoff.failures == 1)
+    }
+
+    @Test func `T13 a byte an attempt does not go on for ever`() {
+        let attempts = Attempts(RetryBackoff(maxTotalFailures: 50))
+        while attempts.fail() != nil { attempts.progress(1) }
+        #expect(attempts.backoff.totalFailures == 50)
+    }
+
+    @Test func `real progress earns further retries`() {
+        let attempts = Attempts(RetryBackoff(maxTotalFailures: 2, bytesPerFailure: 100))
+        for _ in 0..<1000 {
+            #expect(attempts.fail() != nil)
+            attempts.progress(100)
+        }
+    }
+
+    @Test func `T05 the server's time is never cut short, and may exceed the maximum`() throws {
+        let attempts = Attempts(RetryBackoff(maximum: .seconds(1), maxFailures: 100, maxTotalFailures: 100))
+        for seconds in 2...50 {
+            #expect(attempts.fail(retryAfter: .seconds(seconds)) == .seconds(seconds))
+        }
+        let delay = try #require(attempts.fail(retryAfter: .zero))
+        #expect(delay >= .zero && delay <= .seconds(1))
+    }
+
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)])
+    func `no setting and no count overflows`(_ duration: Duration) {
+        let attempts = Attempts(
+            RetryBackoff(
+                base: duration,
+                maximum: duration,
+                maxFailures: .max,
+                maxTotalFailures: .max,
+                bytesPerFailure: 0
+            )
+        )
+        for _ in 0..<100 {
+            #expect(attempts.fail().map { $0 >= .zero } == true)
+            attempts.progress(.max)
+            attempts.progress(.min)
+        }
+        #expect(attempts.backoff.totalFailures == 100)
+    }
+
+    @Test func `the bound does not overflow in a long row`() {
+        let attempts = Attempts(RetryBackoff(maximum: .seconds(Int64.max), maxFailures: .max, maxTotalFailures: .max))
+        for _ in 0..<200 { #expect(attempts.fail() != nil) }
+    }
+}
