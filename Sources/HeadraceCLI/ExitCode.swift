@@ -1,0 +1,52 @@
+import Headrace
+
+/// What the tool tells its caller at the end.
+struct ExitCode: Sendable, Hashable {
+    let code: Int32
+
+    static let success = ExitCode(code: 0)
+    /// Several reasons, or one that has no number of its own, such as a missing libcurl.
+    static let other = ExitCode(code: 1)
+    static let usage = ExitCode(code: 2)
+    static let network = ExitCode(code: 3)
+    static let refused = ExitCode(code: 4)
+    static let disk = ExitCode(code: 5)
+    static let checksum = ExitCode(code: 6)
+    static let brokenProtocol = ExitCode(code: 7)
+
+    /// The status after a signal ended the run, as a shell would tell it.
+    static func signal(_ number: Int32) -> ExitCode { ExitCode(code: 128 + number) }
+}
+
+extension ExitCode {
+    private static let table: [DownloadError.Code: ExitCode] = [
+        .invalidRequest: .usage,
+        .nameResolution: .network,
+        .connection: .network,
+        .tls: .network,
+        .stalled: .network,
+        .connectionLost: .network,
+        .httpStatus: .refused,
+        // A redirect that is not followed is an answer without the file, as a refusal is.
+        .redirect: .refused,
+        .diskFull: .disk,
+        .permission: .disk,
+        .fileExists: .disk,
+        .fileSystem: .disk,
+        .protocolViolation: .brokenProtocol,
+    ]
+
+    /// The status of a download that failed with this code.
+    init(_ code: DownloadError.Code) {
+        self = Self.table[code] ?? .other
+    }
+
+    /// The status of a run: the one that all failures share, else `other`.
+    init(of failures: some Collection<ExitCode>) {
+        guard let first = failures.first else {
+            self = .success
+            return
+        }
+        self = failures.allSatisfy { $0 == first } ? first : .other
+    }
+}

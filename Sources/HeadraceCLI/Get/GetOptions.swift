@@ -1,0 +1,108 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The options of `get` with their meaning.
+
+///
+
+/// Pure.
+struct GetOptions: Sendable {
+    var configuration = DownloadManager.Configuration()
+    var conflictPolicy = DownloadRequest.ConflictPolicy.rename
+    var headers: [HeaderField] = []
+    var output: String?
+    var directory = "."
+    var inputFile: String?
+    var verbosity = Verbosity.normal
+    var writesJSON = false
+    var urls: [String]
+
+    /// How much the tool says of what goes well.
+    enum Verbosity: Sendable, Equatable {
+        case quiet
+        case normal
+        case verbose
+    }
+
+    /// Checks each argument, also of the options that are refused for now.
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        urls = arguments.operands
+        try readPlaces(arguments)
+        try readLimits(arguments)
+        try readRequestOptions(arguments)
+        if arguments.has(.verbose) { verbosity = .verbose }
+        if arguments.has(.quiet) { verbosity = .quiet }
+        writesJSON = arguments.has(.json)
+        try ArgumentCheck.pendingOptions(arguments)
+    }
+
+    private mutating func readPlaces(_ arguments: ParsedArguments) throws(UsageError) {
+        inputFile = arguments.value(.inputFile)
+        if let value = arguments.value(.directory) {
+            guard !value.isEmpty else { throw UsageError("--directory: the name is empty") }
+            directory = value
+        }
+        if let value = arguments.value(.output) {
+            guard !value.isEmpty else { throw UsageError("--output: the name is empty") }
+            guard value != "-" else { throw UsageError("--output: a download goes to a file, not to standard output") }
+            guard !value.hasSuffix("/") else {
+                throw UsageError("--output: \(value) names a directory; --directory takes one")
+            }
+            output = value
+        }
+    }
+
+    private mutating func readLimits(_ arguments: ParsedArguments) throws(UsageError) {
+        if let value = arguments.value(.jobs) {
+            configuration.maxConcurrentDownloads = try ArgumentCheck.count(value, of: .jobs)
+        }
+        if let value = arguments.value(.timeout) {
+            configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
+        }
+        if let value = arguments.value(.connectTimeout) {
+            configuration.connectTimeout = try ArgumentCheck.seconds(value, of: .connectTimeout)
+        }
+    }
+
+    private mutating func readRequestOptions(_ arguments: ParsedArguments) throws(UsageError) {
+        for value in arguments.all(.header) { headers.append(try ArgumentCheck.header(value)) }
+        if let value = arguments.value(.ifExists) {
+            guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
+                throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
+            }
+            conflictPolicy = policy
+        }
+        if let value = arguments.value(.cacert) {
+            configuration.certificateAuthorities = URL(filePath: value, directoryHint: .notDirectory).absoluteURL
+        }
+        configuration.allowsInsecureRedirects = arguments.has(.allowDowngrade)
+    }
+}
+
+extension GetOptions {
+    /// The requests for the URLs given and the URLs listed, in this order.
+    func requests(listed: [String]) throws(UsageError) -> [DownloadRequest] {
+        let all = urls + listed
+        guard !all.isEmpty else { throw UsageError("no URL is given") }
+        guard output == nil || all.count == 1 else {
+            throw UsageError("--output: there is one name for \(all.count) URLs; --directory takes them all")
+        }
+        let destination = destination
+        return try all.map { text throws(UsageError) in
+            guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
+            return DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+        }
+    }
+
+    /// A name given with `--output` is seen from the directory.
+    private var destination: DownloadRequest.Destination {
+        let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
+        guard let output else { return .directory(folder) }
+        return .file(URL(filePath: output, directoryHint: .notDirectory, relativeTo: folder).absoluteURL)
+    }
+}

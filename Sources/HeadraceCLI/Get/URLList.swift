@@ -1,0 +1,29 @@
+/// The URLs of an input file: one a line, without blank lines and lines that start with `#`.
+///
+/// Pure.
+struct URLList: Sendable, Equatable {
+    let urls: [String]
+
+    /// Reads the bytes of the file called `name`.
+    init(_ bytes: some Sequence<UInt8>, name: String) throws(UsageError) {
+        var urls: [String] = []
+        var number = 0
+        for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            guard let text = String(validating: line, as: UTF8.self) else {
+                throw UsageError("--input-file: \(name): line \(number) is not UTF-8 text")
+            }
+            let url = Self.trimmed(text)
+            if !url.isEmpty, !url.hasPrefix("#") { urls.append(url) }
+        }
+        self.urls = urls
+    }
+
+    /// Without the blanks, the CR of a foreign line end and the byte order mark around it.
+    private static func trimmed(_ text: String) -> String {
+        let isOuter: (Unicode.Scalar) -> Bool = { " \t\r\u{FEFF}".unicodeScalars.contains($0) }
+        var scalars = text.unicodeScalars[...].drop(while: isOuter)
+        while scalars.last.map(isOuter) == true { scalars.removeLast() }
+        return String(scalars)
+    }
+}

@@ -1,0 +1,59 @@
+extension Character {
+    /// The columns a terminal gives the character: 0, 1 or 2 (Unicode Standard Annex 11).
+    var displayWidth: Int {
+        guard let scalar = unicodeScalars.first, scalar.value >= 0x300 else { return 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: break
+        }
+        // U+FE0F asks for the emoji form of a character that has both.
+        let isEmoji = scalar.properties.isEmojiPresentation || unicodeScalars.dropFirst().first == "\u{FE0F}"
+        return isEmoji || Self.wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+
+    private static let wide: [ClosedRange<UInt32>] = [
+        0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
+        0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+    ]
+}
+
+extension String {
+    /// The columns a terminal gives the text.
+    var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
+
+    /// The text in exactly so many columns: filled up with blanks, or with its middle left out.
+    func fitted(to width: Int, alignment: Alignment = .leading) -> String {
+        let text = shortened(to: width)
+        let blanks = String(repeating: " ", count: max(0, width - text.displayWidth))
+        return alignment == .leading ? text + blanks : blanks + text
+    }
+
+    /// The text in at most so many columns: both ends are kept, since the end of a name tells its kind.
+    func shortened(to width: Int) -> String {
+        guard displayWidth > width else { return self }
+        guard width > 1 else { return width == 1 ? "…" : "" }
+        let tail = reversed().prefix(columns: (width - 1) / 2)
+        let head = prefix(columns: width - 1 - String(tail).displayWidth)
+        return String(head) + "…" + String(tail.reversed())
+    }
+
+    /// The side of its columns a text stands on.
+    enum Alignment {
+        case leading
+        case trailing
+    }
+}
+
+extension Sequence<Character> {
+    fileprivate func prefix(columns: Int) -> [Character] {
+        var rest = columns
+        var kept: [Character] = []
+        for character in self {
+            rest -= character.displayWidth
+            guard rest >= 0 else { break }
+            kept.append(character)
+        }
+        return kept
+    }
+}

@@ -1,0 +1,70 @@
+/// Numbers as a person reads them.
+///
+/// Pure.
+enum Format {
+    /// The widest result of ``size(_:)``, as in `1023 MiB`.
+    static let sizeWidth = 8
+    /// The widest result of ``speed(_:)``.
+    static let speedWidth = sizeWidth + 2
+    /// The widest result of ``duration(_:)``.
+    static let durationWidth = 8
+
+    private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+
+    /// Three digits and a unit: `512 B`, `1.50 KiB`, `12.3 MiB`, `1023 GiB`.
+    static func size(_ bytes: Int64) -> String {
+        guard bytes >= 1024 else { return "\(max(0, bytes)) B" }
+        var unit = 1
+        var rest = bytes
+        while rest >= 1024 * 1024 {
+            rest >>= 10
+            unit += 1
+        }
+        // Cut off and never rounded up: a download is not larger than it is, and no number becomes the next unit's.
+        let hundredths = rest * 100 / 1024
+        switch hundredths {
+        case ..<1000: return "\(hundredths / 100).\(twoDigits(hundredths % 100)) \(units[unit])"
+        case ..<10_000: return "\(hundredths / 100).\(hundredths / 10 % 10) \(units[unit])"
+        default: return "\(hundredths / 100) \(units[unit])"
+        }
+    }
+
+    /// Bytes per second: `1.50 KiB/s`.
+    static func speed(_ bytesPerSecond: Double) -> String {
+        size(wholeNumber(bytesPerSecond)) + "/s"
+    }
+
+    /// `0:07`, `1:02`, `3:04:05`; days from a hundred hours on: `5d 03h`.
+    static func duration(_ duration: Duration) -> String {
+        let seconds = max(0, duration.components.seconds)
+        let (days, hours, minutes) = (seconds / 86_400, seconds / 3600, seconds / 60 % 60)
+        switch hours {
+        case 0: return "\(minutes):\(twoDigits(seconds % 60))"
+        case 1..<100: return "\(hours):\(twoDigits(minutes)):\(twoDigits(seconds % 60))"
+        default: return days < 1000 ? "\(days)d \(twoDigits(hours % 24))h" : ">999d"
+        }
+    }
+
+    /// A time that is over: `12 ms`, `2.3 s`, and like ``duration(_:)`` from ten seconds on.
+    static func elapsed(_ duration: Duration) -> String {
+        guard duration >= .seconds(1) else { return "\(max(1, wholeNumber(duration / .milliseconds(1)))) ms" }
+        guard duration < .seconds(10) else { return Self.duration(duration) }
+        let tenths = wholeNumber(duration / .milliseconds(100))
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+
+    /// A part of 1 in percent; 100 only when nothing is missing.
+    static func percent(_ fraction: Double) -> String {
+        "\(min(100, max(0, wholeNumber(fraction * 100))))%"
+    }
+
+    /// The number without its fraction; 0 for what is no number.
+    static func wholeNumber(_ value: Double) -> Int64 {
+        guard value.isFinite else { return 0 }
+        return Int64(exactly: value.rounded(.down)) ?? (value < 0 ? .min : .max)
+    }
+
+    private static func twoDigits(_ number: Int64) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}

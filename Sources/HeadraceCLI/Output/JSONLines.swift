@@ -1,0 +1,85 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Events as JSON lines for a program: each has `event`, `id` and `url`.
+///
+/// Every download ends with exactly one of `finished`, `skipped`, `failed` and `cancelled`.
+///
+/// Pure.
+enum JSONLines {
+    static func line(for event: DownloadEvent, of item: Item) -> String {
+        switch event {
+        case .started: return object("started", item).text
+        case .redirected(let status, let from, let to):
+            return object(
+                "redirected",
+                item,
+                [
+                    "status": .integer(Int64(status)), "from": .string(from.withoutCredentials.absoluteString),
+                    "to": .string(to.withoutCredentials.absoluteString),
+                ]
+            ).text
+        case .responded(let status, let totalBytes, let file):
+            return object(
+                "responded",
+                item,
+                ["status": .integer(Int64(status)), "totalBytes": .optional(totalBytes), "file": path(file)]
+            ).text
+        case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
+        case .finished(let summary): return finished(summary, item)
+        case .failed(let error):
+            return object(
+                "failed",
+                item,
+                [
+                    "code": .string("\(error.code)"), "message": .string(error.message),
+                    "statusCode": .optional(error.statusCode.map { Int64($0) }),
+                    "exitStatus": .integer(Int64(ExitCode(error.code).code)),
+                ]
+            ).text
+        case .cancelled: return object("cancelled", item).text
+        }
+    }
+
+    static func progressLine(of item: Item) -> String {
+        let progress = item.progress
+        return object(
+            "progress",
+            item,
+            [
+                "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
+                "bytesPerSecond": .integer(Format.wholeNumber(progress.bytesPerSecond)),
+                "secondsRemaining": progress.timeRemaining.map { .number($0 / .seconds(1)) } ?? .null,
+            ]
+        ).text
+    }
+
+    private static func finished(_ summary: DownloadSummary, _ item: Item) -> String {
+        object(
+            "finished",
+            item,
+            [
+                "file": path(summary.file), "fileSize": .integer(summary.fileSize),
+                "bytesFetched": .integer(summary.bytesFetched), "seconds": .number(summary.duration / .seconds(1)),
+                "isLengthVerified": .bool(summary.isLengthVerified),
+            ]
+        ).text
+    }
+
+    private static func object(
+        _ event: String,
+        _ item: Item,
+        _ members: KeyValuePairs<String, JSONObject.Value> = [:]
+    ) -> JSONObject {
+        var object = JSONObject(["event": .string(event), "id": .string(item.id), "url": .string(item.url)])
+        for (name, value) in members { object.append(name, value) }
+        return object
+    }
+
+    private static func path(_ file: URL) -> JSONObject.Value { .string(file.path(percentEncoded: false)) }
+}

@@ -1,0 +1,58 @@
+/// A JSON object in one line, with its members in their order (RFC 8259).
+///
+/// Pure.
+struct JSONObject: Sendable {
+    enum Value: Sendable {
+        case string(String)
+        case integer(Int64)
+        case number(Double)
+        case bool(Bool)
+        case null
+    }
+
+    private(set) var text = "{}"
+
+    init(_ members: KeyValuePairs<String, Value>) {
+        for (name, value) in members { append(name, value) }
+    }
+
+    mutating func append(_ name: String, _ value: Value) {
+        text.removeLast()
+        if text != "{" { text += "," }
+        text += Self.quoted(name) + ":" + Self.text(of: value) + "}"
+    }
+
+    private static func text(of value: Value) -> String {
+        switch value {
+        case .string(let string): quoted(string)
+        case .integer(let integer): "\(integer)"
+        // JSON has neither infinity nor NaN; more than a thousandth says nothing here.
+        case .number(let number): number.isFinite ? "\((number * 1000).rounded() / 1000)" : "null"
+        case .bool(let bool): "\(bool)"
+        case .null: "null"
+        }
+    }
+
+    /// Every control character is escaped, DEL and C1 too: a line may well end on a terminal.
+    private static func quoted(_ string: String) -> String {
+        var quoted = "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case "\n": quoted += "\\n"
+            case "\r": quoted += "\\r"
+            case "\t": quoted += "\\t"
+            case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}
+
+extension JSONObject.Value {
+    static func optional(_ integer: Int64?) -> JSONObject.Value { integer.map { .integer($0) } ?? .null }
+}

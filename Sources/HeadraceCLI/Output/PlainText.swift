@@ -1,0 +1,71 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Events as lines for a person, on standard error.
+
+///
+
+/// Pure.
+struct PlainText: Sendable {
+    let verbosity: GetOptions.Verbosity
+    /// A start needs no line of its own where the download gets one that moves.
+    let isLive: Bool
+
+    /// The line for an event, or nil where it gets none.
+    func line(for event: DownloadEvent, of item: Item) -> String? {
+        switch event {
+        case .failed(let error): return failure(error, item)
+        case .cancelled: return "headrace: \(item.name): cancelled (\(item.url))".printable
+        default: return verbosity == .quiet ? nil : success(event, item)?.printable
+        }
+    }
+
+    /// The line at the end of several downloads.
+    func summary(_ tally: Tally, elapsed: Duration) -> String? {
+        guard tally.count > 1, verbosity != .quiet else { return nil }
+        let failed = tally.count - tally.finished
+        let rate = Self.rate(tally.finishedBytes, elapsed)
+        return "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : ""): \(rate)"
+    }
+
+    private func success(_ event: DownloadEvent, _ item: Item) -> String? {
+        switch event {
+        case .started where !isLive || verbosity == .verbose: "\(item.name): started (\(item.url))"
+        case .redirected(let status, _, let to) where verbosity == .verbose:
+            "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
+        case .responded(let status, let totalBytes, _) where verbosity == .verbose:
+            "\(item.name): answered with status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+        case .skipped: "\(item.name): exists already and is left as it is"
+        case .finished(let summary): finished(summary, item)
+        default: nil
+        }
+    }
+
+    private func finished(_ summary: DownloadSummary, _ item: Item) -> String {
+        let name = summary.file.lastPathComponent
+        let doubt = summary.isLengthVerified ? "" : "; the server did not say how long it is"
+        return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
+            + Self.rate(summary.fileSize, summary.duration) + doubt
+    }
+
+    private func failure(_ error: DownloadError, _ item: Item) -> String? {
+        // An interruption is told once for all downloads.
+        guard error.code != .shutDown else { return nil }
+        return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
+    }
+
+    private static func rate(_ bytes: Int64, _ duration: Duration) -> String {
+        let speed = duration > .zero ? ", " + Format.speed(Double(bytes) / (duration / .seconds(1))) : ""
+        return "\(Format.size(bytes)) in \(Format.elapsed(duration))\(speed)"
+    }
+}
+
+extension String {
+    /// The text as it stands before a parenthesis.
+    fileprivate var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
+}

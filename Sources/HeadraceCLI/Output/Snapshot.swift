@@ -1,0 +1,78 @@
+import Headrace
+
+/// What the live area shows at one moment.
+struct Snapshot: Sendable, Equatable {
+    /// The running downloads in the order of adding.
+    var running: [Item]
+    var tally: Tally
+
+    /// The lines of the live area, fitted to a terminal of this size.
+    func draw(width: Int, height: Int) -> [String] {
+        guard !running.isEmpty else { return [] }
+        let failed = tally.failures.isEmpty ? "" : ", \(tally.failures.count) failed"
+        let label = "\(tally.ended)/\(tally.count) done\(failed)"
+        let names = running.map(\.name.printable)
+        let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)
+        let columns = Columns(width: width, longestName: longest)
+        let whole = tally.count > 1 ? [draw(whole: label, columns)] : []
+        // The cursor stands below the area.
+        let space = max(1, height - 1)
+        guard running.count + whole.count > space else {
+            return zip(names, running).map { draw($1, as: $0, columns) } + whole
+        }
+        let shown = max(0, space - whole.count - 1)
+        let rows = zip(names, running).prefix(shown).map { draw($1, as: $0, columns) }
+        let more = "… and \(running.count - shown) more".shortened(to: max(1, width - 1))
+        return Array((rows + [more] + whole).suffix(space))
+    }
+
+    private func draw(_ item: Item, as name: String, _ columns: Columns) -> String {
+        let progress = item.progress
+        let isAnswered = item.plannedPath != nil
+        return columns.line(
+            name: name,
+            fraction: progress.fractionCompleted,
+            size: isAnswered ? Self.size(progress.bytesReceived, progress.totalBytes) : "connecting",
+            speed: isAnswered ? Format.speed(progress.bytesPerSecond) : "",
+            time: progress.timeRemaining.map(Format.duration) ?? ""
+        )
+    }
+
+    private func draw(whole label: String, _ columns: Columns) -> String {
+        let received = running.reduce(tally.finishedBytes) { $0 + $1.progress.bytesReceived }
+        let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
+        let total = total
+        let rest = total.map { max(0, Double($0 - received)) }
+        // A guess for the downloads of unknown size would only mislead.
+        let time = rest.flatMap { speed >= 1 ? Duration.seconds(min($0 / speed, 1e9)) : nil }
+        return columns.line(
+            name: label,
+            fraction: fraction(received, total),
+            size: Self.size(received, total),
+            speed: Format.speed(speed),
+            time: time.map(Format.duration) ?? ""
+        )
+    }
+
+    /// The bytes of everything, where all sizes are known.
+    private var total: Int64? {
+        guard tally.ended + running.count == tally.count else { return nil }
+        return running.reduce(tally.finishedBytes) { sum, item in
+            guard let sum, let bytes = item.progress.totalBytes else { return nil }
+            // Sizes are what servers say, and may be anything.
+            let (total, isTooLarge) = sum.addingReportingOverflow(bytes)
+            return isTooLarge ? nil : total
+        }
+    }
+
+    /// By bytes where all sizes are known, else each download counts the same.
+    private func fraction(_ received: Int64, _ total: Int64?) -> Double {
+        if let total { return total == 0 ? 1 : Double(received) / Double(total) }
+        let parts = running.reduce(Double(tally.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
+        return parts / Double(tally.count)
+    }
+
+    private static func size(_ received: Int64, _ total: Int64?) -> String {
+        Format.size(received) + (total.map { "/" + Format.size($0) } ?? "")
+    }
+}

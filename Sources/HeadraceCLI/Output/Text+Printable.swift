@@ -1,0 +1,27 @@
+extension String {
+    /// The text with everything replaced that a terminal would obey or that reorders what a person reads.
+    var printable: String {
+        guard !unicodeScalars.allSatisfy(Self.isPlain) else { return self }
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: unicodeScalars.map { Self.isPlain($0) ? $0 : "\u{FFFD}" })
+        return String(scalars)
+    }
+
+    /// A URL as it was typed, with what stands before its last `@` hidden: nobody knows where its password ends.
+    var withoutCredentials: String {
+        guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
+        let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""
+        guard scheme.endIndex <= at else { return self }
+        return scheme + "***" + self[at...]
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value < 0x20 || scalar.value >= 0x7F else { return true }
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .surrogate: return false
+        // The joiners are part of letters and emoji; the other format characters reorder or hide.
+        case .format: return scalar == "\u{200C}" || scalar == "\u{200D}"
+        default: return true
+        }
+    }
+}

@@ -1,0 +1,76 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A standard stream of the process; everything the tool prints goes through here.
+struct Console: Sendable {
+    static let output = Console(descriptor: STDOUT_FILENO)
+    static let error = Console(descriptor: STDERR_FILENO)
+
+    private let descriptor: Int32
+
+    /// Writes the text in as few calls as the system takes; false where it is not all written.
+    @discardableResult
+    func write(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                #if canImport(Glibc)
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                #elseif canImport(Musl)
+                let count = Musl.write(descriptor, rest.baseAddress, rest.count)
+                #else
+                let count = Darwin.write(descriptor, rest.baseAddress, rest.count)
+                #endif
+                if count >= 0 {
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                } else if errno == EAGAIN {
+                    // Someone who shares the terminal made it non-blocking.
+                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&ready, 1, -1)
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// Ends the process.
+    static func exit(_ status: ExitCode) -> Never {
+        #if canImport(Glibc)
+        Glibc.exit(status.code)
+        #elseif canImport(Musl)
+        Musl.exit(status.code)
+        #else
+        Darwin.exit(status.code)
+        #endif
+    }
+}
+
+extension Console {
+    /// Whether lines can be redrawn in place.
+    var canRedraw: Bool {
+        guard isatty(descriptor) == 1, let terminal = getenv("TERM") else { return false }
+        return strcmp(terminal, "dumb") != 0 && strcmp(terminal, "") != 0
+    }
+
+    /// Whether the terminal is ours now; a job in the background must not draw over its shell.
+    var isForeground: Bool {
+        let group = tcgetpgrp(descriptor)
+        // A terminal that does not control us tells no group, and is free to draw on.
+        return group < 0 || group == getpgrp()
+    }
+
+    /// The columns and rows of the terminal as they are now.
+    var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+}

@@ -1,0 +1,69 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The few file calls of the tool itself, which block.
+enum Files {
+    /// The system's words for a failed call.
+    struct Failure: Error {
+        let reason: String
+
+        init(_ number: Int32) {
+            reason = strerror(number).map { String(cString: $0) }?.lowercased() ?? "error \(number)"
+        }
+    }
+
+    /// All bytes of the file; of standard input where the path is `-`.
+    static func read(_ path: String) throws(Failure) -> [UInt8] {
+        let file = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Failure(errno) }
+        defer { close(file) }
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            #if canImport(Glibc)
+            let count = Glibc.read(file, &buffer, buffer.count)
+            #elseif canImport(Musl)
+            let count = Musl.read(file, &buffer, buffer.count)
+            #else
+            let count = Darwin.read(file, &buffer, buffer.count)
+            #endif
+            if count == 0 { return all }
+            if count > 0 {
+                all += buffer[..<count]
+            } else if errno != EINTR {
+                throw Failure(errno)
+            }
+        }
+    }
+
+    /// Makes the directory and those above it where they are missing.
+    static func makeDirectory(_ path: String) throws(Failure) {
+        guard mkdir(path, 0o777) != 0 else { return }
+        let number = errno
+        if number == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            let parent = String(path[..<slash])
+            try makeDirectory(parent)
+            // A path that ends in a slash, or in two, names the directory that was just made.
+            guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw Failure(errno) }
+        } else if !isDirectory(path) {
+            throw Failure(number == EEXIST ? ENOTDIR : number)
+        }
+    }
+
+    /// Throws unless the file can be read.
+    static func checkReadable(_ path: String) throws(Failure) {
+        guard access(path, R_OK) == 0 else { throw Failure(errno) }
+    }
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}

@@ -1,0 +1,42 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct HelpTests {
+    @Test(arguments: Option.allCases)
+    func `every option is in the table once and in the help`(_ option: Option) throws {
+        let entries = Option.table.filter { $0.option == option }
+        let entry = try #require(entries.first)
+        #expect(entries.count == 1)
+        let line = try #require(Help.text().split(separator: "\n").first { $0.contains("--\(option.rawValue)") })
+        #expect(line.contains(entry.help))
+        #expect(line.contains("[not yet]") == entry.isPending)
+        if let short = entry.short { #expect(line.contains("-\(short), ")) }
+        if let argument = entry.argument { #expect(line.contains("--\(option.rawValue) \(argument) ")) }
+    }
+
+    @Test
+    func `no short option stands for two`() {
+        let letters = Option.table.compactMap(\.short)
+        #expect(Set(letters).count == letters.count)
+    }
+
+    @Test
+    func `every command is in the help, and no line wraps on a wide terminal`() {
+        let text = Help.text()
+        for verb in Verb.table { #expect(text.contains("headrace \(verb.name) ")) }
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 120 })
+        #expect(text.hasPrefix("Usage: headrace get [options] URL..."))
+    }
+
+    @Test
+    func `the defaults in the help are the library's`() {
+        let configuration = DownloadManager.Configuration()
+        let text = Help.text()
+        #expect(text.contains("downloads at once (default: \(configuration.maxConcurrentDownloads))"))
+        #expect(text.contains("a stall (default: \(configuration.stallTimeout.components.seconds))"))
+        #expect(text.contains("connection in (default: \(configuration.connectTimeout.components.seconds))"))
+    }
+}

@@ -1,0 +1,36 @@
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct InvocationTests {
+    @Test(arguments: [["--help"], ["-h"], ["get", "--help"], ["get", "-h", "--jobs", "many"], ["get", "-qh", "x"]])
+    func `help is asked for before and after the command`(_ line: [String]) throws {
+        guard case .help = try Invocation(line) else { return #expect(Bool(false), "no help") }
+    }
+
+    @Test(arguments: [["--version"], ["get", "--version"]])
+    func `the version is asked for before and after the command`(_ line: [String]) throws {
+        guard case .version = try Invocation(line) else { return #expect(Bool(false), "no version") }
+    }
+
+    @Test
+    func `a command gets what follows it`() throws {
+        guard case .verb(let verb, let arguments) = try Invocation(["get", "-q", "u"]) else {
+            return #expect(Bool(false), "no command")
+        }
+        #expect(verb.name == "get")
+        #expect(arguments.operands == ["u"])
+    }
+
+    @Test(arguments: [
+        ([], "a command is missing; headrace --help lists them"),
+        (["fetch"], "fetch: there is no such command; headrace --help lists them"),
+        (["-q"], "a command goes before -q; headrace --help lists them"),
+        (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
+        (["http://u:secret@h/x"], "a command goes before the URL: headrace get http://***@h/x"),
+    ])
+    func `a line without a command is refused`(_ line: [String], message: String) {
+        #expect(throws: UsageError(message)) { try Invocation(line) }
+    }
+}

@@ -1,0 +1,160 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The built tool against bad servers, bad disks, bad command lines and signals.
+@Suite(.timeLimit(.minutes(1)))
+struct FailureTests {
+    private static let body = Response.Body.pattern(size: 300_000)
+
+    private static let answers: [(String, Response, Int)] = [
+        ("missing", .status(404), 4),
+        ("broken", .status(503), 4),
+        ("loop", .redirect(to: "/loop"), 4),
+        ("odd redirect", .redirect(to: "ftp://127.0.0.1/x"), 4),
+        ("truncated", .ok(body).truncated(after: 100_000), 3),
+        ("reset", .ok(body).truncated(after: 100_000, by: .reset), 3),
+        ("stalled", .ok(body).stalled(after: 100_000), 3),
+        ("silent", .ok(body).headTruncated(after: 10, by: .stall), 3),
+        ("nothing", .nothing(by: .fin), 3),
+        ("garbage", .raw("What do you want?\n"), 7),
+        ("worded length", .ok(body).claimingLength("many"), 7),
+        ("huge length", .ok(body).claimingLength("9223372036854775808"), 7),
+        ("endless header", .ok(body).endlessHeader, 7),
+        ("endless headers", .ok(body).endlessHeaders, 7),
+    ]
+
+    @Test(arguments: answers.map(\.0))
+    func `a bad answer has its exit status, one line, and leaves no file`(_ name: String) async throws {
+        let (_, response, status) = try #require(Self.answers.first { $0.0 == name })
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/loop").absoluteString
+                let result = try await ToolProcess.run("get", "-q", "--timeout", "0.5", "-o", "x", url, in: folder)
+                #expect(result.status == status, "\(result.errors)")
+                #expect(result.errorLines.count == 1)
+                #expect(result.errors.hasPrefix("headrace: x: "))
+                #expect(result.errors.hasSuffix(" (\(url))\n"))
+                #expect(FileProbe.size(of: folder.appending(path: "x")) == nil)
+            }
+        }
+    }
+
+    @Test
+    func `a port where nobody listens and a name that nobody has are the network's`() async throws {
+        try await withFaultServer(.ok(), isListening: false) { server in
+            try await withTemporaryDirectory { folder in
+                for url in [server.url("/x").absoluteString, "http://headrace.invalid/x"] {
+                    let result = try await ToolProcess.run("get", "-q", url, in: folder)
+                    #expect(result.status == 3)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (["/none", "/gone"], 4), (["/none", "/cut"], 1), (["/none", "/fine"], 4), (["/fine", "/good"], 0),
+    ])
+    func `several failures share their status or have none`(_ paths: [String], status: Int) async throws {
+        let routes: [String: Response] = [
+            "/cut": .ok(Self.body).truncated(after: 1000), "/fine": .ok(Self.body), "/good": .ok(Self.body),
+        ]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                var process = try ToolProcess(["get"] + paths.map { server.url($0).absoluteString }, in: folder)
+                let result = try await process.result()
+                #expect(result.status == status)
+            }
+        }
+    }
+
+    @Test(arguments: [["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "none/x"]])
+    func `a place that takes no file is told before any request`(_ options: [String]) async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                try Data().write(to: folder.appending(path: "file"))
+                var process = try ToolProcess(["get", "-q"] + options + [server.url("/x").absoluteString], in: folder)
+                let result = try await process.result()
+                #expect(result.status == 5)
+                #expect(result.errorLines.count == 1)
+                #expect(server.connectionCount == 0)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        [], ["fetch"], ["get"], ["get", "--bogus"], ["get", "ftp://h/x"], ["get", "h/x"], ["get", "http:///x"],
+        ["get", "-o", "x", "URL", "URL"], ["get", "-j", "x", "URL"], ["get", "--header", "x", "URL"],
+        ["get", "--header", "A: b\nC: d", "URL"], ["get", "--header", "Range: bytes=0-1", "URL"],
+        ["get", "--header", "host: h", "URL"], ["get", "--limit-rate", "1M", "URL"], ["get", "-i", "none"],
+        ["get", "-i", "/"], ["get", "--cacert", "none", "URL"], ["get", "URL", "ftp://h/x"],
+    ])
+    func `a bad command line is one line and exit status 2, before any request`(_ line: [String]) async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                let line = line.map { $0 == "URL" ? server.url("/x").absoluteString : $0 }
+                var process = try ToolProcess(line, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 2)
+                #expect(result.output.isEmpty)
+                #expect(result.errorLines.count == 1)
+                #expect(result.errors.hasPrefix("headrace: "))
+                #expect(server.connectionCount == 0)
+            }
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
+    func `a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
+        try await withFaultServer(.ok(Self.body).stalled(after: 100_000)) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
+                var process = try ToolProcess(["get", "-j", "2", "-d", "files"] + urls, in: folder)
+                let files = folder.appending(path: "files")
+                var parts: [URL] = []
+                while parts.count < 2 || parts.contains(where: { FileProbe.size(of: $0) != 100_000 }) {
+                    try await Task.sleep(for: .milliseconds(5))
+                    parts = ((try? FileProbe.names(in: files)) ?? []).map { files.appending(path: $0) }
+                }
+                process.send(signal)
+                let result = try await process.result()
+                #expect(result.status == status)
+                let last = try #require(result.errorLines.last)
+                #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
+                #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
+                for part in parts { #expect(last.contains(part.lastPathComponent)) }
+                #expect(try FileProbe.names(in: files).count == 2)
+                #expect(server.requests.count == 2)
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `output that nobody takes is told, and the file is there`() async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/x").absoluteString
+                var process = try ToolProcess(["get", "--json", url], in: folder, output: "/dev/full")
+                let result = try await process.result()
+                #expect(result.status == 5)
+                #expect(result.errors == "headrace: standard output cannot be written\n")
+                #expect(Self.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
+            }
+        }
+    }
+    #endif
+}

@@ -1,0 +1,172 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool against a server that does what it should.
+@Suite(.timeLimit(.minutes(1)))
+struct GetTests {
+    private let body = Response.Body.pattern(size: 300_000)
+
+    /// The names that the tool left in the folder.
+    private func names(in folder: URL) throws -> [String] {
+        try FileProbe.names(in: folder).filter { ![".stdin", ".stdout", ".stderr"].contains($0) }
+    }
+
+    @Test
+    func `a file gets the name and the bytes, and the run is told in two lines`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                let result = try await ToolProcess.run(
+                    "get",
+                    "-o",
+                    "x.bin",
+                    server.url("/a").absoluteString,
+                    in: folder
+                )
+                #expect(result.status == 0)
+                #expect(result.output.isEmpty)
+                #expect(result.errorLines.count == 2)
+                #expect(result.errorLines.first == "x.bin: started (\(server.url("/a").absoluteString))")
+                #expect(result.errorLines.last?.hasPrefix("x.bin: finished, 292 KiB in ") == true)
+                #expect(try names(in: folder) == ["x.bin"])
+                #expect(body.difference(fromFileAt: folder.appending(path: "x.bin")) == nil)
+            }
+        }
+    }
+
+    @Test
+    func `a directory is made with all above it, and names come from the URLs`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/one.bin", "/two%20words.bin"].map { server.url($0).absoluteString }
+                let result = try await ToolProcess.run("get", "-qd", "new/deep/", urls[0], urls[1], in: folder)
+                #expect(result.status == 0)
+                #expect(result.errors.isEmpty)
+                #expect(try names(in: folder.appending(path: "new/deep")) == ["one.bin", "two words.bin"])
+            }
+        }
+    }
+
+    @Test(arguments: [["-i", "list"], ["-i", "-"], ["--input-file=list", "-j", "2"]])
+    func `a list of URLs is fetched`(_ options: [String]) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                let list = (0..<40).map { "\(server.url("/\($0)").absoluteString)\n" }.joined() + "\n# the end\n"
+                try Data(list.utf8).write(to: folder.appending(path: "list"))
+                var process = try ToolProcess(["get", "-d", "files"] + options, in: folder, input: list)
+                let result = try await process.result()
+                #expect(result.status == 0)
+                #expect(result.errorLines.last?.hasPrefix("40 of 40 finished: 11.4 MiB in ") == true)
+                #expect(try names(in: folder.appending(path: "files")).count == 40)
+                #expect(server.requests.count == 40)
+            }
+        }
+    }
+
+    @Test
+    func `JSON has an object a line, and each download ends once`() async throws {
+        try await withFaultServer(
+            .routes([
+                "/a": .ok(body), "/b": .redirect(to: "/a"),
+                "/slow": .ok(body).dripping(bytes: 8000, every: .milliseconds(40)),
+            ])
+        ) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/b", "/slow", "/none"].map { server.url($0).absoluteString }
+                var process = try ToolProcess(["get", "--json"] + urls, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 4)
+                let objects = try result.outputLines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+                let endings = ["finished", "skipped", "failed", "cancelled"]
+                for url in urls {
+                    let events = objects.filter { $0.url == url }.map(\.event)
+                    #expect(events.first == "started")
+                    #expect(events.filter { endings.contains($0) }.count == 1)
+                    #expect(endings.contains(events.last ?? ""))
+                }
+                #expect(objects.filter { $0.url == urls[1] }.map(\.event).contains("redirected"))
+                #expect((1...3).contains(objects.filter { $0.event == "progress" }.count))
+                #expect(Set(objects.map(\.id)).count == 4)
+                #expect(result.errorLines == ["headrace: none: The server answered with status 404 (\(urls[3]))"])
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `on a terminal the downloads share an area that is redrawn`() async throws {
+        let slow = Response.ok(body).dripping(bytes: 10_000, every: .milliseconds(20))
+        try await withFaultServer(.routes(["/a": slow, "/b": slow])) { server in
+            try await withTemporaryDirectory { folder in
+                let terminal = try PseudoTerminal(columns: 60, rows: 10)
+                let urls = ["/a", "/b", "/none"].map { server.url($0).absoluteString }
+                var process = try ToolProcess(["get"] + urls, in: folder, terminal: terminal)
+                let result = try await process.result()
+                let frames = result.errors.split(separator: "\u{1B}[?2026h")
+                #expect(result.status == 4)
+                #expect((3...15).contains(frames.count))
+                // Up over two downloads and the whole.
+                #expect(frames.contains { $0.hasPrefix("\r\u{1B}[3A") })
+                #expect(frames.last?.contains("2 of 3 finished, 1 failed: 585 KiB in ") == true)
+                #expect(frames.filter { $0.contains("headrace: none: The server answered with status 404") }.count == 1)
+            }
+        }
+    }
+    #endif
+
+    @Test(arguments: [
+        ("rename", 0, ["x", "x (1)"]), ("overwrite", 0, ["x"]), ("skip", 0, ["x"]), ("fail", 5, ["x"]),
+    ])
+    func `a file that exists is treated as told`(_ policy: String, status: Int, left: [String]) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                try Data("old".utf8).write(to: folder.appending(path: "x"))
+                let url = server.url("/x").absoluteString
+                let result = try await ToolProcess.run("get", "--if-exists", policy, "-o", "x", url, in: folder)
+                #expect(result.status == status)
+                #expect(try names(in: folder) == left)
+                let isKept = FileProbe.size(of: folder.appending(path: "x")) == 3
+                #expect(isKept == (policy != "overwrite"))
+                #expect(server.requests.count == (["skip", "fail"].contains(policy) ? 0 : 1))
+            }
+        }
+    }
+
+    @Test
+    func `headers are sent, and a password is sent and never told`() async throws {
+        try await withFaultServer(.routes(["/a": .redirect(to: "/b"), "/b": .status(403)])) { server in
+            try await withTemporaryDirectory { folder in
+                let url = "http://user:secret@127.0.0.1:\(server.port)/a"
+                for options in [["-v"], ["--json"]] {
+                    var process = try ToolProcess(["get", "--header", "X-A: b"] + options + [url], in: folder)
+                    let result = try await process.result()
+                    #expect(result.status == 4)
+                    #expect(!(result.output + result.errors).contains("secret"))
+                }
+                #expect(server.requests.allSatisfy { $0.values(of: "X-A") == ["b"] })
+            }
+        }
+    }
+
+    @Test(arguments: [["--help"], ["--version"], ["get", "-h"]])
+    func `help and version go to standard output`(_ line: [String]) async throws {
+        try await withTemporaryDirectory { folder in
+            var process = try ToolProcess(line, in: folder)
+            let result = try await process.result()
+            #expect(result.status == 0)
+            #expect(result.output.hasPrefix(line == ["--version"] ? "headrace " : "Usage: headrace get"))
+            #expect(result.errors.isEmpty)
+        }
+    }
+
+    private struct Line: Decodable {
+        let event: String
+        let id: String
+        let url: String
+    }
+}

@@ -1,0 +1,156 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct GetOptionsTests {
+    private func options(_ line: String...) throws -> GetOptions {
+        try GetOptions(ParsedArguments(line))
+    }
+
+    @Test
+    func `without options the library's defaults hold`() throws {
+        let options = try options("http://h/a")
+        #expect(options.configuration.maxConcurrentDownloads == 4)
+        #expect(options.configuration.stallTimeout == .seconds(30))
+        #expect(options.configuration.connectTimeout == .seconds(15))
+        #expect(!options.configuration.allowsInsecureRedirects)
+        #expect(options.configuration.certificateAuthorities == nil)
+        let request = try #require(try options.requests(listed: []).first)
+        #expect(request.conflictPolicy == .rename)
+        #expect(request.headers.isEmpty)
+    }
+
+    @Test
+    func `options reach the configuration`() throws {
+        let options = try options(
+            "-j8",
+            "--timeout",
+            "2.5",
+            "--connect-timeout=1",
+            "--allow-downgrade",
+            "--cacert",
+            "/ca.pem",
+            "--json"
+        )
+        #expect(options.configuration.maxConcurrentDownloads == 8)
+        #expect(options.configuration.stallTimeout == .milliseconds(2500))
+        #expect(options.configuration.connectTimeout == .seconds(1))
+        #expect(options.configuration.allowsInsecureRedirects)
+        #expect(options.configuration.certificateAuthorities?.path(percentEncoded: false) == "/ca.pem")
+        #expect(options.writesJSON)
+    }
+
+    @Test
+    func `options reach every request, in the order of the URLs`() throws {
+        let options = try options(
+            "--if-exists=skip",
+            "--header",
+            "A:  1 ",
+            "--header",
+            "B:",
+            "http://h/a",
+            "http://h/b"
+        )
+        let requests = try options.requests(listed: ["http://h/c"])
+        #expect(requests.map(\.url.absoluteString) == ["http://h/a", "http://h/b", "http://h/c"])
+        for request in requests {
+            #expect(request.conflictPolicy == .skip)
+            #expect(request.headers == [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "")])
+        }
+    }
+
+    @Test(arguments: [
+        (["-d", "/tmp/a b%20#?"], DownloadRequest.Destination.directory(URL(filePath: "/tmp/a b%20#?/"))),
+        (["-o", "/tmp/x y%20#?"], .file(URL(filePath: "/tmp/x y%20#?"))),
+        (["-d", "/tmp/a", "-o", "b/c"], .file(URL(filePath: "/tmp/a/b/c"))),
+        (["-d", "/tmp/a", "-o", "/b/c"], .file(URL(filePath: "/b/c"))),
+    ])
+    func `paths are taken as they are, and a name is seen from the directory`(
+        _ line: [String],
+        destination: DownloadRequest.Destination
+    ) throws {
+        let options = try GetOptions(ParsedArguments(line + ["http://h/x"]))
+        #expect(try options.requests(listed: []).map(\.destination) == [destination])
+    }
+
+    @Test
+    func `relative paths become absolute ones`() throws {
+        let request = try #require(try options("-o", "x", "http://h/y").requests(listed: []).first)
+        let here = FileManager.default.currentDirectoryPath
+        guard case .file(let url) = request.destination else { return #expect(Bool(false), "no file") }
+        #expect(url.path(percentEncoded: false) == here + "/x")
+    }
+
+    @Test(arguments: [
+        ([String](), GetOptions.Verbosity.normal), (["-v"], .verbose), (["-q"], .quiet), (["-qv"], .quiet),
+    ])
+    func `quiet wins over verbose`(_ line: [String], verbosity: GetOptions.Verbosity) throws {
+        #expect(try GetOptions(ParsedArguments(line)).verbosity == verbosity)
+    }
+
+    @Test(arguments: [
+        (["-x", "4"], "--connections"), (["--limit-rate", "1M"], "--limit-rate"),
+        (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
+        (["--mirror", "http://m/"], "--mirror"),
+        (["--retries", "0"], "--retries"), (["--no-resume"], "--no-resume"), (["--proxy", "http://p/"], "--proxy"),
+    ])
+    func `an option of a later release is refused`(_ line: [String], name: String) {
+        #expect(throws: UsageError("\(name): not yet")) { try GetOptions(ParsedArguments(line)) }
+    }
+
+    @Test(arguments: [
+        (["-j", "0"], "--jobs: 0 is too small; 1 is the least"),
+        (["-j", "-1"], "--jobs: \"-1\" is not a number"),
+        (["-j", "99999999999999999999"], "--jobs: \"99999999999999999999\" is not a number"),
+        (["--timeout", "soon"], "--timeout: \"soon\" is not a number of seconds"),
+        (["--timeout", "nan"], "--timeout: \"nan\" is not a number of seconds"),
+        (["--timeout", "1e9"], "--timeout: \"1e9\" is not a number of seconds"),
+        (["--timeout", "1.2.3"], "--timeout: \"1.2.3\" is not a number of seconds"),
+        (["--timeout", "9999999999"], "--timeout: \"9999999999\" is not a number of seconds"),
+        (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
+        (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
+        (["--header", "no colon"], "--header: \"no colon\" has no name with a colon after it"),
+        (["--header", ": x"], "--header: \": x\" has no name with a colon after it"),
+        (["-o", ""], "--output: the name is empty"),
+        (["-o", "-"], "--output: a download goes to a file, not to standard output"),
+        (["-o", "a/"], "--output: a/ names a directory; --directory takes one"),
+        (["-d", ""], "--directory: the name is empty"),
+        (["-x", "many"], "--connections: \"many\" is not a number"),
+        (["--retries", "x"], "--retries: \"x\" is not a number"),
+        (["--limit-rate", "K"], "--limit-rate: \"K\" is not a number with K, M, G or nothing after it"),
+        (["--limit-rate", "0"], "--limit-rate: 0 is out of range"),
+        (["--limit-rate", "9999999999G"], "--limit-rate: 9999999999G is out of range"),
+        (
+            ["--checksum", "crc=1"],
+            "--checksum: \"crc=1\" does not begin with md5=, sha1=, sha256=, sha384= or sha512="
+        ),
+        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that"),
+    ])
+    func `an argument that makes no sense is refused`(_ line: [String], message: String) {
+        #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }
+    }
+
+    @Test(arguments: [
+        ([], "no URL is given"),
+        (["-o", "x", "http://a/", "http://b/"], "--output: there is one name for 2 URLs; --directory takes them all"),
+        ([""], "\"\" is not a URL"),
+        (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
+    ])
+    func `URLs that make no request are refused`(_ line: [String], message: String) throws {
+        let options = try GetOptions(ParsedArguments(line))
+        #expect(throws: UsageError(message)) { try options.requests(listed: []) }
+    }
+
+    @Test(arguments: [("1", 1), ("512K", 524_288), ("2m", 2_097_152), ("3G", 3_221_225_472)])
+    func `a rate counts in powers of 1024`(_ text: String, rate: Int64) throws {
+        #expect(try ArgumentCheck.rate(text, of: .limitRate) == rate)
+    }
+}

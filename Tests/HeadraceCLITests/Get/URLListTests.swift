@@ -1,0 +1,25 @@
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct URLListTests {
+    @Test(arguments: [
+        ("", []),
+        ("http://a/", ["http://a/"]),
+        ("http://a/\nhttp://b/\n", ["http://a/", "http://b/"]),
+        ("\n  \n# comment\n  # indented\nhttp://a/#part\n\n", ["http://a/#part"]),
+        ("http://a/\r\n\r\nhttp://b/\r\n", ["http://a/", "http://b/"]),
+        ("\u{FEFF}http://a/\n \thttp://b/ \t\n", ["http://a/", "http://b/"]),
+    ])
+    func `there is one URL in a line`(_ text: String, urls: [String]) throws {
+        #expect(try URLList(text.utf8, name: "list").urls == urls)
+    }
+
+    @Test
+    func `a list that is no text is refused with the line`() {
+        #expect(throws: UsageError("--input-file: list: line 2 is not UTF-8 text")) {
+            try URLList(Array("http://a/\n".utf8) + [0xFF, 0xFE], name: "list")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Headrace
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A URL that a test knows to be one.
+func makeURL(_ text: String) -> URL {
+    guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
+    return url
+}
+
+extension Item {
+    /// A download whose answer has not come.
+    static func connecting(_ name: String = "a.bin") -> Item {
+        let file = URL(filePath: "/d/\(name)")
+        return Item(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
+    }
+
+    /// A download that is being fetched.
+    static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> Item {
+        var item = connecting(name)
+        item.plannedPath = "/d/\(name)"
+        item.progress = progress
+        return item
+    }
+}
+
+extension DownloadProgress {
+    /// Half of 100 MiB at 10 MiB a second.
+    static let half = DownloadProgress(
+        bytesReceived: 50 << 20,
+        totalBytes: 100 << 20,
+        bytesPerSecond: 10 * 1_048_576,
+        timeRemaining: .seconds(5)
+    )
+}

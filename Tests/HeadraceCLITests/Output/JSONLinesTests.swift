@@ -1,0 +1,89 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct JSONLinesTests {
+    private static let file = URL(filePath: "/d/a \"b\".bin")
+    private static let summary = DownloadSummary(
+        file: file,
+        fileSize: 3,
+        bytesFetched: 4,
+        duration: .milliseconds(1500),
+        isLengthVerified: false
+    )
+
+    @Test(arguments: [
+        (DownloadEvent.started, #""started","id":"00ff","url":"http://h/x"}"#),
+        (
+            .redirected(status: 302, from: makeURL("http://u:p@h/x"), to: makeURL("http://u:p@m/y")),
+            #""redirected","id":"00ff","url":"http://h/x","status":302,"from":"http://h/x","to":"http://m/y"}"#
+        ),
+        (
+            .responded(status: 200, totalBytes: 5, file: file),
+            #""responded","id":"00ff","url":"http://h/x","status":200,"totalBytes":5,"file":"/d/a \"b\".bin"}"#
+        ),
+        (
+            .responded(status: 200, totalBytes: nil, file: file),
+            #""responded","id":"00ff","url":"http://h/x","status":200,"totalBytes":null,"file":"/d/a \"b\".bin"}"#
+        ),
+        (.skipped(file), #""skipped","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin"}"#),
+        (
+            .finished(summary),
+            #""finished","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin","fileSize":3,"bytesFetched":4,"#
+                + #""seconds":1.5,"isLengthVerified":false}"#
+        ),
+        (
+            .failed(DownloadError(.httpStatus, "No.", statusCode: 404)),
+            #""failed","id":"00ff","url":"http://h/x","code":"httpStatus","message":"No.","statusCode":404,"#
+                + #""exitStatus":4}"#
+        ),
+        (
+            .failed(DownloadError(.tls, "No.")),
+            #""failed","id":"00ff","url":"http://h/x","code":"tls","message":"No.","statusCode":null,"exitStatus":3}"#
+        ),
+        (.cancelled, #""cancelled","id":"00ff","url":"http://h/x"}"#),
+    ])
+    func `each event is an object in a line`(_ event: DownloadEvent, rest: String) throws {
+        let line = JSONLines.line(for: event, of: .connecting())
+        #expect(line == #"{"event":"# + rest)
+        #expect(try JSONDecoder().decode(Head.self, from: Data(line.utf8)).id == "00ff")
+    }
+
+    @Test(arguments: [
+        (DownloadProgress.half, #""totalBytes":104857600,"bytesPerSecond":10485760,"secondsRemaining":5.0}"#),
+        (
+            DownloadProgress(bytesReceived: 50 << 20, bytesPerSecond: .infinity),
+            #""totalBytes":null,"bytesPerSecond":0,"secondsRemaining":null}"#
+        ),
+    ])
+    func `progress is an object in a line`(_ progress: DownloadProgress, rest: String) {
+        let line = JSONLines.progressLine(of: .running(progress))
+        #expect(line == #"{"event":"progress","id":"00ff","url":"http://h/x","bytesReceived":52428800,"# + rest)
+    }
+
+    @Test(arguments: ["", "\"\\/", "a\u{0}\u{1F}\u{7F}\u{9B}\n\r\t", "日本 👩\u{200D}🚀 \u{2028}"])
+    func `any text comes back as it was, in one line`(_ text: String) throws {
+        let line = JSONObject(["id": .string(text)]).text
+        #expect(try JSONDecoder().decode(Head.self, from: Data(line.utf8)).id == text)
+        #expect(!line.unicodeScalars.contains { $0.properties.generalCategory == .control })
+    }
+
+    @Test
+    func `an object may be empty, and numbers are numbers`() {
+        #expect(JSONObject(KeyValuePairs()).text == "{}")
+        let numbers = JSONObject(["a": .number(.nan), "b": .number(0.0004), "c": .number(2), "d": .integer(.max)])
+        #expect(numbers.text == #"{"a":null,"b":0.0,"c":2.0,"d":9223372036854775807}"#)
+    }
+
+    private struct Head: Decodable {
+        let id: String
+    }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct LiveAreaTests {
+    /// The frame in words, so that a test can be read.
+    private func readable(_ frame: String?) -> String? {
+        guard var frame else { return nil }
+        for (code, word) in [
+            ("\u{1B}[?2026h", "<"), ("\u{1B}[?2026l", ">"), ("\u{1B}[K\n", "|"), ("\u{1B}[J", "END"), ("\r", "CR "),
+            ("\u{1B}[", "^"),
+        ] {
+            frame = frame.split(separator: code, omittingEmptySubsequences: false).joined(separator: word)
+        }
+        return frame
+    }
+
+    @Test
+    func `a frame is one write that goes back up over the last one`() {
+        var area = LiveArea()
+        #expect(readable(area.frame(permanent: [], live: ["a", "b"], width: 10)) == "<CR a|b|END>")
+        #expect(readable(area.frame(permanent: [], live: ["c", "d"], width: 10)) == "<CR ^2Ac|d|END>")
+    }
+
+    @Test
+    func `finished lines stay above the area, which clears what it leaves`() {
+        var area = LiveArea()
+        _ = area.frame(permanent: [], live: ["a", "b"], width: 10)
+        #expect(readable(area.frame(permanent: ["done"], live: ["b"], width: 10)) == "<CR ^2Adone|b|END>")
+        #expect(readable(area.frame(permanent: ["done too"], live: [], width: 10)) == "<CR ^1Adone too|END>")
+        #expect(readable(area.frame(permanent: ["all"], live: [], width: 10)) == "<CR all|END>")
+    }
+
+    @Test
+    func `nothing is written when nothing changed`() {
+        var area = LiveArea()
+        #expect(area.frame(permanent: [], live: [], width: 10) == nil)
+        _ = area.frame(permanent: [], live: ["a"], width: 10)
+        #expect(area.frame(permanent: [], live: ["a"], width: 10) == nil)
+    }
+
+    @Test
+    func `a terminal that became narrower has wrapped the lines`() {
+        var area = LiveArea()
+        _ = area.frame(permanent: [], live: ["12345678901", "日本語日本語", ""], width: 20)
+        #expect(readable(area.frame(permanent: [], live: ["a"], width: 5)) == "<CR ^7Aa|END>")
+    }
+
+    @Test
+    func `after a stay in the background the area begins anew`() {
+        var area = LiveArea()
+        _ = area.frame(permanent: [], live: ["a"], width: 10)
+        area.forget()
+        #expect(readable(area.frame(permanent: [], live: ["a"], width: 10)) == "<CR a|END>")
+    }
+}

@@ -1,0 +1,105 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(1)))
+struct PlainTextTests {
+    private static let file = URL(filePath: "/d/a (1).bin")
+
+    private func line(
+        _ event: DownloadEvent,
+        _ verbosity: GetOptions.Verbosity = .normal,
+        isLive: Bool = false,
+        item: Item = .connecting()
+    ) -> String? {
+        PlainText(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
+    }
+
+    private func finished(verified: Bool = true, seconds: Double = 2) -> DownloadEvent {
+        .finished(
+            DownloadSummary(
+                file: Self.file,
+                fileSize: 3 << 20,
+                bytesFetched: 3 << 20,
+                duration: .seconds(seconds),
+                isLengthVerified: verified
+            )
+        )
+    }
+
+    @Test
+    func `a start is told without the password, and not where a bar shows it`() {
+        #expect(line(.started) == "a.bin: started (http://h/x)")
+        #expect(line(.started, isLive: true) == nil)
+        #expect(line(.started, .verbose, isLive: true) == "a.bin: started (http://h/x)")
+        #expect(line(.started, .quiet) == nil)
+    }
+
+    @Test
+    func `the end tells the name, the size, the time and the speed`() {
+        #expect(line(finished()) == "a.bin: finished as a (1).bin, 3.00 MiB in 2.0 s, 1.50 MiB/s")
+        #expect(line(finished(seconds: 0)) == "a.bin: finished as a (1).bin, 3.00 MiB in 1 ms")
+        let known = Item.connecting("a (1).bin")
+        #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
+        #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
+        #expect(line(finished(), .quiet) == nil)
+        #expect(line(.skipped(Self.file)) == "a.bin: exists already and is left as it is")
+    }
+
+    @Test
+    func `redirects and answers are told when asked for`() {
+        let target = makeURL("https://u:p@m/y")
+        let redirect = DownloadEvent.redirected(status: 302, from: makeURL("http://h/x"), to: target)
+        let answer = DownloadEvent.responded(status: 200, totalBytes: 1536, file: Self.file)
+        #expect(line(redirect) == nil)
+        #expect(line(answer) == nil)
+        #expect(line(redirect, .verbose) == "a.bin: redirected with status 302 to https://m/y")
+        #expect(line(answer, .verbose) == "a.bin: answered with status 200, 1.50 KiB")
+        #expect(
+            line(.responded(status: 200, totalBytes: nil, file: Self.file), .verbose)
+                == "a.bin: answered with status 200, size unknown"
+        )
+    }
+
+    @Test(arguments: [GetOptions.Verbosity.quiet, .normal, .verbose])
+    func `a failure tells what happened, why and where, always`(_ verbosity: GetOptions.Verbosity) {
+        let error = DownloadError(.httpStatus, "The server answered with status 404.", statusCode: 404)
+        #expect(
+            line(.failed(error), verbosity) == "headrace: a.bin: The server answered with status 404 (http://h/x)"
+        )
+        #expect(line(.cancelled, verbosity) == "headrace: a.bin: cancelled (http://h/x)")
+    }
+
+    @Test
+    func `an interruption is not told once for each download`() {
+        #expect(line(.failed(DownloadError(.shutDown, "Shut down."))) == nil)
+    }
+
+    @Test
+    func `what a server says cannot move the cursor`() {
+        let error = DownloadError(.protocolViolation, "It sent \"\u{1B}[2J\n\".")
+        #expect(
+            line(.failed(error), item: .connecting("\u{1B}c.bin"))
+                == "headrace: \u{FFFD}c.bin: It sent \"\u{FFFD}[2J\u{FFFD}\" (http://h/x)"
+        )
+    }
+
+    @Test
+    func `several downloads get a line for all`() {
+        var tally = Tally(count: 3)
+        let text = PlainText(verbosity: .normal, isLive: false)
+        tally.addFinished(1 << 20)
+        tally.addFinished(1 << 20)
+        tally.addFailure(.network)
+        #expect(text.summary(tally, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
+        #expect(text.summary(Tally(count: 1), elapsed: .seconds(4)) == nil)
+        #expect(PlainText(verbosity: .quiet, isLive: false).summary(tally, elapsed: .seconds(4)) == nil)
+    }
+}

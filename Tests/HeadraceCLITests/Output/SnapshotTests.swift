@@ -1,0 +1,117 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct SnapshotTests {
+    private func draw(_ running: [Item], of tally: Tally? = nil, width: Int = 80, height: Int = 24) -> [String] {
+        Snapshot(running: running, tally: tally ?? Tally(count: running.count)).draw(width: width, height: height)
+    }
+
+    @Test
+    func `without a running download there is nothing to draw`() {
+        #expect(draw([]).isEmpty)
+        #expect(draw([], of: Tally(count: 3)).isEmpty)
+    }
+
+    @Test(arguments: [
+        (1, "…"),
+        (10, "a.bin"),
+        (20, "a.bin           50%"),
+        (40, "a.bin                   50%  10.0 MiB/s"),
+        (60, "a.bin          50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05"),
+        (80, "a.bin         [########--------]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05"),
+        (
+            200,
+            "a.bin         [#########################-------------------------]   50%   50.0 MiB/100 MiB  10.0 MiB/s"
+                + "      0:05"
+        ),
+    ])
+    func `a line shows what fits`(_ width: Int, line: String) {
+        #expect(draw([.running(.half)], width: width) == [line])
+    }
+
+    @Test(arguments: 1...250)
+    func `no line is as wide as the terminal`(_ width: Int) {
+        let names = ["a", String(repeating: "日本", count: 90), String(repeating: "long-", count: 50)]
+        let running = names.map { Item.running(.half, named: $0) } + [.connecting()]
+        let lines = draw(running, width: width)
+        #expect(lines.count == 5)
+        #expect(lines.allSatisfy { $0.displayWidth < max(2, width) })
+    }
+
+    @Test
+    func `before the answer there is a word, and for an unknown size no share`() {
+        #expect(
+            draw([.connecting(), .running(DownloadProgress(bytesReceived: 2048, bytesPerSecond: 1024), named: "b")])
+                == [
+                    "a.bin         [----------------]               connecting",
+                    "b             [----------------]                 2.00 KiB  1.00 KiB/s",
+                    "0/2 done      [----------------]    0%           2.00 KiB  1.00 KiB/s",
+                ]
+        )
+    }
+
+    @Test
+    func `a long name takes from the bar, then loses its middle`() {
+        let lines = draw([
+            .running(.half, named: "twenty-letters.tar.x"),
+            .running(.half, named: "ubuntu-24.04.3-live-server-amd64.iso"),
+        ])
+        #expect(
+            lines == [
+                "twenty-letters.tar.x  [####----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
+                "ubuntu-24.…amd64.iso  [####----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
+                "0/2 done              [####----]   50%    100 MiB/200 MiB  20.0 MiB/s      0:05",
+            ]
+        )
+    }
+
+    @Test
+    func `control characters of a server are not drawn`() {
+        #expect(draw([.running(.half, named: "\u{1B}[2J\n.bin")], width: 20) == ["\u{FFFD}[2J\u{FFFD}.bin       50%"])
+    }
+
+    @Test
+    func `the whole counts bytes when all sizes are known`() {
+        var tally = Tally(count: 3)
+        tally.addFinished(50 << 20)
+        tally.addFailure(.network)
+        #expect(
+            draw([.running(.half)], of: tally) == [
+                "a.bin               [#####-----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
+                "2/3 done, 1 failed  [######----]   66%    100 MiB/150 MiB  10.0 MiB/s      0:05",
+            ]
+        )
+    }
+
+    @Test
+    func `the whole counts downloads as long as a size is unknown`() {
+        var tally = Tally(count: 4)
+        tally.addFinished(1)
+        #expect(
+            draw([.running(.half)], of: tally).last
+                == "1/4 done      [######----------]   37%           50.0 MiB  10.0 MiB/s"
+        )
+    }
+
+    @Test
+    func `sizes that no file has do no harm`() {
+        var huge = DownloadProgress(bytesReceived: 1, totalBytes: .max, bytesPerSecond: .nan)
+        huge.timeRemaining = .seconds(1)
+        let lines = draw([.running(huge), .running(huge)])
+        #expect(lines.count == 3)
+        #expect(lines.first == "a.bin         [----------------]    0%       1 B/7.99 EiB       0 B/s      0:01")
+    }
+
+    @Test
+    func `what does not fit into the height is counted`() {
+        let running = (0..<20).map { Item.connecting("\($0).bin") }
+        #expect(draw(running, width: 20, height: 22).count == 21)
+        let lines = draw(running, width: 20, height: 6)
+        #expect(lines == ["0.bin", "1.bin", "2.bin", "… and 17 more", "0/20 done        0%"])
+        #expect(draw(running, width: 20, height: 2) == ["0/20 done        0%"])
+        #expect(draw(running, width: 20, height: 1) == ["0/20 done        0%"])
+    }
+}
