@@ -31,6 +31,12 @@ public struct Download: Sendable, Identifiable {
     /// Where the download stands now.
     public var state: DownloadState { record.status.state }
 
+    /// The partial file, which is there from the first byte until the file has its final name.
+    ///
+    /// After a failure it stays where bytes have come, and a later download of the same URL to the same destination goes
+    /// on with it.
+    public var partialFile: URL { URL(filePath: record.names.partialPath) }
+
     let manager: DownloadManager
     let record: DownloadRecord
 }

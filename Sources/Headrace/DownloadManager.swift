@@ -14,6 +14,8 @@ public actor DownloadManager {
     private var scheduler: Scheduler
     private var order: [Download.ID] = []
     private var records: [Download.ID: DownloadRecord] = [:]
+    /// Those that have not ended, by the path of their partial: one file has one download.
+    private var active: [String: DownloadRecord] = [:]
     private var isShutDown = false
 
     /// Starts a manager.
@@ -64,6 +66,7 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limit allows.
     ///
+    /// A download of the same URL to the same destination that has not ended is the one that is returned.
     /// Returns at once; whatever fails later is the state of the download.
     /// - Parameter request: What to download and where to put it.
     /// - Returns: A handle on the download.
@@ -83,13 +86,18 @@ public actor DownloadManager {
     public func download(_ requests: [DownloadRequest]) throws(DownloadError) -> [Download] {
         guard !isShutDown else { throw .shutDown() }
         for request in requests { try request.validate() }
-        let added = requests.map { DownloadRecord(id: newID(), request: $0) }
-        for record in added {
+        var added: [Download.ID] = []
+        let downloads = requests.map { request in
+            let record = DownloadRecord(id: newID(), request: request)
+            if let twin = active[record.names.partialPath] { return twin }
+            active[record.names.partialPath] = record
             records[record.id] = record
             order.append(record.id)
+            added.append(record.id)
+            return record
         }
-        perform(scheduler.add(added.map(\.id)))
-        return added.map { Download(manager: self, record: $0) }
+        perform(scheduler.add(added))
+        return downloads.map { Download(manager: self, record: $0) }
     }
 
     /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.
@@ -124,9 +132,14 @@ public actor DownloadManager {
             switch action {
             case .start(let id): records[id].map(start)
             case .stop(let id, let reason): records[id]?.stop.stop(reason)
-            case .end(let id, let reason): records[id].map { $0.end(with: .stopped(reason)) }
+            case .end(let id, let reason): records[id].map { end($0, with: .stopped(reason)) }
             }
         }
+    }
+
+    private func end(_ record: DownloadRecord, with outcome: TransferOutcome) {
+        active[record.names.partialPath] = nil
+        record.end(with: outcome)
     }
 
     private func start(_ record: DownloadRecord) {
@@ -148,7 +161,7 @@ public actor DownloadManager {
 
     /// Enters the outcome and returns the download that the ending task goes on with, unless it is cancelled.
     private func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> DownloadRecord? {
-        record.end(with: outcome)
+        end(record, with: outcome)
         var actions = scheduler.ended(record.id)
         guard !taskIsCancelled, case .start(let id) = actions.first, let next = records[id] else {
             perform(actions)

@@ -29,6 +29,9 @@ extension ExitCode {
         .httpStatus: .refused,
         // A redirect that is not followed is an answer without the file, as a refusal is.
         .redirect: .refused,
+        .resourceChanged: .refused,
+        .unexpectedContent: .refused,
+        .busy: .disk,
         .diskFull: .disk,
         .permission: .disk,
         .fileExists: .disk,

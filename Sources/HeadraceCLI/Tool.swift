@@ -24,10 +24,6 @@ struct Tool {
 }
 
 /// What a command line asks for.
-
-///
-
-/// Pure.
 enum Invocation {
     case help
     case version

@@ -185,8 +185,9 @@ struct DownloadManagerTests {
                 await manager.shutdown()
                 for download in downloads { #expect(try await failure(of: download).code == .shutDown) }
                 let names = try FileProbe.names(in: folder)
-                #expect(names.count == 1)
-                #expect(names.first?.hasPrefix("a.\(downloads[0].id)") == true)
+                #expect(names.count == 2)
+                #expect(names.first?.hasSuffix(".part") == true)
+                #expect(names.last?.hasSuffix(".part.record") == true)
                 let error = await #expect(throws: DownloadError.self) {
                     try await manager.download(DownloadRequest(server.url("/c"), to: .directory(folder)))
                 }

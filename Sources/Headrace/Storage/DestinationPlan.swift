@@ -1,59 +1,20 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
-/// Where a download's file goes: the directory, known from the start, and the name, known from the request or the answer.
+/// The rules of a download's destination: that its directory takes files, and what to do with a taken name.
 struct DestinationPlan: Sendable {
-    let directory: String
-    private let fixedName: String?
+    let names: DestinationNames
     private let policy: DownloadRequest.ConflictPolicy
     private let calls: FileCalls
 
     /// Checks that the directory can take files; blocks.
-    init(_ request: DownloadRequest, calls: FileCalls) throws(DownloadError) {
-        policy = request.conflictPolicy
+    init(_ record: DownloadRecord, calls: FileCalls) throws(DownloadError) {
+        names = record.names
+        policy = record.request.conflictPolicy
         self.calls = calls
-        switch request.destination {
-        case .directory(let url):
-            directory = Self.withoutTrailingSlashes(url.filePath)
-            fixedName = nil
-        case .file(let url):
-            directory = Self.withoutTrailingSlashes(url.deletingLastPathComponent().filePath)
-            fixedName = url.lastPathComponent
-        }
         do {
-            try calls.checkDirectory(directory)
+            try calls.checkDirectory(names.directory)
         } catch {
-            throw .storage("The directory \(directory) cannot take the file", error)
+            throw .storage("The directory \(names.directory) cannot take the file", error)
         }
     }
-
-    /// The final path for an answer from `finalURL`.
-    func path(finalURL: URL, requestURL: URL) -> String {
-        directory + "/" + (fixedName ?? SafeFileName.forDownload(finalURL: finalURL, requestURL: requestURL))
-    }
-
-    /// The path of the partial, which only the request decides, so that a later run finds it.
-    func partialPath(for url: URL) -> String {
-        let name = fixedName ?? SafeFileName.forDownload(finalURL: url, requestURL: url)
-        let suffix = ".\(PartialKey(url: url, path: fixedName ?? "")).part"
-        // The record's name is longer by its own suffixes.
-        let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
-        return directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
-    }
-
-    /// The final path as far as it is known before any answer.
-    var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
     /// Looks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
@@ -76,11 +37,5 @@ struct DestinationPlan: Sendable {
             throw DownloadError(.fileSystem, "\(path) exists and is not a regular file.")
         case (_, .overwrite): return false
         }
-    }
-
-    private static func withoutTrailingSlashes(_ path: String) -> String {
-        var path = path
-        while path.hasSuffix("/") { path.removeLast() }
-        return path
     }
 }

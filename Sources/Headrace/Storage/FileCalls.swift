@@ -86,7 +86,7 @@ extension FileCalls {
             do throws(SystemError) {
                 _ = try checked { flock(file, LOCK_EX | LOCK_NB) }
                 return true
-            } catch where error.errno == EWOULDBLOCK {
+            } catch  where error.errno == EWOULDBLOCK {
                 return false
             }
         },
@@ -96,7 +96,11 @@ extension FileCalls {
             var bytes = [UInt8](repeating: 0, count: maxBytes)
             var filled = 0
             while filled < maxBytes {
-                let count = try checked { bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress.map { $0 + filled }, maxBytes - filled, off_t(filled)) } }
+                let count = try checked {
+                    bytes.withUnsafeMutableBytes {
+                        pread(file, $0.baseAddress.map { $0 + filled }, maxBytes - filled, off_t(filled))
+                    }
+                }
                 if count == 0 { break }
                 filled += count
             }

@@ -34,7 +34,7 @@ struct PartialFile: Sendable {
                     partial.close()
                     throw error
                 }
-            } catch where error.errno == ENOENT {
+            } catch  where error.errno == ENOENT {
                 continue
             } catch {
                 throw Self.openingFailed(path, error)
@@ -116,7 +116,7 @@ struct PartialFile: Sendable {
         do {
             try calls.move(path, newPath)
             return true
-        } catch where error.errno == EEXIST {
+        } catch  where error.errno == EEXIST {
             return false
         }
     }

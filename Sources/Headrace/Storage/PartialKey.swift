@@ -10,10 +10,10 @@ import Foundation
 struct PartialKey: Sendable, Hashable, CustomStringConvertible {
     let description: String
 
-    init(url: URL, path: String) {
+    init(url: URL, name: String) {
         // FNV-1a, for want of a hash in the standard library that is the same in every run.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in "\(ControlRecord.identity(of: url).absoluteString)\n\(path)".utf8 {
+        for byte in "\(ControlRecord.identity(of: url).absoluteString)\n\(name)".utf8 {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
         let digits = String(hash, radix: 16)

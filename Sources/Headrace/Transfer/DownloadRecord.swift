@@ -2,11 +2,13 @@
 final class DownloadRecord: Sendable {
     let id: Download.ID
     let request: DownloadRequest
+    let names: DestinationNames
     let status = DownloadStatus()
     let stop = StopSignal()
 
     init(id: Download.ID, request: DownloadRequest) {
         self.id = id
         self.request = request
+        names = DestinationNames(request)
     }
 }

@@ -25,9 +25,9 @@ struct DownloadTransfer {
 
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
-        let plan = try DestinationPlan(request, calls: environment.files)
-        if let path = plan.knownPath, try plan.isSatisfied(by: path) { return skipped(path) }
-        var session = PartialSession(request, plan, environment)
+        let plan = try DestinationPlan(record, calls: environment.files)
+        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) { return skipped(path) }
+        var session = PartialSession(record, environment)
         defer { session.close() }
         switch try session.open() {
         case .nothing, .bytes: break
@@ -78,7 +78,7 @@ struct DownloadTransfer {
     ) async throws -> URL? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
-            return try finish(&session, &attempts, plan.path(finalURL: request.url, requestURL: request.url), nil)
+            return try finish(&session, &attempts, plan.names.path(finalURL: request.url), nil)
         }
         let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
         var chain = RedirectChain(request, environment.configuration)
@@ -123,7 +123,7 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
     ) async throws -> URL? {
-        let path = plan.path(finalURL: head.url, requestURL: request.url)
+        let path = plan.names.path(finalURL: head.url)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
             if try plan.isSatisfied(by: path) { return skipped(path) }
@@ -168,7 +168,10 @@ struct DownloadTransfer {
     }
 
     private func unfit(_ reason: RestartReason) -> DownloadError {
-        DownloadError(.resourceChanged, "The download started again too often, the last time for this: \(reason.sentence)")
+        DownloadError(
+            .resourceChanged,
+            "The download started again too often, the last time for this: \(reason.sentence)"
+        )
     }
 
     /// Reads a short body that nobody wants; a failure in it changes nothing.

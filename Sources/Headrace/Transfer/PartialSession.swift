@@ -28,9 +28,8 @@ struct PartialSession {
     }
 
     private let url: URL
-    private let plan: DestinationPlan
+    private let names: DestinationNames
     private let environment: TransferEnvironment
-    private let path: String
     private let recordFile: RecordFile
     private var partial: PartialFile?
     private var policy: CheckpointPolicy
@@ -38,15 +37,15 @@ struct PartialSession {
     private(set) var representation: Representation?
     private var state = ControlRecord.State.receiving
 
-    /// Opens what an earlier run left, if anything, and locks it.
-    init(_ request: DownloadRequest, _ plan: DestinationPlan, _ environment: TransferEnvironment) {
-        url = request.url
-        self.plan = plan
+    init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
+        url = record.request.url
+        names = record.names
         self.environment = environment
-        path = plan.partialPath(for: request.url)
-        recordFile = RecordFile(of: path, calls: environment.files)
+        recordFile = RecordFile(of: names.partialPath, calls: environment.files)
         policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
     }
+
+    private var path: String { names.partialPath }
 
     /// The bytes from the file's start on that need not be fetched again.
     var heldBytes: Int64 {
@@ -56,6 +55,7 @@ struct PartialSession {
 
     // MARK: Before the first request
 
+    /// Opens what an earlier run left, if anything, and locks it.
     mutating func open() throws(DownloadError) -> Legacy {
         partial = try PartialFile.existing(path, calls: environment.files)
         let contents = try recordFile.read()
@@ -100,7 +100,7 @@ struct PartialSession {
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
             record.url == ControlRecord.identity(of: url)
         else { return .nothing }
-        let final = plan.directory + "/" + name
+        let final = names.directory + "/" + name
         guard let status = try? environment.files.status(final), status.identity == record.file,
             status.size == record.totalBytes
         else { return .nothing }
@@ -115,7 +115,7 @@ struct PartialSession {
     /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
     mutating func discard() throws(DownloadError) {
         recordFile.remove()
-        if environment.configuration.durability == .full { try? environment.files.syncDirectory(plan.directory) }
+        if environment.configuration.durability == .full { try? environment.files.syncDirectory(names.directory) }
         try partial?.truncate(to: 0)
         representation = nil
         policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
@@ -154,7 +154,7 @@ struct PartialSession {
             return { (try? partial.sync()) != nil }
         case .writeRecord:
             guard let record = try? record(of: partial) else { return { false } }
-            let directory = environment.configuration.durability == .full ? plan.directory : nil
+            let directory = environment.configuration.durability == .full ? names.directory : nil
             // A record that cannot be written is written a second later; the download goes on.
             return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
         }
@@ -185,13 +185,16 @@ struct PartialSession {
     /// Gives the complete file its final name: data, record, name, folder, in this order.
     ///
     /// - Returns: The final path.
-    mutating func finish(as finalPath: String, _ conflictPolicy: DownloadRequest.ConflictPolicy) throws(DownloadError)
+    mutating func finish(
+        as finalPath: String,
+        _ conflictPolicy: DownloadRequest.ConflictPolicy
+    ) throws(DownloadError)
         -> String
     {
         let partial = try opened()
         var candidates = FinalNames(finalPath, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
-        state = .finalising(name(of: candidate))
+        state = .finalising(names.name(of: candidate))
         guard complete(policy.stopping(.finishing, at: environment.clock.now())) else {
             throw DownloadError(
                 .fileSystem,
@@ -205,11 +208,11 @@ struct PartialSession {
                 while try !partial.move(to: candidate) {
                     guard let next = candidates.next() else { throw SystemError(errno: EEXIST) }
                     candidate = next
-                    state = .finalising(name(of: candidate))
+                    state = .finalising(names.name(of: candidate))
                     if policy.hasRecord { _ = work(for: .writeRecord)() }
                 }
             }
-            if environment.configuration.durability == .full { try environment.files.syncDirectory(plan.directory) }
+            if environment.configuration.durability == .full { try environment.files.syncDirectory(names.directory) }
         } catch {
             // A complete file that has no name yet must not be fetched again.
             _ = work(for: .writeRecord)()
@@ -245,14 +248,10 @@ struct PartialSession {
         return isDurable
     }
 
-    private func name(of path: String) -> String {
-        String(path.dropFirst(plan.directory.count + 1))
-    }
-
     private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
-            fileName: name(of: path),
+            fileName: names.name(of: path),
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
             bootID: readBootID(environment.files),

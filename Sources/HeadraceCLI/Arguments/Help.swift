@@ -1,6 +1,4 @@
 /// The help text, made of the tables that the parser reads.
-///
-/// Pure.
 enum Help {
     static let statuses = """
         Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk, 6 checksum,

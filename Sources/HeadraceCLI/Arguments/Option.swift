@@ -14,6 +14,7 @@ enum Option: String, CaseIterable, Sendable {
     case connectTimeout = "connect-timeout"
     case ifExists = "if-exists"
     case noResume = "no-resume"
+    case sync
     case cacert
     case proxy
     case allowDowngrade = "allow-downgrade"
@@ -60,12 +61,7 @@ enum Option: String, CaseIterable, Sendable {
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
         Entry(option: .mirror, argument: "URL", isPending: true, help: "another source of the file; repeatable"),
-        Entry(
-            option: .retries,
-            argument: "N",
-            isPending: true,
-            help: "failures in a row without progress (default: 5; 0 is none)"
-        ),
+        Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
         Entry(
@@ -73,7 +69,8 @@ enum Option: String, CaseIterable, Sendable {
             argument: "WHAT",
             help: "rename, overwrite, skip or fail when the file exists (default: rename)"
         ),
-        Entry(option: .noResume, isPending: true, help: "start at zero even if a part is there"),
+        Entry(option: .noResume, help: "start at zero even if a part is there"),
+        Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),
         Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
         Entry(option: .proxy, argument: "URL", isPending: true, help: "go through this proxy"),
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),

@@ -1,6 +1,4 @@
 /// What a command line says: options in their order, and everything else.
-///
-/// Pure.
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
     private(set) var operands: [String] = []

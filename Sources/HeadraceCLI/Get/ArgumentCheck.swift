@@ -1,10 +1,6 @@
 import Headrace
 
 /// Arguments of options as values; each failure names the option.
-
-///
-
-/// Pure.
 enum ArgumentCheck {
     static func count(_ text: String, of option: Option, atLeast least: Int = 1) throws(UsageError) -> Int {
         guard isDigits(text), let count = Int(text) else {
@@ -70,7 +66,6 @@ enum ArgumentCheck {
         if let value = arguments.value(.connections) { _ = try count(value, of: .connections) }
         if let value = arguments.value(.limitRate) { _ = try rate(value, of: .limitRate) }
         for value in arguments.all(.checksum) { try checksum(value) }
-        if let value = arguments.value(.retries) { _ = try count(value, of: .retries, atLeast: 0) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {
             throw UsageError("--\(entry.option.rawValue): not yet")
         }

@@ -7,10 +7,6 @@ import Foundation
 #endif
 
 /// The options of `get` with their meaning.
-
-///
-
-/// Pure.
 struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
@@ -64,6 +60,9 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }
+        if let value = arguments.value(.retries) {
+            configuration.maxRetries = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
+        }
         if let value = arguments.value(.connectTimeout) {
             configuration.connectTimeout = try ArgumentCheck.seconds(value, of: .connectTimeout)
         }
@@ -80,6 +79,9 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.cacert) {
             configuration.certificateAuthorities = URL(filePath: value, directoryHint: .notDirectory).absoluteURL
         }
+        configuration.resumesPartialDownloads = !arguments.has(.noResume)
+        // As other tools: --sync asks for more.
+        configuration.durability = arguments.has(.sync) ? .full : .none
         configuration.allowsInsecureRedirects = arguments.has(.allowDowngrade)
     }
 }

@@ -1,6 +1,4 @@
 /// The URLs of an input file: one a line, without blank lines and lines that start with `#`.
-///
-/// Pure.
 struct URLList: Sendable, Equatable {
     let urls: [String]
 

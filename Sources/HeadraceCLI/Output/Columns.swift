@@ -1,6 +1,4 @@
 /// How the columns of a live line share the width of the terminal.
-///
-/// Pure.
 struct Columns: Sendable, Equatable {
     private static let gap = 2
     private static let leastName = 12

@@ -1,6 +1,4 @@
 /// Numbers as a person reads them.
-///
-/// Pure.
 enum Format {
     /// The widest result of ``size(_:)``, as in `1023 MiB`.
     static let sizeWidth = 8

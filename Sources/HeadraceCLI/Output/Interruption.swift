@@ -1,10 +1,10 @@
 /// What the tool says after a signal.
 ///
-/// Pure, and the one place that tells how to go on.
+/// The one place that tells how to go on.
 enum Interruption {
-    /// `kept` are the partial files; this release cannot continue them, so nothing else is promised.
+    /// `kept` are the partial files, which the same command finds again.
     static func message(kept: [String]) -> String {
-        let advice = "Run the same command again to start over."
+        let advice = "Run the same command again to go on."
         switch kept.count {
         case 0: return "headrace: interrupted. \(advice)"
         case 1: return "headrace: interrupted; what came is kept in \(kept[0]). \(advice)".printable

@@ -37,6 +37,11 @@ struct Item: Sendable, Equatable {
     }
 }
 
+extension Download {
+    /// Where bytes lie before they have their final name.
+    var partialPath: String { partialFile.path(percentEncoded: false) }
+}
+
 extension URL {
     /// The URL without user and password.
     var withoutCredentials: URL {

@@ -9,8 +9,6 @@ import Foundation
 /// Events as JSON lines for a program: each has `event`, `id` and `url`.
 ///
 /// Every download ends with exactly one of `finished`, `skipped`, `failed` and `cancelled`.
-///
-/// Pure.
 enum JSONLines {
     static func line(for event: DownloadEvent, of item: Item) -> String {
         switch event {
@@ -30,6 +28,20 @@ enum JSONLines {
                 item,
                 ["status": .integer(Int64(status)), "totalBytes": .optional(totalBytes), "file": path(file)]
             ).text
+        case .resumed(let offset, let proof):
+            return object("resumed", item, ["offset": .integer(offset), "proof": .string(proof)]).text
+        case .restarted(let reason, let bytes):
+            return object("restarted", item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
+        case .retrying(let error, let attempt, let delay):
+            return object(
+                "retrying",
+                item,
+                [
+                    "code": .string("\(error.code)"), "message": .string(error.message),
+                    "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
+                ]
+            ).text
+        case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)
         case .failed(let error):

@@ -1,6 +1,4 @@
 /// A JSON object in one line, with its members in their order (RFC 8259).
-///
-/// Pure.
 struct JSONObject: Sendable {
     enum Value: Sendable {
         case string(String)

@@ -7,10 +7,6 @@ import Foundation
 #endif
 
 /// Events as lines for a person, on standard error.
-
-///
-
-/// Pure.
 struct PlainText: Sendable {
     let verbosity: GetOptions.Verbosity
     /// A start needs no line of its own where the download gets one that moves.
@@ -40,6 +36,13 @@ struct PlainText: Sendable {
             "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
         case .responded(let status, let totalBytes, _) where verbosity == .verbose:
             "\(item.name): answered with status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+        case .resumed(let offset, let proof) where verbosity == .verbose:
+            "\(item.name): goes on at \(Format.size(offset)). \(proof)"
+        case .restarted(let reason, let bytes):
+            "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
+        case .retrying(let error, let attempt, let delay):
+            "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
+        case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .skipped: "\(item.name): exists already and is left as it is"
         case .finished(let summary): finished(summary, item)
         default: nil

@@ -1,10 +1,6 @@
 import Headrace
 
 /// What is printed for what happens, and what the live area shows.
-
-///
-
-/// Pure.
 struct Report: Sendable {
     /// How the output looks.
     enum Style: Sendable, Equatable {
@@ -24,8 +20,6 @@ struct Report: Sendable {
     private(set) var tally: Tally
     private let text: PlainText
     private var items: [Int: Item] = [:]
-    /// Partial files that an interruption may have left.
-    private(set) var partialFiles: [String] = []
 
     init(style: Style, verbosity: GetOptions.Verbosity, count: Int) {
         self.style = style
@@ -51,12 +45,10 @@ struct Report: Sendable {
         item.apply(event)
         items[index] = item
         switch event {
-        case .started, .redirected, .responded: return lines
+        case .started, .redirected, .responded, .resumed, .restarted, .retrying, .fellBack: return lines
         case .skipped: tally.addFinished(0)
         case .finished(let summary): tally.addFinished(summary.fileSize)
-        case .failed(let error):
-            tally.addFailure(ExitCode(error.code))
-            if error.code == .shutDown, let path = item.plannedPath { partialFiles.append("\(path).\(item.id).part") }
+        case .failed(let error): tally.addFailure(ExitCode(error.code))
         case .cancelled: tally.addFailure(.other)
         }
         items[index] = nil

@@ -60,7 +60,7 @@ actor Reporter {
     /// Prints what is left to print, and gives the status of the run.
     func end(after signal: Int32?) -> ExitCode {
         let isInterrupted = signal != nil && report.tally.finished < report.tally.count
-        let kept = report.partialFiles.filter(Files.exists)
+        let kept = isInterrupted ? downloads.filter(\.isInterrupted).map(\.partialPath).filter(Files.exists) : []
         print(isInterrupted ? [.error(Interruption.message(kept: kept))] : report.summary(elapsed: .now - start))
         drawArea(Snapshot(running: [], tally: report.tally))
         guard canWriteOutput else { return .disk }
@@ -106,6 +106,12 @@ actor Reporter {
 }
 
 extension Download {
+    /// Whether the shutdown stopped it.
+    fileprivate var isInterrupted: Bool {
+        guard case .failed(let error) = state else { return false }
+        return error.code == .shutDown
+    }
+
     /// How far the download is now.
     fileprivate var currentProgress: DownloadProgress? {
         get async {

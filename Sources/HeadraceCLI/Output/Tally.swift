@@ -1,6 +1,4 @@
 /// The downloads of a run in numbers.
-///
-/// Pure.
 struct Tally: Sendable, Equatable {
     let count: Int
     private(set) var finished = 0

@@ -43,7 +43,9 @@ struct FailureTests {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/loop").absoluteString
-                let result = try await ToolProcess.run("get", "-q", "--timeout", "0.5", "-o", "x", url, in: folder)
+                let options = ["-q", "--retries", "0", "--timeout", "0.5", "-o", "x"]
+                var process = try ToolProcess(["get"] + options + [url], in: folder)
+                let result = try await process.result()
                 #expect(result.status == status, "\(result.errors)")
                 #expect(result.errorLines.count == 1)
                 #expect(result.errors.hasPrefix("headrace: x: "))
@@ -58,7 +60,7 @@ struct FailureTests {
         try await withFaultServer(.ok(), isListening: false) { server in
             try await withTemporaryDirectory { folder in
                 for url in [server.url("/x").absoluteString, "http://headrace.invalid/x"] {
-                    let result = try await ToolProcess.run("get", "-q", url, in: folder)
+                    let result = try await ToolProcess.run("get", "-q", "--retries", "0", url, in: folder)
                     #expect(result.status == 3)
                 }
             }
@@ -74,7 +76,10 @@ struct FailureTests {
         ]
         try await withFaultServer(.routes(routes)) { server in
             try await withTemporaryDirectory { folder in
-                var process = try ToolProcess(["get"] + paths.map { server.url($0).absoluteString }, in: folder)
+                var process = try ToolProcess(
+                    ["get", "--retries", "0"] + paths.map { server.url($0).absoluteString },
+                    in: folder
+                )
                 let result = try await process.result()
                 #expect(result.status == status)
             }
@@ -136,7 +141,7 @@ struct FailureTests {
                 #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
                 #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
                 for part in parts { #expect(last.contains(part.lastPathComponent)) }
-                #expect(try FileProbe.names(in: files).count == 2)
+                #expect(try FileProbe.names(in: files).count == 4)
                 #expect(server.requests.count == 2)
             }
         }

@@ -86,14 +86,6 @@ struct ReportTests {
         #expect(report.snapshot.running.first?.progress.totalBytes == 9)
     }
 
-    @Test
-    func `an interrupted download leaves a partial file, if the server had answered`() {
-        var report = report(.plain, count: 2)
-        _ = report.record(.responded(status: 200, totalBytes: 9, file: file), of: 1)
-        for index in 0...1 { _ = report.record(.failed(DownloadError(.shutDown, "Shut down.")), of: index) }
-        #expect(report.partialFiles == ["/d/a.bin.00ff.part"])
-    }
-
     @Test(arguments: [
         ([], "headrace: interrupted. Run"),
         (["a"], "headrace: interrupted; what came is kept in a. Run"),
@@ -101,6 +93,6 @@ struct ReportTests {
         (["a", "b", "c", "d", "e"], "headrace: interrupted; what came is kept in a, b, c and 2 more. Run"),
     ])
     func `an interruption tells what is kept`(_ kept: [String], message: String) {
-        #expect(Interruption.message(kept: kept) == message + " the same command again to start over.")
+        #expect(Interruption.message(kept: kept) == message + " the same command again to go on.")
     }
 }

@@ -26,9 +26,10 @@ struct ControlRecordTests {
     /// The format is a promise to later versions; a change of this text needs a new version number.
     @Test func `a record is two lines of text`() throws {
         let payload =
-            #"{"boot":"8f5b","contentEncoding":"gzip","contentType":"text/plain","created":1700000000,"#
-            + #""device":2049,"durable":[[0,100]],"etag":"\"v\\\"1\"","finalName":"näme (1).zip","#
-            + #""inode":18446744073709551615,"lastModified":"Tue, 01 Jul 2025 10:00:00 GMT","name":"näme.zip","#
+            #"{"boot":"8f5b","created":1700000000,"device":2049,"durable":[[0,100]],"finalName":"näme (1).zip","#
+            + #""inode":18446744073709551615,"name":"näme.zip","#
+            + #""representation":{"contentCoding":"gzip","contentType":"text/plain","entityTag":"\"v\\\"1\"","#
+            + #""lastModified":"Tue, 01 Jul 2025 10:00:00 GMT","refusesRanges":false},"#
             + #""total":1000,"updated":1700000005,"url":"https://example.org/näme.zip?q=1/2","#
             + #""written":[[0,200],[300,1000]]}"#
         let text = String(decoding: try #require(try ControlRecord.sample().encoded()), as: UTF8.self)

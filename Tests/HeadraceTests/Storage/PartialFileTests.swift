@@ -57,8 +57,8 @@ struct PartialFileTests {
             _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
             #expect(
                 recorder.calls == [
-                    .checkDirectory, .create, .freeSpace, .write(offset: 0, count: 5),
-                    .setMode(FileCalls.newFileMode), .move, .close,
+                    .checkDirectory, .status, .status, .create, .lock, .freeSpace, .write(offset: 0, count: 5), .sync,
+                    .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove, .close,
                 ]
             )
         }

@@ -89,7 +89,11 @@ struct ResumeRangeTests {
 
     @Test func `R12 a part of a whole of another size is of another version`() async throws {
         let longer = Resource(size: size + 5000, seed: 2, etag: "\"v1\"")
-        let outcome = try await Fixture.afterCut(.part(cut..<size + 5000, of: longer), then: .file(longer), expecting: longer)
+        let outcome = try await Fixture.afterCut(
+            .part(cut..<size + 5000, of: longer),
+            then: .file(longer),
+            expecting: longer
+        )
         #expect(outcome.isExact)
         #expect(outcome.restarts.count == 1)
     }
