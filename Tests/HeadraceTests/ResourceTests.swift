@@ -15,11 +15,9 @@ struct ResourceTests {
             try await withTemporaryDirectory { folder in
                 var calls = FileCalls.system
                 // A disk that takes the bytes and loses them, and looks how far the server is ahead of it.
-                calls.write = { _, bytes, _ in
-                    let done = written.withLock { written in
-                        written += Int64(bytes.count)
-                        return written
-                    }
+                calls.write = { _, bytes, offset in
+                    let done = offset + Int64(bytes.count)
+                    written.withLock { $0 = max($0, done) }
                     if done.isMultiple(of: 1 << 20) {
                         let ahead = server.traffic.bodyBytesSent - done
                         mostAhead.withLock { $0 = max($0, ahead) }

@@ -43,9 +43,7 @@ struct RecordFile: Sendable {
 
     /// Replaces the record in one step; a failure leaves the old one.
     ///
-    /// - Parameters:
-    ///   - record: The new record.
-    ///   - directory: Where it lies; synced, with the record's bytes before it, where the record is to survive a power cut.
+    /// Where a directory is given, the record's bytes and then the directory are synced, to outlive a power cut.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         let newPath = path + Self.newSuffix

@@ -264,7 +264,7 @@ struct PartialSession {
     }
 }
 
-/// The further names that a finished file may get: `name (1).ext`, `name (2).ext`, …
+/// The further names that a finished file may get, as in `name (1).ext`.
 private struct FinalNames {
     private static let most = 10_000
 

@@ -127,7 +127,7 @@ struct FailureTests {
         try await withFaultServer(.ok(Self.body).stalled(after: 100_000)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
-                var process = try ToolProcess(["get", "-j", "2", "-d", "files"] + urls, in: folder)
+                var process = try ToolProcess(["get", "-j", "2", "-d", "files", "--timeout", "600"] + urls, in: folder)
                 let files = folder.appending(path: "files")
                 var parts: [URL] = []
                 while parts.count < 2 || parts.contains(where: { FileProbe.size(of: $0) != 100_000 }) {
