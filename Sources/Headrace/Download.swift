@@ -80,7 +80,7 @@ extension Download {
     ///
     /// Returns when the transfer has ended and its place is free. Does nothing to a download that has ended.
     public func cancel() async {
-        await manager.cancel(id)
+        await manager.cancel(record)
     }
 }
 

@@ -5,18 +5,14 @@
 ///     for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
 ///     let file = try await download.value
 ///
-/// A manager that is let go of finishes what runs, and nothing that waits; ``shutdown()`` stops all and waits for it.
+/// ``shutdown()`` stops all downloads and waits for that. A manager that is let go of, with all handles on its downloads,
+/// stops them as well, and nobody waits.
 public actor DownloadManager {
     private let environment: TransferEnvironment
     private let executor: BlockingExecutor
-    private let starts: AsyncStream<@Sendable () async -> Void>.Continuation
+    private let starts: AsyncStream<DownloadRecord>.Continuation
+    private let list: DownloadList
     private let host: Task<Void, Never>
-    private var scheduler: Scheduler
-    private var order: [Download.ID] = []
-    private var records: [Download.ID: DownloadRecord] = [:]
-    /// Those that have not ended, by the path of their partial: one file has one download.
-    private var active: [String: DownloadRecord] = [:]
-    private var isShutDown = false
 
     /// Starts a manager.
     /// - Parameters:
@@ -42,26 +38,33 @@ public actor DownloadManager {
     /// - Parameter environment: The transport, the file calls and the clock.
     /// - Throws: `fileSystem` where the thread for file calls cannot be started.
     package init(environment: TransferEnvironment) throws(DownloadError) {
+        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
+        let (records, starts) = AsyncStream.makeStream(of: DownloadRecord.self)
+        let list = DownloadList(limit: environment.configuration.maxConcurrentDownloads) { starts.yield($0) }
         self.environment = environment
-        executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
-        scheduler = Scheduler(limit: environment.configuration.maxConcurrentDownloads)
-        let (work, starts) = AsyncStream.makeStream(of: (@Sendable () async -> Void).self)
+        self.executor = executor
         self.starts = starts
-        // The one unstructured task: every download is a child of the group in it.
+        self.list = list
+        // The one unstructured task: every download is in a child of the group in it.
         host = Task {
             await withDiscardingTaskGroup { group in
-                for await run in work { group.addTask { await run() } }
+                for await record in records {
+                    group.addTask(executorPreference: executor) {
+                        await run(record, of: list, in: environment)
+                    }
+                }
             }
         }
     }
 
     deinit {
+        list.shutDown()
         starts.finish()
     }
 
     /// All downloads in the order of adding.
     public var downloads: [Download] {
-        order.compactMap { records[$0] }.map { Download(manager: self, record: $0) }
+        list.records.map { Download(manager: self, record: $0) }
     }
 
     /// Adds a download, which runs as soon as the limit allows.
@@ -84,93 +87,34 @@ public actor DownloadManager {
     /// - Throws: `invalidRequest` for the first request that cannot be made, and `shutDown` after ``shutdown()``.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) throws(DownloadError) -> [Download] {
-        guard !isShutDown else { throw .shutDown() }
         for request in requests { try request.validate() }
-        var added: [Download.ID] = []
-        let downloads = requests.map { request in
-            let record = DownloadRecord(id: newID(), request: request)
-            if let twin = active[record.names.partialPath] { return twin }
-            active[record.names.partialPath] = record
-            records[record.id] = record
-            order.append(record.id)
-            added.append(record.id)
-            return record
-        }
-        perform(scheduler.add(added))
-        return downloads.map { Download(manager: self, record: $0) }
+        return try list.add(requests).map { Download(manager: self, record: $0) }
     }
 
     /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.
     ///
     /// Returns when nothing is left running. Further calls wait for the first.
     public func shutdown() async {
-        isShutDown = true
-        perform(scheduler.shutDown())
+        list.shutDown()
         starts.finish()
         await host.value
         await environment.transport.shutdown()
         await executor.shutdown()
     }
 
-    func cancel(_ id: Download.ID) async {
-        guard let record = records[id] else { return }
-        perform(scheduler.cancel(id))
+    nonisolated func cancel(_ record: DownloadRecord) async {
+        list.cancel(record.id)
         for await state in record.status.states() where state.isEnded { return }
     }
+}
 
-    // MARK: Between the scheduler and the transfers
-
-    private func newID() -> Download.ID {
-        var id: Download.ID
-        repeat { id = Download.ID(rawValue: .random(in: .min ... .max)) } while records[id] != nil
-        return id
-    }
-
-    /// Does what the scheduler decided, without a suspension in between.
-    private func perform(_ actions: [Scheduler.Action]) {
-        for action in actions {
-            switch action {
-            case .start(let id): records[id].map(start)
-            case .stop(let id, let reason): records[id]?.stop.stop(reason)
-            case .end(let id, let reason): records[id].map { end($0, with: .stopped(reason)) }
-            }
-        }
-    }
-
-    private func end(_ record: DownloadRecord, with outcome: TransferOutcome) {
-        active[record.names.partialPath] = nil
-        record.end(with: outcome)
-    }
-
-    private func start(_ record: DownloadRecord) {
-        record.status.enter(.running, .started)
-        starts.yield { await self.run(record) }
-    }
-
-    /// Runs a transfer, and then those that get its place.
-    private nonisolated func run(_ first: DownloadRecord) async {
-        var next: DownloadRecord? = first
-        while let record = next {
-            let transfer = DownloadTransfer(record, in: environment)
-            let outcome = await withTaskExecutorPreference(executor) {
-                await record.stop.cancellingTask { await TransferOutcome(of: transfer) }
-            }
-            next = await ended(record, outcome, taskIsCancelled: Task.isCancelled)
-        }
-    }
-
-    /// Enters the outcome and returns the download that the ending task goes on with, unless it is cancelled.
-    private func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> DownloadRecord? {
-        end(record, with: outcome)
-        var actions = scheduler.ended(record.id)
-        guard !taskIsCancelled, case .start(let id) = actions.first, let next = records[id] else {
-            perform(actions)
-            return nil
-        }
-        actions.removeFirst()
-        perform(actions)
-        next.status.enter(.running, .started)
-        return next
+/// Runs a transfer, and then those that get its place, on the blocking executor without a hop in between.
+private func run(_ first: DownloadRecord, of list: DownloadList, in environment: TransferEnvironment) async {
+    var next: DownloadRecord? = first
+    while let record = next {
+        let transfer = DownloadTransfer(record, in: environment)
+        let outcome = await record.stop.cancellingTask { await TransferOutcome(of: transfer) }
+        next = list.ended(record, outcome, taskIsCancelled: Task.isCancelled)
     }
 }
 

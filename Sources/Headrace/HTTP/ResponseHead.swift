@@ -7,13 +7,15 @@ package import Foundation
 /// The status and the header fields of an answer (RFC 9110, sections 6 and 15).
 package struct ResponseHead: Sendable, Hashable {
     /// The URL that was asked.
-    package var url: URL
+    package let url: URL
     /// The status code, from 200 to 599: interim answers are not reported.
-    package var status: Int
+    package let status: Int
     /// The header fields in the order in which they came.
-    package var fields: [HeaderField]
+    package let fields: [HeaderField]
     /// True for HTTP/2 and later, whose streams mark their own end.
-    package var isMultiplexed: Bool
+    package let isMultiplexed: Bool
+    /// The names of the fields in lower case, since a verdict looks up a dozen of them.
+    private let names: [String]
 
     /// Creates a head.
     /// - Parameters:
@@ -26,11 +28,14 @@ package struct ResponseHead: Sendable, Hashable {
         self.status = status
         self.fields = fields
         self.isMultiplexed = isMultiplexed
+        names = fields.map { $0.name.lowercased() }
     }
 
     /// The values of all fields of that name, in order; `name` is in lower case.
     func values(_ name: String) -> [String] {
-        fields.lazy.filter { $0.name.lowercased() == name }.map(\.value)
+        var values: [String] = []
+        for (index, candidate) in names.enumerated() where candidate == name { values.append(fields[index].value) }
+        return values
     }
 
     /// The only value of a field of that name; several that differ are an error (RFC 9110, section 5.3).

@@ -11,6 +11,8 @@ struct DestinationNames: Sendable {
     let partialPath: String
     private let requestURL: URL
     private let fixedName: String?
+    /// What the file is called if the request is not redirected.
+    private let plannedName: String
 
     init(_ request: DownloadRequest) {
         requestURL = request.url
@@ -22,11 +24,11 @@ struct DestinationNames: Sendable {
             directory = Self.withoutTrailingSlashes(url.deletingLastPathComponent().filePath)
             fixedName = url.lastPathComponent
         }
-        let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
+        plannedName = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
         let suffix = ".\(PartialKey(url: requestURL, name: fixedName ?? "")).part"
         // The record's name is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
-        partialPath = directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
+        partialPath = directory + "/" + SafeFileName.truncated(plannedName, to: maxBytes, suffix: suffix)
     }
 
     /// The final path as far as it is known before any answer.
@@ -34,7 +36,9 @@ struct DestinationNames: Sendable {
 
     /// The final path for an answer from `finalURL`.
     func path(finalURL: URL) -> String {
-        directory + "/" + (fixedName ?? SafeFileName.forDownload(finalURL: finalURL, requestURL: requestURL))
+        let isPlanned = fixedName != nil || finalURL == requestURL
+        let name = isPlanned ? plannedName : SafeFileName.forDownload(finalURL: finalURL, requestURL: requestURL)
+        return directory + "/" + name
     }
 
     /// The last component of a path in the directory.

@@ -63,10 +63,15 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        // Format characters reorder or hide what a person reads; U+FFFD stands for bytes that were no text.
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
-        default: !":*?\"<>|\u{FFFD}".unicodeScalars.contains(scalar)
+        switch scalar {
+        case ":", "*", "?", "\"", "<", ">", "|", "\u{FFFD}": false
+        case " "..."~": true
+        default:
+            switch scalar.properties.generalCategory {
+            // Format characters reorder or hide what a person reads; U+FFFD stands for bytes that were no text.
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
+            default: true
+            }
         }
     }
 

@@ -221,7 +221,7 @@ struct PartialSession {
             }
             throw DownloadError(.fileExists, "\(candidate) exists already. The download is kept as \(path).")
         }
-        recordFile.remove()
+        if policy.hasRecord { recordFile.remove() }
         return candidate
     }
 

@@ -9,6 +9,7 @@ actor Reporter {
     /// Lines for above the live area, kept for its next drawing.
     private var permanent: [String] = []
     private var canWriteOutput = true
+    private let isQuiet: Bool
 
     init(_ downloads: [Download], options: GetOptions) {
         self.downloads = downloads
@@ -18,6 +19,7 @@ actor Reporter {
             case (_, .quiet): .quiet
             default: Console.error.canRedraw ? .live : .plain
             }
+        isQuiet = style == .quiet
         report = Report(style: style, verbosity: options.verbosity, count: downloads.count)
     }
 
@@ -33,8 +35,14 @@ actor Reporter {
     /// Follows one download to its end.
     nonisolated func follow(_ index: Int) async {
         let download = downloads[index]
-        await begin(index)
-        for await event in download.events { await record(event, of: index) }
+        if isQuiet {
+            // Only the end is told, and thousands of small files do not pay for their events.
+            for await state in download.states where state.isEnded { break }
+            await begin(index)
+        } else {
+            await begin(index)
+            for await event in download.events { await record(event, of: index) }
+        }
         await close(index)
     }
 
