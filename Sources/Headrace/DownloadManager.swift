@@ -40,7 +40,10 @@ public actor DownloadManager {
     package init(environment: TransferEnvironment) throws(DownloadError) {
         let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
         let (records, starts) = AsyncStream.makeStream(of: DownloadRecord.self)
-        let list = DownloadList(limit: environment.configuration.maxConcurrentDownloads) { starts.yield($0) }
+        let list = DownloadList(limit: environment.configuration.maxConcurrentDownloads) { record in
+            // A download that was next just as the manager was shut down.
+            if case .terminated = starts.yield(record) { record.end(with: .stopped(.shutDown)) }
+        }
         self.environment = environment
         self.executor = executor
         self.starts = starts

@@ -196,6 +196,34 @@ struct DownloadManagerTests {
         }
     }
 
+    /// Once the second of two shutdowns took the place of the first, which then waited for ever.
+    @Test func `several shutdowns at once all end`() async throws {
+        try await withAll(.ok(.pattern(size: 1_000_000)).stalled(after: 10), limit: 1) { server, folder, manager in
+            let downloads = try await manager.download(
+                (0..<3).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
+            )
+            await withTaskGroup { group in
+                for _ in 0..<4 { group.addTask { await manager.shutdown() } }
+                group.addTask { await downloads[0].cancel() }
+            }
+            for download in downloads { #expect(download.state.isEnded) }
+        }
+    }
+
+    @Test func `the same file is one download, as long as it has not ended`() async throws {
+        let gate = try Gate()
+        try await withAll(.ok(.pattern(size: 10)).held(after: 0, until: gate)) { server, folder, manager in
+            let request = DownloadRequest(server.url("/a"), to: .directory(folder))
+            let first = try await manager.download(request)
+            #expect(try await manager.download(request) == first)
+            gate.open()
+            _ = try await first.value
+            let second = try await manager.download(request)
+            #expect(second != first)
+            #expect(try await second.value.lastPathComponent == "a (1)")
+        }
+    }
+
     @Test func `of several requests all are added or none`() async throws {
         try await withAll(.ok("x")) { server, folder, manager in
             let good = DownloadRequest(server.url("/a"), to: .directory(folder))

@@ -114,7 +114,7 @@ typedef enum hr_code {
 typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void *context);
 /// Is told which events to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
-/// Is told when to call `hr_multi_timeout`, in milliseconds; -1 is never.
+/// Is told when to act without an event, in milliseconds from now; -1 is never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
 /// Loads libcurl once and returns its version number, as in 0x075801, or 0 where there is none.

@@ -11,11 +11,13 @@ package struct ResponseHead: Sendable, Hashable {
     /// The status code, from 200 to 599: interim answers are not reported.
     package let status: Int
     /// The header fields in the order in which they came.
-    package let fields: [HeaderField]
+    package var fields: [HeaderField] {
+        didSet { names = Self.names(of: fields) }
+    }
     /// True for HTTP/2 and later, whose streams mark their own end.
     package let isMultiplexed: Bool
     /// The names of the fields in lower case, since a verdict looks up a dozen of them.
-    private let names: [String]
+    private var names: [String]
 
     /// Creates a head.
     /// - Parameters:
@@ -28,7 +30,7 @@ package struct ResponseHead: Sendable, Hashable {
         self.status = status
         self.fields = fields
         self.isMultiplexed = isMultiplexed
-        names = fields.map { $0.name.lowercased() }
+        names = Self.names(of: fields)
     }
 
     /// The values of all fields of that name, in order; `name` is in lower case.
@@ -36,6 +38,10 @@ package struct ResponseHead: Sendable, Hashable {
         var values: [String] = []
         for (index, candidate) in names.enumerated() where candidate == name { values.append(fields[index].value) }
         return values
+    }
+
+    private static func names(of fields: [HeaderField]) -> [String] {
+        fields.map { $0.name.lowercased() }
     }
 
     /// The only value of a field of that name; several that differ are an error (RFC 9110, section 5.3).

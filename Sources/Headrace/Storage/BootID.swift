@@ -1,14 +1,26 @@
+#if !os(Linux)
+import Darwin
+#endif
+
+/// Read once: it cannot change while the process lives.
+private let known = Locked<String?>(nil)
+
+/// What tells one run of the kernel from another; empty where the system does not tell.
+func readBootID(_ files: FileCalls) throws(SystemError) -> String {
+    if let known = known.withLock({ $0 }) { return known }
+    let bootID = try askForBootID(files)
+    known.withLock { $0 = bootID }
+    return bootID
+}
+
 #if os(Linux)
-/// What tells one run of the kernel from another; empty where it cannot be read.
-func readBootID(_ files: FileCalls) -> String {
-    let bytes = (try? files.read("/proc/sys/kernel/random/boot_id", 64)) ?? []
-    return String(decoding: bytes, as: UTF8.self).filter { !$0.isNewline }
+private func askForBootID(_ files: FileCalls) throws(SystemError) -> String {
+    let path = "/proc/sys/kernel/random/boot_id"
+    guard try files.status(path) != nil else { return "" }
+    return String(decoding: try files.read(path, 64), as: UTF8.self).filter { !$0.isNewline }
 }
 #else
-import Darwin
-
-/// What tells one run of the kernel from another; empty where it cannot be read.
-func readBootID(_ files: FileCalls) -> String {
+private func askForBootID(_ files: FileCalls) throws(SystemError) -> String {
     var size = 64
     var name = [CChar](repeating: 0, count: size)
     guard sysctlbyname("kern.bootsessionuuid", &name, &size, nil, 0) == 0 else { return "" }

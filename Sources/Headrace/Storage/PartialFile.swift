@@ -42,8 +42,19 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Creates the partial.
+    /// Creates the partial; where another process was faster, its partial is taken over if that process has ended.
     static func create(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile {
+        while true {
+            if let created = try createNew(path, calls: calls) { return created }
+            if let existing = try existing(path, calls: calls) {
+                try existing.truncate(to: 0)
+                return existing
+            }
+        }
+    }
+
+    /// Nil where the name is taken.
+    private static func createNew(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
         do throws(SystemError) {
             let file = try calls.create(path)
             let partial = PartialFile(path: path, file: file, calls: calls)
@@ -54,9 +65,17 @@ struct PartialFile: Sendable {
                 partial.close()
                 throw error
             }
+        } catch  where error.errno == EEXIST {
+            return nil
         } catch {
             throw Self.openingFailed(path, error)
         }
+    }
+
+    /// Whether the name is still this file's, and not removed or given to another.
+    var isStillNamed: Bool {
+        guard let opened = try? calls.openStatus(file), let named = try? calls.status(path) else { return false }
+        return opened.device == named.device && opened.inode == named.inode
     }
 
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {

@@ -20,11 +20,16 @@ struct RecordFile: Sendable {
         self.calls = calls
     }
 
-    /// Reads the record; throws for one of a later release, which is left untouched.
+    /// Reads the record; throws where it cannot be read, and for one of a later release, which is left untouched.
     func read() throws(DownloadError) -> Contents {
-        guard let status = try? calls.status(path) else { return .none }
-        guard status.kind == .regular, let bytes = try? calls.read(path, ControlRecord.maxBytes + 1) else {
-            return .unusable("The record of the bytes so far could not be read.")
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            guard let status = try calls.status(path) else { return .none }
+            guard status.kind == .regular else { return .unusable("The record of the bytes so far is no file.") }
+            bytes = try calls.read(path, ControlRecord.maxBytes + 1)
+        } catch {
+            // It may pass; the bytes are not to be thrown away for it.
+            throw .storage("\(path) could not be read", error)
         }
         do throws(ControlRecord.DecodingFailure) {
             return .record(try ControlRecord(decoding: bytes))
@@ -63,6 +68,11 @@ struct RecordFile: Sendable {
     }
 
     func remove() {
-        try? calls.remove(path)
+        try? removeIfPresent()
+    }
+
+    func removeIfPresent() throws(SystemError) {
+        guard try calls.status(path) != nil else { return }
+        try calls.remove(path)
     }
 }

@@ -85,7 +85,6 @@ final class BlockingExecutor: TaskExecutor {
     private func stop() -> [WorkerThread] {
         let threads = shared.state.withLock { state in
             state.isStopping = true
-            defer { state.threads = [] }
             return state.threads
         }
         for _ in threads { shared.wake.signal() }

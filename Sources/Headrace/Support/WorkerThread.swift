@@ -15,7 +15,7 @@ final class WorkerThread: Sendable {
     private struct State {
         var handle: pthread_t?
         var isDone = false
-        var waiter: CheckedContinuation<Void, Never>?
+        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     /// Carries the body through the thread's one untyped argument.
@@ -31,11 +31,12 @@ final class WorkerThread: Sendable {
         let state = Locked(State())
 
         func signal() {
-            let waiter = state.withLock { state in
+            let waiters = state.withLock { state in
                 state.isDone = true
-                return state.waiter.take()
+                defer { state.waiters = [] }
+                return state.waiters
             }
-            waiter?.resume()
+            for waiter in waiters { waiter.resume() }
         }
     }
 
@@ -75,7 +76,7 @@ final class WorkerThread: Sendable {
     func join() async {
         await withCheckedContinuation { continuation in
             let isDone = completion.state.withLock { state in
-                if !state.isDone { state.waiter = continuation }
+                if !state.isDone { state.waiters.append(continuation) }
                 return state.isDone
             }
             if isDone { continuation.resume() }

@@ -6,6 +6,9 @@ import Foundation
 
 /// From the first byte of an accepted body to the final name.
 extension DownloadTransfer {
+    /// The bytes of a part after which the rest is asked for at once.
+    private static let leastPart: Int64 = 4096
+
     /// Writes a body behind the held bytes; nil where more is missing and has to be asked for.
     func fetch(
         _ head: ResponseHead,
@@ -16,7 +19,7 @@ extension DownloadTransfer {
         _ path: String
     ) async throws -> URL? {
         tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path)))
-        try session.begin(accepted)
+        try session.begin(accepted, for: path)
         attempts.meter.totalBytes = accepted.totalBytes
         try await write(&body, accepted, &session, &attempts)
         let received = session.heldBytes - accepted.offset
@@ -25,11 +28,15 @@ extension DownloadTransfer {
         }
         guard let total = accepted.totalBytes else { return try finish(&session, &attempts, path, accepted.framing) }
         if session.heldBytes == total { return try finish(&session, &attempts, path, accepted.framing) }
-        guard received > 0, session.heldBytes < total else {
+        guard session.heldBytes < total else {
             throw DownloadError(
                 .protocolViolation,
                 "The server announced \(total) bytes and sent \(session.heldBytes)."
             )
+        }
+        // A server that sends the file in crumbs is asked with pauses, and not for ever.
+        guard received >= Self.leastPart else {
+            throw DownloadError(.connectionLost, "The server sent only \(received) of the bytes that were asked for.")
         }
         return nil
     }
@@ -62,20 +69,23 @@ extension DownloadTransfer {
                         tell(progress)
                     }
                     side.add(actions)
-                    if let success = side.takeSyncResult() { side.add(session.syncEnded(success: success)) }
+                    if let success = side.takeSyncResult() { side.add(try session.syncEnded(success: success)) }
                     if let work = side.next(in: session) { group.addTask { work() } }
                 }
             }
         } catch {
-            settle(side, &session)
+            // The first failure is the one to tell; the session knows of the second.
+            try? settle(side, &session)
             throw error
         }
-        settle(side, &session)
+        try settle(side, &session)
     }
 
-    /// Takes note of the sync that ended with the group.
-    private func settle(_ side: SideWork, _ session: inout PartialSession) {
-        if let success = side.takeSyncResult() { _ = session.syncEnded(success: success) }
+    /// Takes note of the sync that ended with the group, and does what the group left undone.
+    private func settle(_ side: SideWork, _ session: inout PartialSession) throws(DownloadError) {
+        var actions = side.takeActions()
+        if let success = side.takeSyncResult() { actions += try session.syncEnded(success: success) }
+        try session.complete(actions)
     }
 
     /// Names the file, which is complete.

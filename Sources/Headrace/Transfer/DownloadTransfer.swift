@@ -38,6 +38,7 @@ struct DownloadTransfer {
         do {
             return try await attempt(&session, &attempts, plan)
         } catch {
+            attempts.meter.correct(to: session.heldBytes)
             tell(attempts.meter.progress(at: environment.clock.now()))
             // Bytes are kept for a later attempt, unless nobody wants them or there are none.
             if session.heldBytes == 0 || record.stop.reason == .cancelled {
@@ -78,7 +79,8 @@ struct DownloadTransfer {
     ) async throws -> URL? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
-            return try finish(&session, &attempts, plan.names.path(finalURL: request.url), nil)
+            let path = session.finalPath ?? plan.names.path(finalURL: request.url)
+            return try finish(&session, &attempts, path, nil)
         }
         let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
         var chain = RedirectChain(request, environment.configuration)
@@ -164,7 +166,7 @@ struct DownloadTransfer {
         guard attempts.resume.restarted() else { throw unfit(reason) }
         tell(.restarted(reason: reason.sentence, bytesWasted: session.heldBytes))
         try session.discard()
-        attempts.meter.restart()
+        attempts.meter.correct(to: 0)
     }
 
     private func unfit(_ reason: RestartReason) -> DownloadError {
@@ -177,7 +179,8 @@ struct DownloadTransfer {
     /// Reads a short body that nobody wants; a failure in it changes nothing.
     private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
         guard let length = try? BodyFraming(of: head).length, length <= Self.maxDrainedBytes else { return }
-        while let chunk = try? await body.next() { body.recycle(chunk) }
+        let deadline = environment.clock.now() + .seconds(1)
+        while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
     }
 
     private func skipped(_ path: String) -> URL {

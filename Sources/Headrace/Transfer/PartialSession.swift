@@ -36,6 +36,10 @@ struct PartialSession {
     /// The version that the bytes are of; nil where there are none.
     private(set) var representation: Representation?
     private var state = ControlRecord.State.receiving
+    /// The final path as the last answer that was used meant it.
+    private(set) var finalPath: String?
+    /// A record was found without its partial; it goes as soon as the lock on a new one is had.
+    private var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
         url = record.request.url
@@ -71,7 +75,7 @@ struct PartialSession {
                 return try discardLegacy("The bytes so far are of another URL.", status.size)
             }
             let trusted = record.trusted(
-                bootID: readBootID(environment.files),
+                bootID: try bootID(),
                 fileSize: status.size,
                 file: status.identity
             )
@@ -79,6 +83,7 @@ struct PartialSession {
                 first.lowerBound == 0
             else { return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size) }
             let held = ByteRangeSet([first])
+            finalPath = names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             policy = CheckpointPolicy(
@@ -94,16 +99,17 @@ struct PartialSession {
     }
 
     /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
-    private func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy {
+    private mutating func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy {
         guard contents != .none else { return .nothing }
-        defer { recordFile.remove() }
+        hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
             record.url == ControlRecord.identity(of: url)
         else { return .nothing }
         let final = names.directory + "/" + name
         guard let status = try? environment.files.status(final), status.identity == record.file,
-            status.size == record.totalBytes
+            status.size == record.written.end
         else { return .nothing }
+        recordFile.remove()
         return .complete(final)
     }
 
@@ -114,7 +120,11 @@ struct PartialSession {
 
     /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
     mutating func discard() throws(DownloadError) {
-        recordFile.remove()
+        do {
+            try recordFile.removeIfPresent()
+        } catch {
+            throw .storage("\(recordFile.path) could not be removed", error)
+        }
         if environment.configuration.durability == .full { try? environment.files.syncDirectory(names.directory) }
         try partial?.truncate(to: 0)
         representation = nil
@@ -124,14 +134,20 @@ struct PartialSession {
     // MARK: While bytes come
 
     /// Makes ready for a body that was accepted, which continues the held bytes.
-    mutating func begin(_ body: AcceptedBody) throws(DownloadError) {
+    mutating func begin(_ body: AcceptedBody, for finalPath: String) throws(DownloadError) {
         let partial = try opened()
         representation = body.representation
         representation?.totalBytes = body.totalBytes
         if let total = body.totalBytes { try partial.requireSpace(for: total - body.offset) }
-        policy = CheckpointPolicy(
+        policy = newPolicy(totalBytes: body.totalBytes)
+        self.finalPath = finalPath
+    }
+
+    /// A policy for another attempt with the bytes that there are.
+    private func newPolicy(totalBytes: Int64?) -> CheckpointPolicy {
+        CheckpointPolicy(
             environment.configuration.durability.policy,
-            totalBytes: body.totalBytes,
+            totalBytes: totalBytes,
             written: policy.written,
             durable: policy.durable,
             at: environment.clock.now()
@@ -160,22 +176,43 @@ struct PartialSession {
         }
     }
 
-    mutating func syncEnded(success: Bool) -> [CheckpointPolicy.Action] {
-        policy.syncEnded(success: success, at: environment.clock.now())
+    /// Takes note of a sync; one that failed ends the download, and its record claims what was synced before.
+    mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
+        let actions = policy.syncEnded(success: success, at: environment.clock.now())
+        guard success else {
+            try? complete(actions)
+            throw DownloadError(
+                .fileSystem,
+                "\(path) could not be synced to the disk, and bytes may be lost. Start again on a sound disk."
+            )
+        }
+        return actions
+    }
+
+    /// Does the actions, and those that follow from them, on this thread.
+    mutating func complete(_ actions: [CheckpointPolicy.Action]) throws(DownloadError) {
+        var actions = actions
+        while !actions.isEmpty {
+            let action = actions.removeFirst()
+            let success = work(for: action)()
+            if action == .startSync { actions += try syncEnded(success: success) }
+        }
     }
 
     // MARK: At the end of an attempt
 
     /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
     mutating func keep() {
-        complete(policy.stopping(.keeping, at: environment.clock.now()))
+        // A failure shortens what the record claims, which is all that is left to do about it.
+        try? complete(policy.stopping(.keeping, at: environment.clock.now()))
+        policy = newPolicy(totalBytes: representation?.totalBytes)
     }
 
-    /// Removes everything.
-    mutating func remove() {
-        complete(policy.stopping(.discarding, at: environment.clock.now()))
+    /// Removes everything that is this download's.
+    func remove() {
+        guard let partial, partial.isStillNamed else { return }
         recordFile.remove()
-        partial?.remove()
+        partial.remove()
     }
 
     func close() {
@@ -195,11 +232,9 @@ struct PartialSession {
         var candidates = FinalNames(finalPath, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
-        guard complete(policy.stopping(.finishing, at: environment.clock.now())) else {
-            throw DownloadError(
-                .fileSystem,
-                "\(path) could not be synced to the disk. Bytes may be lost: start again on a sound disk."
-            )
+        try complete(policy.stopping(.finishing, at: environment.clock.now()))
+        guard try partial.status().size == heldBytes, partial.isStillNamed else {
+            throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
         }
         do throws(SystemError) {
             if conflictPolicy == .overwrite {
@@ -230,31 +265,25 @@ struct PartialSession {
         if let partial { return partial }
         let created = try PartialFile.create(path, calls: environment.files)
         partial = created
+        if hasStaleRecord { recordFile.remove() }
         return created
     }
 
-    /// Does the actions, and those that follow from them, on this thread; false where a sync failed.
-    @discardableResult
-    private mutating func complete(_ actions: [CheckpointPolicy.Action]) -> Bool {
-        var actions = actions
-        var isDurable = true
-        while !actions.isEmpty {
-            let action = actions.removeFirst()
-            let success = work(for: action)()
-            guard action == .startSync else { continue }
-            isDurable = isDurable && success
-            actions += policy.syncEnded(success: success, at: environment.clock.now())
+    private func bootID() throws(DownloadError) -> String {
+        do {
+            return try readBootID(environment.files)
+        } catch {
+            throw .storage("The boot of this machine could not be identified", error)
         }
-        return isDurable
     }
 
     private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
-            fileName: names.name(of: path),
+            fileName: names.name(of: finalPath ?? names.path(finalURL: url)),
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
-            bootID: readBootID(environment.files),
+            bootID: try bootID(),
             file: try partial.status().identity
         )
         record.written = policy.written

@@ -22,9 +22,9 @@ struct ProgressMeter: Sendable {
         return progress(at: now)
     }
 
-    /// Begins at zero again.
-    mutating func restart() {
-        bytesReceived = 0
+    /// Goes back to the bytes that are still there.
+    mutating func correct(to bytes: Int64) {
+        bytesReceived = bytes
     }
 
     mutating func progress(at now: Duration) -> DownloadProgress {
@@ -34,8 +34,13 @@ struct ProgressMeter: Sendable {
             totalBytes: totalBytes,
             bytesPerSecond: bytesPerSecond,
             timeRemaining: totalBytes.flatMap { total in
-                bytesPerSecond > 0 ? .seconds(Double(max(0, total - bytesReceived)) / bytesPerSecond) : nil
+                let seconds = Double(max(0, total - bytesReceived)) / bytesPerSecond
+                // A speed that has all but fallen to zero means a time that no Duration holds, and nobody waits for.
+                return seconds < Self.longestEstimate ? .seconds(seconds) : nil
             }
         )
     }
+
+    /// A hundred years in seconds.
+    private static let longestEstimate = 3.2e9
 }

@@ -13,6 +13,14 @@ final class SideWork: Sendable {
         state.withLock { $0.actions += actions }
     }
 
+    /// What was not begun; for the end, when nothing runs any more.
+    func takeActions() -> [CheckpointPolicy.Action] {
+        state.withLock { state in
+            defer { state.actions = [] }
+            return state.actions
+        }
+    }
+
     /// How the last sync ended, once.
     func takeSyncResult() -> Bool? {
         state.withLock { $0.syncResult.take() }

@@ -16,9 +16,10 @@ enum TransferOutcome: Sendable {
             self = .finished(try await transfer.run())
         } catch let error as DownloadError {
             self = .failed(error)
-        } catch {
-            // Nothing else is thrown than the cancellation that a stop causes.
+        } catch is CancellationError {
             self = .stopped(.cancelled)
+        } catch {
+            self = .failed(DownloadError(.connectionLost, "The transfer failed: \(error).", cause: error))
         }
     }
 }

@@ -46,6 +46,16 @@ struct ProgressMeterTests {
         #expect(progress.timeRemaining == nil)
     }
 
+    /// Once the estimate after a long pause was more than a `Duration` holds, and the process ended.
+    @Test(arguments: [10, 60, 24 * 60])
+    func `after a long pause there is no estimate`(_ minutes: Int) {
+        var meter = ProgressMeter(start: .zero)
+        meter.totalBytes = 2_000_000_000
+        for second in 1...10 { _ = meter.received(10_000_000, at: .seconds(second)) }
+        let progress = meter.progress(at: .seconds(10 + 60 * minutes))
+        #expect(progress.timeRemaining == nil)
+    }
+
     @Test func `an empty file is complete`() {
         #expect(DownloadProgress(totalBytes: 0).fractionCompleted == 1)
     }

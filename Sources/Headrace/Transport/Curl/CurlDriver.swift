@@ -56,7 +56,12 @@ final class CurlDriver {
     func perform(_ command: CurlLoop.Command) {
         switch command {
         case .start(let id, let request, let stream): start(id, request, stream)
-        case .resume(let id): transfers[id]?.resume(at: clock.now)
+        case .resume(let id):
+            guard let transfer = transfers[id] else { return }
+            let code = transfer.resume(at: clock.now)
+            guard code != HR_E_OK else { return }
+            transfer.end(code)
+            remove(transfer)
         case .cancel(let id):
             if let transfer = transfers[id] { remove(transfer) }
         }

@@ -34,6 +34,8 @@ struct CurlFailure {
                 .connection,
                 "No connection to \(server) was made within \(request.connectTimeout.inSeconds)."
             )
+        case HR_E_SSL_CONNECT_ERROR where isInterrupted:
+            return DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CERTPROBLEM, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_PINNEDPUBKEYNOTMATCH, HR_E_SSL_INVALIDCERTSTATUS,
             HR_E_SSL_CLIENTCERT:
@@ -52,9 +54,15 @@ struct CurlFailure {
         }
     }
 
+    /// Whether a handshake was cut rather than refused, for which libcurl has one code.
+    private var isInterrupted: Bool {
+        let words = detail.lowercased()
+        return osError != 0 || ["syscall", "eof", "reset"].contains(where: words.contains)
+    }
+
     private var isProtocolViolation: Bool {
         switch code {
-        case HR_E_WEIRD_SERVER_REPLY, HR_E_FILESIZE_EXCEEDED, HR_E_HTTP2, HR_E_BAD_CONTENT_ENCODING: true
+        case HR_E_WEIRD_SERVER_REPLY, HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
         // HTTP/0.9 is reported as an unsupported protocol; the URL's scheme was checked before.
         case HR_E_UNSUPPORTED_PROTOCOL: true
         // libcurl's own bound on a header line is reported as a failed allocation.
@@ -78,7 +86,8 @@ extension Duration {
     /// As in `30 s` or `0.2 s`.
     var inSeconds: String {
         let seconds = self / .seconds(1)
-        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\((seconds * 10).rounded() / 10) s"
+        return seconds == seconds.rounded()
+            ? "\(Int64(clamping: components.seconds)) s" : "\((seconds * 10).rounded() / 10) s"
     }
 }
 #endif

@@ -34,12 +34,16 @@ final class CurlLoop: Sendable {
             withUnsafePointer(to: poller) { hr_poller_close(UnsafeMutablePointer(mutating: $0)) }
         }
 
-        func post(_ command: Command) {
-            let wasEmpty = shared.withLock { shared in
+        /// Returns false once the thread is stopping, and nobody would perform the command.
+        @discardableResult
+        func post(_ command: Command) -> Bool {
+            let (isTaken, wakes) = shared.withLock { shared in
+                guard !shared.isStopping else { return (false, false) }
                 shared.commands.append(command)
-                return shared.commands.count == 1
+                return (true, shared.commands.count == 1)
             }
-            if wasEmpty { wake() }
+            if wakes { wake() }
+            return isTaken
         }
 
         func stop() {
@@ -78,7 +82,9 @@ final class CurlLoop: Sendable {
             shared.activeTransfers += 1
             return shared.activeTransfers
         }
-        return min(max(Self.memoryBudget / active, 64 << 10), 1 << 20)
+        // Powers of two, so that chunks of one transfer fit the next.
+        let share = Self.memoryBudget / active
+        return [1 << 20, 512 << 10, 256 << 10, 128 << 10].first { $0 <= share } ?? 64 << 10
     }
 
     func dismiss() {
@@ -87,12 +93,11 @@ final class CurlLoop: Sendable {
 
     func start(_ request: TransportRequest, _ stream: ResponseStream) {
         let mailbox = mailbox
-        let (id, isStopping) = mailbox.shared.withLock { shared in
+        let id = mailbox.shared.withLock { shared in
             shared.lastID += 1
-            return (shared.lastID, shared.isStopping)
+            return shared.lastID
         }
-        guard !isStopping else { return stream.fail(.shutDown()) }
-        mailbox.post(.start(id, request, stream))
+        guard mailbox.post(.start(id, request, stream)) else { return stream.fail(.shutDown()) }
         stream.connect(
             ResponseStream.Producer(
                 resume: { mailbox.post(.resume(id)) },
@@ -130,8 +135,12 @@ final class CurlLoop: Sendable {
 
     /// Answers what was asked too late.
     private static func drain(_ mailbox: Mailbox) {
-        mailbox.shared.withLock { $0.isStopping = true }
-        for case .start(_, _, let stream) in take(mailbox).commands { stream.fail(.shutDown()) }
+        let commands = mailbox.shared.withLock { shared in
+            shared.isStopping = true
+            defer { shared.commands = [] }
+            return shared.commands
+        }
+        for case .start(_, _, let stream) in commands { stream.fail(.shutDown()) }
     }
 }
 #endif

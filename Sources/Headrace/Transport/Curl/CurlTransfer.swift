@@ -66,7 +66,8 @@ final class CurlTransfer {
         set(HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS)
         set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
-        set(HR_OPT_CONNECTTIMEOUT_MS, Int(max(1, request.connectTimeout / .milliseconds(1))))
+        // curl keeps the time in an int.
+        set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, stream.chunkCapacity)
         set(HR_OPT_NOSIGNAL, 1)
         set(HR_OPT_TCP_KEEPALIVE, 1)
@@ -84,11 +85,11 @@ final class CurlTransfer {
     }
 
     /// Goes on after a pause; may call back into ``receive(body:)`` before it returns.
-    func resume(at now: ContinuousClock.Instant) {
-        guard isPaused else { return }
+    func resume(at now: ContinuousClock.Instant) -> hr_code {
+        guard isPaused else { return HR_E_OK }
         isPaused = false
         lastActivity = now
-        _ = hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
+        return hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
     }
 
     func flush() {
