@@ -64,5 +64,7 @@ struct RecordFile: Sendable {
 
     func remove() {
         try? calls.remove(path)
+        // What a process left that was killed while it replaced the record.
+        try? calls.remove(path + Self.newSuffix)
     }
 }
