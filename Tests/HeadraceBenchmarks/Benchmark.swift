@@ -34,17 +34,25 @@ struct Benchmark {
 
 /// One thing that the tool can do, chosen by the first argument.
 ///
-/// `torture`, `powercut` and `queue` become further values of ``all``; the scenes of the comparison need no verb.
+/// `queue` becomes a further value of ``all``; the scenes of the comparison need no verb.
 struct Verb: Sendable {
     let name: String
     /// The line in the help text, `nil` for a verb that only the tool itself calls.
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [.compare, .serve]
+    static let all: [Verb] = [.compare, .torture, .powercut, .serve]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
         try Comparison.main($0)
+    }
+
+    static let torture = Verb(name: "torture", summary: "kill headrace at random moments, and check every file") {
+        try Torture.main($0)
+    }
+
+    static let powercut = Verb(name: "powercut", summary: "cut the power of a file system under headrace (as root)") {
+        try Powercut.main($0)
     }
 
     static let serve = Verb(name: "serve", summary: nil) { try LoopbackService.main($0) }

@@ -9,12 +9,7 @@ struct Comparison {
             Console.print(Options.help)
             return 0
         }
-        let subject = FileSystem.absolute(options.subject ?? defaultSubject)
-        guard FileSystem.isExecutable(subject) else {
-            throw BenchmarkError(
-                "there is no \(subject): run `swift build -c release` first, or name it with --subject"
-            )
-        }
+        let subject = try subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
         defer { workspace.remove() }
@@ -25,10 +20,17 @@ struct Comparison {
         return options.isStrict && report.hasUnmetTarget ? 1 : 0
     }
 
-    /// The tool that the same build made.
-    private static var defaultSubject: String {
+    /// The headrace that is meant: the one with the path given, else the one that the same build made.
+    static func subject(_ path: String?) throws -> String {
         let own = FileSystem.ownExecutable
-        return own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + Contender.subjectName
+        let directory = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex)
+        let subject = FileSystem.absolute(path ?? directory + Contender.subjectName)
+        guard FileSystem.isExecutable(subject) else {
+            throw BenchmarkError(
+                "there is no \(subject): run `swift build -c release` first, or name it with --subject"
+            )
+        }
+        return subject
     }
 
     private func run(subject: String) throws -> Report {

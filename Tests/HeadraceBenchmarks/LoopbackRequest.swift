@@ -30,6 +30,11 @@ struct LoopbackRequest: Sendable {
         self.fields = fields
     }
 
+    /// The value of a field, by its name in lower case.
+    func field(_ name: String) -> String? {
+        fields[name]
+    }
+
     /// What is asked of a file: one range (RFC 9110, section 14.2), everything when there are several or none
     /// or when `If-Range` names another version.
     func range(of size: Int, tag: String) -> Selection {

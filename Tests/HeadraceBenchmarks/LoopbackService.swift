@@ -64,7 +64,7 @@ enum LoopbackConnection {
     }
 
     /// The next request's lines; `nil` at the end of the connection or when they grow beyond reason.
-    private static func readHead(from socket: Int32, _ buffered: inout [UInt8]) -> String? {
+    static func readHead(from socket: Int32, _ buffered: inout [UInt8]) -> String? {
         let blank: [UInt8] = [13, 10, 13, 10]
         var chunk = [UInt8](repeating: 0, count: 4_096)
         while true {
@@ -111,7 +111,7 @@ enum LoopbackConnection {
         return request.method == "HEAD" || send(body, of: file, to: socket)
     }
 
-    private static func send(_ text: String, to socket: Int32) -> Bool {
+    static func send(_ text: String, to socket: Int32) -> Bool {
         var text = text
         return text.withUTF8 { FileSystem.writeAll(UnsafeRawBufferPointer($0), to: socket) }
     }

@@ -50,13 +50,13 @@ struct Options: Sendable {
         }
     }
 
-    private static func positive(_ text: String, _ option: String) throws -> Int {
+    static func positive(_ text: String, _ option: String) throws -> Int {
         guard let number = Int(text), number > 0 else { throw BenchmarkError.usage("\(option) \(text): not a count") }
         return number
     }
 
     /// Bytes, or a number with K, M or G for the powers of 1024.
-    private static func size(_ text: String) throws -> Int {
+    static func size(_ text: String) throws -> Int {
         let shifts: [Character: Int] = ["K": 10, "M": 20, "G": 30]
         let shift = text.last.flatMap { shifts[$0] }
         let number = try positive(String(shift == nil ? text[...] : text.dropLast()), "--size")

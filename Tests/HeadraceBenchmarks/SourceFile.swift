@@ -17,12 +17,12 @@ enum SourceFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw BenchmarkError.system("cannot create \(path)") }
         defer { close(descriptor) }
-        var state = seed &* 0x9e37_79b9_7f4a_7c15
+        var numbers = SplitMix(seed: seed)
         var words = [UInt64](repeating: 0, count: chunk / 8)
         var left = size
         while left > 0 {
             try Signals.check()
-            for index in words.indices { words[index] = next(&state) }
+            for index in words.indices { words[index] = numbers.next() }
             let count = min(left, chunk)
             let written = words.withUnsafeBytes {
                 FileSystem.writeAll(UnsafeRawBufferPointer(rebasing: $0.prefix(count)), to: descriptor)
@@ -65,15 +65,6 @@ enum SourceFile {
             if got > wanted { return "goes on after byte \(offset), where the source ends" }
             if got == 0 { return nil }
         }
-    }
-
-    /// SplitMix64: a few operations a word, so that making a gigabyte is as fast as writing it.
-    private static func next(_ state: inout UInt64) -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-        return word ^ (word >> 31)
     }
 
     /// Reads a whole chunk or what there is until the end; -1 for an error.

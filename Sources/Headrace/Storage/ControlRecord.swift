@@ -59,10 +59,21 @@ struct ControlRecord: Sendable, Equatable {
     ///   - file: The partial that was found.
     /// - Returns: The ranges; none of another file than the recorded one.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
-        guard file == self.file else { return ByteRangeSet() }
-        var trusted = !bootID.isEmpty && bootID == self.bootID ? written : durable
+        guard isOf(file, bootID: bootID) else { return ByteRangeSet() }
+        var trusted = isSameBoot(bootID) ? written : durable
         trusted.truncate(to: fileSize)
         return trusted
+    }
+
+    /// Whether a file that was found is the recorded one.
+    ///
+    /// Another boot may give the same disk another device number; the inode stays.
+    func isOf(_ found: FileIdentity, bootID: String) -> Bool {
+        found.inode == file.inode && (found.device == file.device || !isSameBoot(bootID))
+    }
+
+    private func isSameBoot(_ bootID: String) -> Bool {
+        !bootID.isEmpty && bootID == self.bootID
     }
 }
 

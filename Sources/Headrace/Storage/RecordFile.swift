@@ -69,6 +69,8 @@ struct RecordFile: Sendable {
 
     func remove() {
         try? removeIfPresent()
+        // What a process left that was killed while it replaced the record.
+        try? calls.remove(path + Self.newSuffix)
     }
 
     func removeIfPresent() throws(SystemError) {

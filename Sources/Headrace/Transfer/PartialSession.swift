@@ -106,9 +106,13 @@ struct PartialSession {
             record.url == ControlRecord.identity(of: url)
         else { return .nothing }
         let final = names.directory + "/" + name
-        guard let status = try? environment.files.status(final), status.identity == record.file,
+        let bootID = try bootID()
+        guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
             status.size == record.written.end
         else { return .nothing }
+        // A name outlives a power cut sooner than the bytes behind it.
+        let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
+        guard trusted.count == status.size else { return .nothing }
         recordFile.remove()
         return .complete(final)
     }

@@ -1,0 +1,105 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// One connection of the hostile server, from its first request to its end.
+struct HostileConnection: Sendable {
+    /// Below so many bytes a second an answer may go through a short buffer.
+    private static let slow = 8 << 20
+
+    let server: HostileServer
+    let socket: Int32
+
+    func serve() {
+        defer { close(socket) }
+        var one: Int32 = 1
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        var buffered: [UInt8] = []
+        while let head = LoopbackConnection.readHead(from: socket, &buffered) {
+            let request = LoopbackRequest(head)
+            guard answer(request), request.isKept else { return }
+        }
+    }
+
+    /// Sends the answer; false when the connection is to end.
+    private func answer(_ request: LoopbackRequest) -> Bool {
+        let parts = request.path.split(separator: "/")
+        guard request.method == "GET", parts.count == 2, let file = Int(parts[1]), file >= 0,
+            let behaviour = HostileServer.Behaviour(rawValue: String(parts[0]))
+        else {
+            return LoopbackConnection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", to: socket)
+        }
+        let turn = server.nextTurn(of: file, behaviour)
+        let tag = "\"\(file)-\(turn.version)\""
+        var lines = ["Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)"]
+        var body = 0..<server.size
+        let isDeaf = behaviour == .rangeless && request.field("if-range") != nil
+        switch isDeaf ? .whole : request.range(of: server.size, tag: tag) {
+        case .whole:
+            lines.insert("HTTP/1.1 200 OK", at: 0)
+        case .part(let part):
+            body = part
+            lines.insert("HTTP/1.1 206 Partial Content", at: 0)
+            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(server.size)")
+        case .unsatisfiable:
+            body = 0..<0
+            lines.insert("HTTP/1.1 416 Range Not Satisfiable", at: 0)
+            lines.append("Content-Range: bytes */\(server.size)")
+        }
+        lines.append("Content-Length: \(body.count)")
+        guard LoopbackConnection.send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
+        let rate = request.field("bench-rate").flatMap { Int($0) } ?? server.rate
+        if rate > 0, rate < Self.slow { keepBufferShort() }
+        let sender = PacedSender(socket: socket, rate: rate) { server.count($0, for: behaviour) }
+        let content = VersionedContent(file: file, version: turn.version)
+        guard let cut = turn.cut, cut.bytes < body.count else { return sender.send(body, of: content) }
+        if sender.send(body.prefix(cut.bytes), of: content), cut.isReset { resetOnClose() }
+        return false
+    }
+
+    /// Lets little lie in the socket: when the client dies it was sent for nothing, and is not the client's fault.
+    ///
+    /// Not for a fast answer, which would wait 40 ms for an acknowledgement whenever the short buffer is full.
+    private func keepBufferShort() {
+        var size: Int32 = 64 << 10
+        setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Makes the end of the connection a reset, as of a server that crashed.
+    private func resetOnClose() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+}
+
+/// Sends bytes no faster than at a rate.
+private struct PacedSender {
+    let socket: Int32
+    /// In bytes per second; 0 is as fast as it goes.
+    let rate: Int
+    /// Told of every piece, before it goes out.
+    let count: (Int) -> Void
+
+    func send(_ range: Range<Int>, of content: VersionedContent) -> Bool {
+        // A slow answer in many small pieces, a fast one without a system call every few microseconds.
+        let chunk = rate == 0 ? 1 << 18 : min(1 << 18, max(1 << 14, rate / 64))
+        var window = ContentWindow(capacity: chunk)
+        let start = MonotonicTime.now
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let end = min(position + chunk, range.upperBound)
+            count(end - position)
+            let isSent = window.withBytes(of: content, in: position..<end) { FileSystem.writeAll($0, to: socket) }
+            guard isSent else { return false }
+            position = end
+            guard rate > 0 else { continue }
+            let ahead = Double(position - range.lowerBound) / Double(rate) - (MonotonicTime.now - start)
+            if ahead > 0 { usleep(UInt32(ahead * 1_000_000)) }
+        }
+        return true
+    }
+}

@@ -1,0 +1,144 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The verb `powercut`: downloads into a file system that stops at a random moment.
+struct Powercut {
+    private static let name = "file.bin"
+    /// Far beyond what any run takes.
+    private static let longestRun = 120.0
+
+    let options: PowercutOptions
+    let workspace: Workspace
+    let subject: String
+    let server: HostileServer
+    private let mounts: MountNamespace
+    private let image: LoopImage
+    /// Takes a loop device, so that the image gets another one at the next start, as disks do.
+    private let decoy: LoopImage
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try PowercutOptions(arguments)
+        if options.isHelp {
+            Console.print(PowercutOptions.help)
+            return 0
+        }
+        if let obstacle {
+            let json = JSON.object([("skipped", .string(obstacle))])
+            Console.print(options.isJSON ? json.text() : "skipped: \(obstacle)")
+            return 0
+        }
+        let subject = try Comparison.subject(options.subject)
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        try workspace.requireSpace(imageSize(options))
+        let powercut = try Powercut(options: options, workspace: workspace, subject: subject)
+        let report = try powercut.run()
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return report.violations.isEmpty ? 0 : 1
+    }
+
+    /// Why this machine cannot do it.
+    private static var obstacle: String? {
+        #if os(Linux)
+        if geteuid() != 0 { return "powercut mounts a file system, which takes root" }
+        if !FileSystem.exists("/dev/loop-control") { return "powercut needs loop devices, and there are none" }
+        let missing = ["mkfs.ext4", "mount", "umount"].first { FileSystem.find($0) == nil }
+        return missing.map { "powercut needs \($0), which is not installed" }
+        #else
+        return "powercut needs Linux and its ext4"
+        #endif
+    }
+
+    /// For a file, a second one that should not be there, and what the file system needs.
+    private static func imageSize(_ options: PowercutOptions) -> Int {
+        options.size * 5 / 2 + (64 << 20)
+    }
+
+    private init(options: PowercutOptions, workspace: Workspace, subject: String) throws {
+        self.options = options
+        self.workspace = workspace
+        self.subject = subject
+        server = try HostileServer(seed: options.seed, size: options.size, rate: PowercutOptions.rate)
+        mounts = try MountNamespace(in: workspace)
+        image = try LoopImage(named: "disk", size: Self.imageSize(options), in: workspace)
+        decoy = try LoopImage(named: "decoy", size: 8 << 20, in: workspace)
+    }
+
+    private func run() throws -> PowercutReport {
+        let start = MonotonicTime.now
+        try server.start()
+        defer { server.stop() }
+        defer {
+            image.detach()
+            decoy.detach()
+        }
+        var report = PowercutReport(options: options)
+        try image.mount()
+        for cycle in 0..<options.cycles {
+            report.cycles += 1
+            try PowercutCycle(number: cycle, powercut: self).run(&report)
+        }
+        report.seconds = MonotonicTime.now - start
+        return report
+    }
+
+    // MARK: What a cycle does
+
+    /// The files of a cycle.
+    func directory(_ cycle: Int) -> String { "\(image.mountPoint)/\(cycle)" }
+    func path(_ cycle: Int) -> String { directory(cycle) + "/" + Self.name }
+    var log: String { workspace.scratch + "/tool.log" }
+
+    /// Starts the tool; at full speed where there is no cut to wait for.
+    func startTool(_ cycle: Int, isPaced: Bool) throws -> ChildProcess {
+        var arguments = ["get", "-q", "--json", "--sync", "-d", directory(cycle), "-o", Self.name]
+        if !isPaced { arguments += ["--header", "Bench-Rate: 0"] }
+        arguments.append(server.url(.good, file: cycle))
+        return try ChildProcess.spawn(
+            Command(executable: subject, arguments: arguments),
+            home: workspace.home,
+            log: log
+        )
+    }
+
+    /// Waits for the tool until a moment; `nil` when it is still there then.
+    func wait(for tool: ChildProcess, until end: Double? = nil) throws -> ChildProcess.Exit? {
+        let limit = MonotonicTime.now + Self.longestRun
+        do {
+            while true {
+                if let exit = tool.poll() { return exit }
+                let now = MonotonicTime.now
+                if let end, now >= end { return nil }
+                guard now < limit else { throw BenchmarkError("the tool hangs") }
+                try Signals.check()
+                usleep(1_000)
+            }
+        } catch {
+            _ = tool.crash()
+            throw error
+        }
+    }
+
+    /// Cuts the power and comes back, with another boot id and mostly another device number.
+    func cutPower(of tool: ChildProcess?, _ cycle: Int) throws {
+        do { try image.cutPower() } catch {
+            _ = tool?.crash()
+            throw error
+        }
+        _ = tool?.crash()
+        try image.unmount()
+        if cycle.isMultiple(of: 2) { try decoy.mount() } else { try decoy.unmount() }
+        try image.mount()
+    }
+
+    func boot(_ number: Int) throws {
+        try mounts.reboot(number)
+    }
+}

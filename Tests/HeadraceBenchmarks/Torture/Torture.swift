@@ -1,0 +1,74 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The verb `torture`: downloads that are killed until they are done.
+struct Torture {
+    let options: TortureOptions
+    let workspace: Workspace
+    let subject: String
+    let server: HostileServer
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try TortureOptions(arguments)
+        if options.isHelp {
+            Console.print(TortureOptions.help)
+            return 0
+        }
+        let subject = try Comparison.subject(options.subject)
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        let server = try HostileServer(seed: options.seed, size: options.size, rate: options.rate)
+        try server.start()
+        defer { server.stop() }
+        let torture = Torture(options: options, workspace: workspace, subject: subject, server: server)
+        let report = try torture.run()
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return report.violations.isEmpty ? 0 : 1
+    }
+
+    private func run() throws -> TortureReport {
+        let start = MonotonicTime.now
+        var report = TortureReport(options: options)
+        var files: [TorturedFile] = []
+        var count = 0
+        defer { for file in files { file.abandon() } }
+        // Files are begun while there are kills to give; the last ones are left in peace to be finished.
+        while report.kills < options.kills || !files.isEmpty {
+            while report.kills < options.kills, files.count < options.jobs {
+                files.append(try makeFile(count))
+                count += 1
+            }
+            for index in files.indices.reversed() {
+                let mayKill = report.kills < options.kills
+                try files[index].step(&report, mayKill: mayKill)
+                if files[index].isDone { files.remove(at: index) }
+            }
+            try Signals.check()
+            usleep(3_000)
+        }
+        for behaviour in HostileServer.Behaviour.allCases {
+            report[behaviour].sentBytes = server.sentBytes(behaviour)
+        }
+        report.seconds = MonotonicTime.now - start
+        return report
+    }
+
+    private func makeFile(_ number: Int) throws -> TorturedFile {
+        let behaviours = HostileServer.Behaviour.allCases
+        let directory = "\(workspace.output)/\(number)"
+        try FileSystem.makeDirectory(directory)
+        return TorturedFile(
+            number: number,
+            behaviour: behaviours[number % behaviours.count],
+            directory: directory,
+            torture: self
+        )
+    }
+}
