@@ -62,6 +62,11 @@ struct RecordFile: Sendable {
         if let directory { try calls.syncDirectory(directory) }
     }
 
+    /// Removes what a crash in the middle of ``write(_:syncing:)`` left.
+    func removeUnfinished() {
+        try? calls.remove(path + Self.newSuffix)
+    }
+
     func remove() {
         try? calls.remove(path)
     }

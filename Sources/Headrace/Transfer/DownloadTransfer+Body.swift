@@ -62,20 +62,38 @@ extension DownloadTransfer {
                         tell(progress)
                     }
                     side.add(actions)
-                    if let success = side.takeSyncResult() { side.add(session.syncEnded(success: success)) }
+                    if let success = side.takeSyncResult() { try take(success, side, &session) }
                     if let work = side.next(in: session) { group.addTask { work() } }
                 }
             }
         } catch {
-            settle(side, &session)
+            try? settle(side, &session)
             throw error
         }
-        settle(side, &session)
+        try settle(side, &session)
     }
 
-    /// Takes note of the sync that ended with the group.
-    private func settle(_ side: SideWork, _ session: inout PartialSession) {
-        if let success = side.takeSyncResult() { _ = session.syncEnded(success: success) }
+    /// Does what is left to do beside the transfer, of which nothing runs any more.
+    ///
+    /// A sync that was announced has to be done: nothing else tells what it would have made durable.
+    private func settle(_ side: SideWork, _ session: inout PartialSession) throws(DownloadError) {
+        var failure: DownloadError?
+        while true {
+            do throws(DownloadError) {
+                if let success = side.takeSyncResult() { try take(success, side, &session) }
+            } catch {
+                failure = error
+            }
+            guard let work = side.next(in: session) else { break }
+            work()
+        }
+        if let failure { throw failure }
+    }
+
+    /// Takes note of how a sync ended; throws where bytes were lost, since those that follow them have no place.
+    private func take(_ success: Bool, _ side: SideWork, _ session: inout PartialSession) throws(DownloadError) {
+        side.add(session.syncEnded(success: success))
+        guard success else { throw session.syncFailed }
     }
 
     /// Names the file, which is complete.

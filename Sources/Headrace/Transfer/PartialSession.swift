@@ -60,6 +60,7 @@ struct PartialSession {
         partial = try PartialFile.existing(path, calls: environment.files)
         let contents = try recordFile.read()
         guard let partial else { return try takeOverFinal(contents) }
+        recordFile.removeUnfinished()
         let status = try partial.status()
         switch contents {
         case .none:
@@ -164,6 +165,14 @@ struct PartialSession {
         policy.syncEnded(success: success, at: environment.clock.now())
     }
 
+    /// What a sync that failed means, which is not tried again: the kernel has given the bytes up.
+    var syncFailed: DownloadError {
+        DownloadError(
+            .fileSystem,
+            "\(path) could not be synced to the disk. Bytes may be lost: start again on a sound disk."
+        )
+    }
+
     // MARK: At the end of an attempt
 
     /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
@@ -196,10 +205,7 @@ struct PartialSession {
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         guard complete(policy.stopping(.finishing, at: environment.clock.now())) else {
-            throw DownloadError(
-                .fileSystem,
-                "\(path) could not be synced to the disk. Bytes may be lost: start again on a sound disk."
-            )
+            throw syncFailed
         }
         do throws(SystemError) {
             if conflictPolicy == .overwrite {
