@@ -31,6 +31,21 @@ struct FramingTests {
         #expect(outcome.requests.count == 1)
     }
 
+    /// The surplus of one answer was taken for the next one's on a kept connection, which then failed for good.
+    @Test func `L04 surplus bytes do not fail the next download`() async throws {
+        try await withFaultServer(.file(file).extraBytes(1000)) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager(.init { $0.retryBaseDelay = .zero }) { manager in
+                    for name in 0..<20 {
+                        let request = DownloadRequest(server.url("/\(name)"), to: .directory(folder))
+                        let result = try await manager.download(request).value
+                        #expect(file.body.difference(fromFileAt: result) == nil)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `L05 a length that contradicts itself is refused at once`() async throws {
         let outcome = try await run(then: .file(file).header("Content-Length", "5"))
         #expect(outcome.error?.code == .protocolViolation)
