@@ -22,14 +22,27 @@ struct CrashTests {
         on disk: MemoryDisk,
         _ durability: DownloadManager.Configuration.Durability = .full
     ) async throws -> DiskOutcome {
-        try await DiskFixture.run(
-            to: destination(),
-            .overwrite,
+        let transport = FakeTransport(chunkBytes: 1000) { DiskFixture.answer($0, sending: 3000, of: Self.size) }
+        let environment = TransferEnvironment(
+            configuration: DownloadManager.Configuration {
+                $0.maxRetries = 3
+                $0.retryBaseDelay = .zero
+                $0.durability = durability
+            },
+            transport: transport,
             files: disk.calls,
-            retries: 3,
-            durability: durability,
-            chunkBytes: 1000
-        ) { DiskFixture.answer($0, sending: 3000, of: Self.size) }
+            clock: ClockWitness(TestClock())
+        )
+        // Without a manager and its threads, of which a crash test would need hundreds.
+        let record = DownloadRecord(
+            id: Download.ID(rawValue: 1),
+            request: try DiskFixture.request(to: destination(), .overwrite)
+        )
+        let outcome = await TransferOutcome(of: DownloadTransfer(record, in: environment))
+        var failure: DownloadError?
+        if case .failed(let error) = outcome { failure = error }
+        let starts = transport.requests.map { Int64(DiskFixture.start(of: $0)) }
+        return DiskOutcome(error: failure, starts: starts, events: [])
     }
 
     /// The ranges that a second run would believe, all of which have to be right.
