@@ -38,6 +38,7 @@ package final class FakeTransport: Transport {
         }
     }
 
+    private let chunkBytes: Int
     private let answer: @Sendable (TransportRequest) throws -> Answer
     private let log = Locked<[TransportRequest]>([])
 
@@ -45,8 +46,11 @@ package final class FakeTransport: Transport {
     package var requests: [TransportRequest] { log.withLock { $0 } }
 
     /// Creates a transport.
-    /// - Parameter answer: Answers a request, or throws what the transport throws instead of a head.
-    package init(_ answer: @escaping @Sendable (TransportRequest) throws -> Answer) {
+    /// - Parameters:
+    ///   - chunkBytes: The size of the pieces in which a body is read.
+    ///   - answer: Answers a request, or throws what the transport throws instead of a head.
+    package init(chunkBytes: Int = 1 << 18, _ answer: @escaping @Sendable (TransportRequest) throws -> Answer) {
+        self.chunkBytes = chunkBytes
         self.answer = answer
     }
 
@@ -56,7 +60,7 @@ package final class FakeTransport: Transport {
     ) async throws -> Result {
         log.withLock { $0.append(request) }
         let answer = try answer(request)
-        let stream = ResponseStream(highWatermark: 1 << 20, pool: ChunkPool())
+        let stream = ResponseStream(highWatermark: 4 * chunkBytes, pool: ChunkPool())
         defer { stream.close() }
         return try await withTaskCancellationHandler {
             stream.deliver(ResponseHead(url: request.url, status: answer.status, fields: answer.fields))

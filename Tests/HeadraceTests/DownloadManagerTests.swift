@@ -42,7 +42,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `progress begins at nothing, grows, and ends with all`() async throws {
+    @Test func `C15 progress begins at nothing, grows, and ends with all`() async throws {
         try await withAll(.ok(.pattern(size: 1_000_000)).limited(bytesPerSecond: 4_000_000)) {
             server,
             folder,
@@ -86,7 +86,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `at no time run more than the limit, and they start in order`() async throws {
+    @Test func `C01 at no time run more than the limit, and they start in order`() async throws {
         try await withAll(.ok("x").delayed(.milliseconds(5)), limit: 3) {
             server,
             folder,
@@ -109,7 +109,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `a failure does not stop the others`() async throws {
+    @Test func `C12 a failure does not stop the others`() async throws {
         let response = Response.routes(["/bad": .status(404)], otherwise: .ok("x"))
         try await withAll(response, limit: 1) { server, folder, manager in
             let downloads = try await manager.download(
@@ -124,7 +124,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `cancelling ends a running download, removes its bytes and frees its place`() async throws {
+    @Test func `C10 cancelling ends a running download, removes its bytes and frees its place`() async throws {
         let response = Response.routes(
             ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000)],
             otherwise: .ok("x")

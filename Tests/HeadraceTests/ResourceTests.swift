@@ -7,7 +7,7 @@ import Testing
 /// What downloads hold, and that they give it back.
 @Suite(.timeLimit(.minutes(1)))
 struct ResourceTests {
-    @Test func `a slow disk halts the network, and memory stays bounded`() async throws {
+    @Test func `Z06 a slow disk halts the network, and memory stays bounded`() async throws {
         let size: Int64 = 256 << 20
         let written = Locked<Int64>(0)
         let mostAhead = Locked<Int64>(0)

@@ -67,6 +67,11 @@ struct RecordFile: Sendable {
         if let directory { try calls.syncDirectory(directory) }
     }
 
+    /// Removes what a crash in the middle of ``write(_:syncing:)`` left.
+    func removeUnfinished() {
+        try? calls.remove(path + Self.newSuffix)
+    }
+
     func remove() {
         try? removeIfPresent()
         // What a process left that was killed while it replaced the record.

@@ -64,6 +64,7 @@ struct PartialSession {
         partial = try PartialFile.existing(path, calls: environment.files)
         let contents = try recordFile.read()
         guard let partial else { return try takeOverFinal(contents) }
+        recordFile.removeUnfinished()
         let status = try partial.status()
         switch contents {
         case .none:

@@ -8,16 +8,19 @@ struct JSONObject: Sendable {
         case null
     }
 
-    private(set) var text = "{}"
+    private var members = ""
 
     init(_ members: KeyValuePairs<String, Value>) {
         for (name, value) in members { append(name, value) }
     }
 
+    var text: String { "{\(members)}" }
+
     mutating func append(_ name: String, _ value: Value) {
-        text.removeLast()
-        if text != "{" { text += "," }
-        text += Self.quoted(name) + ":" + Self.text(of: value) + "}"
+        if !members.isEmpty { members += "," }
+        members += Self.quoted(name)
+        members += ":"
+        members += Self.text(of: value)
     }
 
     private static func text(of value: Value) -> String {
@@ -33,6 +36,8 @@ struct JSONObject: Sendable {
 
     /// Every control character is escaped, DEL and C1 too: a line may well end on a terminal.
     private static func quoted(_ string: String) -> String {
+        // Nearly all text is plain, and thousands of lines a second may be written.
+        guard !string.utf8.allSatisfy(isPlain) else { return "\"\(string)\"" }
         var quoted = "\""
         for scalar in string.unicodeScalars {
             switch scalar {
@@ -48,6 +53,10 @@ struct JSONObject: Sendable {
             }
         }
         return quoted + "\""
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 }
 

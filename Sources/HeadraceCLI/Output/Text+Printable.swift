@@ -1,7 +1,7 @@
 extension String {
     /// The text with everything replaced that a terminal would obey or that reorders what a person reads.
     var printable: String {
-        guard !unicodeScalars.allSatisfy(Self.isPlain) else { return self }
+        guard !utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return self }
         var scalars = String.UnicodeScalarView()
         scalars.append(contentsOf: unicodeScalars.map { Self.isPlain($0) ? $0 : "\u{FFFD}" })
         return String(scalars)

@@ -123,7 +123,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
-    func `a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
+    func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
         try await withFaultServer(.ok(Self.body).stalled(after: 100_000)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }

@@ -22,7 +22,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `a redirect status with a location is followed`(_ status: Int) throws {
+    func `D01 a redirect status with a location is followed`(_ status: Int) throws {
         let target = try policy.target(of: try head(status, ["http://b.example/z"]), after: 0)
         #expect(target?.absoluteString == "http://b.example/z")
     }
@@ -46,34 +46,34 @@ struct RedirectPolicyTests {
         ("/a b", "http://a.example/a%20b"),
         ("/ä", "http://a.example/%C3%A4"),
     ])
-    func `a location is resolved against the URL that was asked`(_ location: String, _ target: String) throws {
+    func `D03 a location is resolved against the URL that was asked`(_ location: String, _ target: String) throws {
         #expect(try policy.target(of: try head(302, [location]), after: 0)?.absoluteString == target)
     }
 
     @Test(arguments: [
         "file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x",
     ])
-    func `only http and https with a host are followed`(_ location: String) throws {
+    func `D10 only http and https with a host are followed`(_ location: String) throws {
         let head = try head(302, [location])
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .redirect)
     }
 
-    @Test func `two locations that differ are a violation`() throws {
+    @Test func `D04 two locations that differ are a violation`() throws {
         let head = try head(302, ["/a", "/b"])
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .protocolViolation)
         #expect(try policy.target(of: try self.head(302, ["/a", "/a"]), after: 0) != nil)
     }
 
-    @Test func `the twenty-first redirect is one too many`() throws {
+    @Test func `D02 the twenty-first redirect is one too many`() throws {
         let head = try head(302, ["/z"])
         #expect(try policy.target(of: head, after: 19) != nil)
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 20) }
         #expect(error.code == .redirect)
     }
 
-    @Test func `from https to http is followed where it is allowed only`() throws {
+    @Test func `D09 from https to http is followed where it is allowed only`() throws {
         let head = try head(302, ["http://user:secret@a.example/z"], from: "https://a.example/")
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .redirect)
@@ -81,7 +81,7 @@ struct RedirectPolicyTests {
         #expect(try RedirectPolicy(maxRedirects: 1, allowsInsecure: true).target(of: head, after: 0) != nil)
     }
 
-    @Test func `an origin is scheme, host and port`() throws {
+    @Test func `D07 an origin is scheme, host and port`() throws {
         func origin(_ text: String) throws -> Origin { Origin(try #require(URL(string: text))) }
         #expect(try origin("http://A.example/x") == origin("http://a.example:80/y"))
         #expect(try origin("https://a.example/") == origin("https://a.example:443/"))

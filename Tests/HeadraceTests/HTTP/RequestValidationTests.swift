@@ -32,7 +32,7 @@ struct RequestValidationTests {
         ("Range", "bytes=0-"), ("hOsT", "x"), ("If-Range", "x"), ("Accept-Encoding", "gzip"), ("X", "a\r\nB: c"),
         ("X", "a\nb"), ("X", "a\0"), ("", "x"), ("X Y", "z"), ("X:", "z"), ("Ä", "z"),
     ])
-    func `a header that cannot be sent is refused`(_ name: String, _ value: String) throws {
+    func `S06 a header that cannot be sent is refused`(_ name: String, _ value: String) throws {
         let request = try request("http://example.org/", [HeaderField(name: name, value: value)])
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)

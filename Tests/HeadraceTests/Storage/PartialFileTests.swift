@@ -64,7 +64,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a partial is for its owner only`() async throws {
+    @Test func `S05 a partial is for its owner only`() async throws {
         try await withTemporaryDirectory { folder in
             let mode = Locked<UInt16?>(nil)
             let recorder = FileCallRecorder { call throws(SystemError) in
@@ -76,7 +76,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `interrupted and short writes are gone on with`() async throws {
+    @Test func `K09 short writes are gone on with`() async throws {
         try await withTemporaryDirectory { folder in
             let system = FileCalls.system
             var calls = system
@@ -93,7 +93,7 @@ struct PartialFileTests {
         (ENOSPC, DownloadError.Code.diskFull), (EDQUOT, .diskFull), (EACCES, .permission), (EROFS, .permission),
         (EIO, .fileSystem), (EFBIG, .fileSystem), (EMFILE, .fileSystem),
     ])
-    func `a call that fails says what, where and why, and leaves no file`(
+    func `K03 K04 K05 K07 K08 K10 a call that fails says what, where and why, and leaves no file`(
         _ errno: Int32,
         _ code: DownloadError.Code
     )
@@ -117,7 +117,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a file that does not fit is refused before its first byte`() async throws {
+    @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileCalls.system
             calls.freeSpace = { _ in 4 }
@@ -127,7 +127,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a taken name is counted up, between stem and extension`() async throws {
+    @Test func `K23 a taken name is counted up, between stem and extension`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["file.bin", "file (1).bin", "file (2).bin"] {
                 let file = try await download(to: .directory(folder), .rename)
@@ -160,7 +160,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `failing on a taken name leaves the file alone`() async throws {
+    @Test func `K23 failing on a taken name leaves the file alone`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old".utf8).write(to: file)
@@ -170,7 +170,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a name that is taken meanwhile is not overwritten`() async throws {
+    @Test func `K23 a name that is taken meanwhile is not overwritten`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let recorder = FileCallRecorder { call throws(SystemError) in
@@ -182,7 +182,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a link at the final name is not followed`() async throws {
+    @Test func `S03 a link at the final name is not followed`() async throws {
         try await withTemporaryDirectory { folder in
             let target = folder.appending(path: "target")
             try Data("precious".utf8).write(to: target)
@@ -194,7 +194,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a directory that is missing or is a file cannot take the file`() async throws {
+    @Test func `K26 a directory that is missing or is a file cannot take the file`() async throws {
         try await withTemporaryDirectory { folder in
             let missing = folder.appending(path: "missing")
             let error = try await failure(to: .directory(missing))

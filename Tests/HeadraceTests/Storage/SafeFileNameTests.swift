@@ -12,16 +12,16 @@ struct SafeFileNameTests {
         ("a\u{202E}txt.exe", "atxt.exe"), ("a:b*c?.txt", "abc.txt"), ("größe 日本.zip", "größe 日本.zip"),
         ("console", "console"), ("a;b", "a;b"),
     ])
-    func `a proposal becomes one harmless component`(_ proposal: String, _ name: String) {
+    func `S01 a proposal becomes one harmless component`(_ proposal: String, _ name: String) {
         #expect(SafeFileName(proposal)?.description == name)
     }
 
     @Test(arguments: ["", ".", "..", "/", "a/", "\\", "...", " . ", "\0", "-", "~", "x/.."])
-    func `of some proposals nothing is left`(_ proposal: String) {
+    func `S01 of some proposals nothing is left`(_ proposal: String) {
         #expect(SafeFileName(proposal) == nil)
     }
 
-    @Test func `a name is at most 255 bytes and keeps its extension`() throws {
+    @Test func `K25 a name is at most 255 bytes and keeps its extension`() throws {
         let name = try #require(SafeFileName(String(repeating: "ä", count: 300) + ".tar.gz")).description
         #expect(name.utf8.count <= 255 && name.utf8.count > 250)
         #expect(name.hasSuffix("ä.tar.gz"))
@@ -36,7 +36,7 @@ struct SafeFileNameTests {
         #expect(SafeFileName.numbered(name, 1) == numbered)
     }
 
-    @Test func `a numbered name is not longer than a name may be`() {
+    @Test func `K25 a numbered name is not longer than a name may be`() {
         let name = String(repeating: "n", count: 251) + ".txt"
         let numbered = SafeFileName.numbered(name, 12)
         #expect(numbered.utf8.count == 255)
@@ -48,7 +48,7 @@ struct SafeFileNameTests {
         ("http://h/a/", "http://h", "download"), ("http://h/a%2Fb%2F..%2Fc", "http://h/x", "c"),
         ("http://h/..%2F..%2Fetc%2Fpasswd", "http://h/x", "passwd"), ("http://h/%00", "http://h/x", "x"),
     ])
-    func `the final URL names the file, else the one that was asked`(
+    func `S02 the final URL names the file, else the one that was asked`(
         _ final: String,
         _ asked: String,
         _ name: String

@@ -17,7 +17,7 @@ struct DownloadStatusTests {
         }
     }
 
-    @Test func `nothing comes after the end`() async {
+    @Test func `C15 nothing comes after the end`() async {
         let status = DownloadStatus()
         status.enter(.cancelled, .cancelled)
         status.enter(.running, .started)

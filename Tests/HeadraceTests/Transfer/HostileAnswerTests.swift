@@ -50,32 +50,32 @@ struct HostileAnswerTests {
     }
 
     @Test(arguments: ["-1", "abc", "12abc", "9223372036854775808", "5, 6", "", "5 5"])
-    func `a length that is no number of bytes`(_ length: String) async throws {
+    func `L05 a length that is no number of bytes`(_ length: String) async throws {
         let outcome = try await outcome(.ok("hello").claimingLength(length))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
-    @Test func `two lengths that differ`() async throws {
+    @Test func `L05 two lengths that differ`() async throws {
         let outcome = try await outcome(.ok("hello").header("Content-Length", "6"))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
-    @Test func `the same length twice`() async throws {
+    @Test func `L06 the same length twice`() async throws {
         let outcome = try await outcome(.ok("hello").claimingLength("5, 5"))
         #expect(outcome.names == ["file.bin"])
     }
 
     @Test(arguments: [Ending.fin, .reset])
-    func `fewer bytes than announced keep their partial`(_ ending: Ending) async throws {
+    func `L01 L02 L03 fewer bytes than announced keep their partial`(_ ending: Ending) async throws {
         let outcome = try await outcome(.ok(.pattern(size: 100_000)).truncated(after: 99_999, by: ending))
         #expect(outcome.code == .connectionLost)
         #expect(outcome.names.count == 2)
         #expect(outcome.names.first?.hasSuffix(".part") == true)
     }
 
-    @Test func `more bytes than announced are not taken`() async throws {
+    @Test func `L04 more bytes than announced are not taken`() async throws {
         let outcome = try await outcome(.ok("hello").extraBytes(100))
         guard case .success = outcome.result else {
             Issue.record("\(outcome.result)")
@@ -84,25 +84,25 @@ struct HostileAnswerTests {
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `a length beyond the disk is refused before the first byte`() async throws {
+    @Test func `L16 L17 a length beyond the disk is refused before the first byte`() async throws {
         let outcome = try await outcome(.ok("hello").claimingLength("9223372036854775807"))
         #expect(outcome.code == .diskFull)
         #expect(outcome.names == [])
     }
 
-    @Test func `chunks beat a length that lies`() async throws {
+    @Test func `L07 chunks beat a length that lies`() async throws {
         let outcome = try await outcome(.ok("hello").chunked([2]).header("Content-Length", "9223372036854775807"))
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `a coding that was not asked for`() async throws {
+    @Test func `E08 a coding that was not asked for`() async throws {
         let outcome = try await outcome(.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
     @Test(arguments: [201, 204, 205, 300, 304, 400, 401, 403, 404, 407, 410, 416, 429, 451, 500, 503])
-    func `a status other than 200 has no file`(_ status: Int) async throws {
+    func `L14 T04 D12 D14 a status other than 200 has no file`(_ status: Int) async throws {
         let outcome = try await outcome(
             .status(status, body: status == 204 || status == 304 ? "" : .pattern(size: 1_000_000))
                 .header("WWW-Authenticate", "Basic realm=x")
@@ -116,12 +116,12 @@ struct HostileAnswerTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `fifty interim answers, then the file`() async throws {
+    @Test func `L15 fifty interim answers, then the file`() async throws {
         let outcome = try await outcome(.ok("hello").interim(103, count: 50))
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `a stalled body`() async throws {
+    @Test func `T09 a stalled body`() async throws {
         let outcome = try await outcome(
             .ok(.pattern(size: 100_000)).stalled(after: 10),
             stallTimeout: .seconds(2)
@@ -130,29 +130,29 @@ struct HostileAnswerTests {
         #expect(outcome.names.count == 2)
     }
 
-    @Test func `an empty file, by length and by chunks`() async throws {
+    @Test func `L13 an empty file, by length and by chunks`() async throws {
         #expect(try await outcome(.ok("")).names == ["file.bin"])
         #expect(try await outcome(.ok("").chunked([1])).names == ["file.bin"])
     }
 
-    @Test func `a redirect without a location`() async throws {
+    @Test func `D05 a redirect without a location`() async throws {
         #expect(try await outcome(.status(302)).code == .httpStatus)
     }
 
-    @Test func `a redirect to itself ends`() async throws {
+    @Test func `D02 a redirect to itself ends`() async throws {
         let outcome = try await outcome(.redirect(to: "/file.bin"))
         #expect(outcome.code == .redirect)
         #expect(outcome.requests.count == 21)
     }
 
     @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "data:,hello", "gopher://127.0.0.1/"])
-    func `a redirect away from HTTP`(_ location: String) async throws {
+    func `D10 a redirect away from HTTP`(_ location: String) async throws {
         let outcome = try await outcome(.redirect(to: location))
         #expect(outcome.code == .redirect)
         #expect(outcome.names == [])
     }
 
-    @Test func `credentials do not follow to another origin, not even back again`() async throws {
+    @Test func `D06 D07 credentials do not follow to another origin`() async throws {
         let secrets = [
             HeaderField(name: "Authorization", value: "Bearer s"), HeaderField(name: "cookie", value: "a=b"),
             HeaderField(name: "X-Open", value: "1"),

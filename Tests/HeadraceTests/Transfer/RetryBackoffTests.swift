@@ -30,7 +30,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test func `delays differ, so that downloads that fail together do not return together`() {
+    @Test func `T14 delays differ, so that downloads that fail together do not return together`() {
         let delays = (1...100).map { Attempts(seed: $0).fail() }
         #expect(Set(delays).count > 80)
         #expect(delays.contains { $0.map { $0 < .milliseconds(250) } ?? false })

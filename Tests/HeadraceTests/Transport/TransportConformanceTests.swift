@@ -50,7 +50,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `the head and the bytes arrive as they were sent`() async throws {
+    @Test func `E01 the head and the bytes arrive as they were sent`() async throws {
         let body = Pattern(seed: 7).bytes(in: 0..<3_000_000)
         try await withFaultServer(.ok(.pattern(seed: 7, size: 3_000_000)).header("X-Name", "värde")) { server in
             try await withTransport { transport in
@@ -86,7 +86,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `bytes that claim a coding are delivered as they are`() async throws {
+    @Test func `E02 bytes that claim a coding are delivered as they are`() async throws {
         try await withFaultServer(.ok("not gzip at all").header("Content-Encoding", "gzip")) { server in
             try await withTransport { transport in
                 let answer = try await get(transport, TransportRequest(url: server.url()))
@@ -95,7 +95,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `chunks and a closed connection end a body too`() async throws {
+    @Test func `L10 L12 chunks and a closed connection end a body too`() async throws {
         for response in [
             Response.ok(.pattern(size: 100_000)).chunked([1000]), Response.ok(.pattern(size: 100_000)).closeDelimited,
             Response.ok(.pattern(size: 100_000)).http10,
@@ -118,7 +118,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `a body that is cut is a lost connection, after its bytes`() async throws {
+    @Test func `L01 L02 a body that is cut is a lost connection, after its bytes`() async throws {
         for ending in [Ending.fin, .reset] {
             try await withFaultServer(.ok(.pattern(size: 100_000)).truncated(after: 60_000, by: ending)) { server in
                 try await withTransport { transport in
@@ -131,11 +131,11 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `chunks without the last one are a lost connection`() async throws {
+    @Test func `L08 chunks without the last one are a lost connection`() async throws {
         #expect(try await failure(.ok("hello").chunked([2], hasLastChunk: false)).code == .connectionLost)
     }
 
-    @Test func `no answer at all is a lost connection`() async throws {
+    @Test func `L21 no answer at all is a lost connection`() async throws {
         #expect(try await failure(.nothing(by: .fin)).code == .connectionLost)
         #expect(try await failure(.nothing(by: .reset)).code == .connectionLost)
         #expect(try await failure(.ok("x").headTruncated(after: 20)).code == .connectionLost)
@@ -148,11 +148,11 @@ struct TransportConformanceTests {
         .ok("x").endlessHeaders, .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"),
         .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
     ])
-    func `an answer that is no HTTP is a violation`(_ response: Response) async throws {
+    func `L09 L18 L19 L20 an answer that is no HTTP is a violation`(_ response: Response) async throws {
         #expect(try await failure(response).code == .protocolViolation)
     }
 
-    @Test func `a connection that nobody accepts is told from one that is lost`() async throws {
+    @Test func `T01 a connection that nobody accepts is told from one that is lost`() async throws {
         try await withFaultServer(.ok("x"), isListening: false) { server in
             try await withTransport { transport in
                 let error = try await #require(throws: DownloadError.self) {
@@ -164,7 +164,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `a host without an address is told`() async throws {
+    @Test func `T02 a host without an address is told`() async throws {
         try await withTransport { transport in
             let url = try #require(URL(string: "http://no-such-host.invalid/"))
             let error = try await #require(throws: DownloadError.self) {
@@ -174,7 +174,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `silence before and in the body is a stall`() async throws {
+    @Test func `T09 T11 silence before and in the body is a stall`() async throws {
         for response in [Response.ok(.pattern(size: 100_000)).stalled(after: 50_000), .ok("x").delayed(.seconds(60))] {
             #expect(try await failure(response) { $0.stallTimeout = .milliseconds(300) }.code == .stalled)
         }
@@ -231,7 +231,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test func `a thousand transfers at once all end well`() async throws {
+    @Test func `Z02 a thousand transfers at once all end well`() async throws {
         try await withFaultServer(.ok(.pattern(size: 100_000)).delayed(.milliseconds(100))) { server in
             try await withTransport { transport in
                 try await withThrowingTaskGroup { group in

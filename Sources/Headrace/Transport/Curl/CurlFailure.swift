@@ -15,6 +15,8 @@ struct CurlFailure {
     /// The `errno` of a failed connection.
     var osError: Int32
     var hasHead: Bool
+    /// Whether the connection had served another request before.
+    var isReused: Bool
     /// A rule that the answer broke, found by ourselves.
     var violation: String?
 
@@ -64,7 +66,8 @@ struct CurlFailure {
         switch code {
         case HR_E_WEIRD_SERVER_REPLY, HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
         // HTTP/0.9 is reported as an unsupported protocol; the URL's scheme was checked before.
-        case HR_E_UNSUPPORTED_PROTOCOL: true
+        // On a kept connection it is what the answer before had too much, for which this request is not to blame.
+        case HR_E_UNSUPPORTED_PROTOCOL: !isReused
         // libcurl's own bound on a header line is reported as a failed allocation.
         case HR_E_OUT_OF_MEMORY: !hasHead
         // libcurl has one code for a broken connection and for bytes that are no chunk or header; its text tells.

@@ -104,11 +104,14 @@ final class CurlTransfer {
         }
         var osError = 0
         _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
+        var connects = 0
+        _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
         let failure = CurlFailure(
             code: code,
             detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
             osError: Int32(osError),
             hasHead: hasFinalHead,
+            isReused: connects == 0,
             violation: violation
         )
         stream.fail(failure.error(for: request))

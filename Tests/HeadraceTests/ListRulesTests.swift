@@ -1,0 +1,137 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Rules of the list of downloads that hold from outside.
+@Suite(.timeLimit(.minutes(1)))
+struct ListRulesTests {
+    @Test func `C11 the same URL for the same place is one transfer`() async throws {
+        let gate = try Gate()
+        try await withFaultServer(.ok(.pattern(size: 1000)).held(after: 10, until: gate)) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager { manager in
+                    let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    let downloads = try await manager.download([request, request])
+                    #expect(downloads[0] == downloads[1])
+                    #expect(try await manager.download(request) == downloads[0])
+                    gate.open()
+                    _ = try await downloads[0].value
+                    #expect(server.requests.count == 1)
+                }
+            }
+        }
+    }
+
+    @Test func `C11 two URLs for one name are two files`() async throws {
+        try await withFaultServer(.ok("hello").delayed(.milliseconds(20))) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager { manager in
+                    let downloads = try await manager.download(
+                        ["/a/file.bin", "/b/file.bin"].map {
+                            DownloadRequest(server.url($0), to: .file(folder.appending(path: "file.bin")))
+                        }
+                    )
+                    for download in downloads { _ = try await download.value }
+                }
+                #expect(try FileProbe.names(in: folder) == ["file (1).bin", "file.bin"])
+            }
+        }
+    }
+
+    @Test func `C10 C16 fifty tasks that cancel one download at once all return`() async throws {
+        try await withFaultServer(.ok(.pattern(size: 100_000)).stalled(after: 50_000)) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager { manager in
+                    let download = try await manager.download(
+                        DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    )
+                    for await progress in download.progress where progress.bytesReceived > 0 { break }
+                    await withTaskGroup { group in
+                        for _ in 0..<50 { group.addTask { await download.cancel() } }
+                    }
+                    #expect(download.state == .cancelled)
+                    var ends = 0
+                    for await event in download.events where event == .cancelled { ends += 1 }
+                    #expect(ends == 1)
+                }
+                #expect(try FileProbe.names(in: folder) == [])
+            }
+        }
+    }
+
+    /// The gigabytes before are a hole, which a record calls held.
+    @Test(arguments: [4_294_967_295, 4_294_967_296, 4_294_967_297, 5_368_409_121])
+    func `Z03 a rest that begins beyond 4 GiB is fetched from there`(_ held: Int64) async throws {
+        let resource = Resource(size: 5_368_709_121)
+        let end = held + 300_000
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.file(resource).truncated(after: 300_000)) { server in
+                let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                try leave(held, of: resource, for: request)
+                let manager = try DownloadManager(
+                    environment: TransferEnvironment(
+                        configuration: DownloadManager.Configuration {
+                            $0.maxRetries = 0
+                            $0.durability = .none
+                        },
+                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        files: spacious,
+                        clock: ClockWitness(ContinuousClock())
+                    )
+                )
+                let download = try await manager.download(request)
+                let result = try? await download.value
+                await manager.shutdown()
+                #expect(server.requests.map { $0["Range"] } == ["bytes=\(held)-"])
+                let file = result ?? URL(filePath: DestinationNames(request).partialPath)
+                #expect((result != nil) == (end == resource.size))
+                #expect(FileProbe.size(of: file) == end)
+                #expect(try bytes(of: file, in: held..<end) == Pattern(seed: 1).bytes(in: held..<end))
+            }
+        }
+    }
+
+    /// A sparse partial needs no room, whatever the disk has.
+    private var spacious: FileCalls {
+        var calls = FileCalls.system
+        calls.freeSpace = { _ in .max }
+        return calls
+    }
+
+    /// Makes a sparse partial of a resource, with the record that an earlier run would have left.
+    private func leave(_ held: Int64, of resource: Resource, for request: DownloadRequest) throws {
+        let path = DestinationNames(request).partialPath
+        let file = try FileCalls.system.create(path)
+        defer { try? FileCalls.system.close(file) }
+        try FileCalls.system.truncate(file, held)
+        var record = ControlRecord(
+            url: request.url,
+            fileName: URL(filePath: path).lastPathComponent,
+            representation: Representation(entityTag: resource.etag, totalBytes: resource.size),
+            totalBytes: resource.size,
+            bootID: try readBootID(.system),
+            file: try FileCalls.system.openStatus(file).identity
+        )
+        record.written = ByteRangeSet([0..<held])
+        record.durable = record.written
+        try RecordFile(of: path, calls: .system).write(record, syncing: nil)
+    }
+
+    private func bytes(of file: URL, in range: Range<Int64>) throws -> [UInt8] {
+        let descriptor = try FileCalls.system.open(file.path)
+        defer { try? FileCalls.system.close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        let count = pread(descriptor, &bytes, bytes.count, off_t(range.lowerBound))
+        return Array(bytes.prefix(count))
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+/// Every case that a downloader has to stand has a test with its id in the name, or a reason why it has none.
+@Suite(.timeLimit(.minutes(1)))
+struct RulesCoverageTests {
+    /// How many cases each area has; the ids are the area's letter and a number from 01.
+    private static let areas: [(letter: Character, count: Int)] = [
+        ("R", 35),  // ranges and resuming
+        ("V", 16),  // validators
+        ("L", 21),  // length and framing
+        ("E", 8),  // encodings
+        ("D", 16),  // redirects and credentials
+        ("T", 18),  // retries and timeouts
+        ("K", 28),  // disk
+        ("C", 16),  // concurrency and the list
+        ("X", 7),  // crashes
+        ("S", 11),  // security
+        ("Z", 6),  // scale
+    ]
+
+    /// The cases without a test here.
+    ///
+    /// `X01` and `X02` have tests of what is decided; the benchmark verbs `torture` and `powercut` kill and cut for real.
+    private static let leftOut: [String: String] = [
+        "R29": "A download has one connection; there are no segments yet.",
+        "V13": "A request has no checksum yet.",
+        "V14": "Digest fields are not read yet.",
+        "V15": "Digest fields are not read yet, and there are no segments.",
+        "L11": "The fault server speaks no TLS.",
+        "D11": "There is no hook that is asked about addresses yet.",
+        "T10": "There is no lowest speed: a server that is slow, but not silent, is waited for.",
+        "T12": "Dropping packets takes a packet filter and root; the timeout for connecting is libcurl's.",
+        "T15": "No timer asks the clock on the wall, so that none can be moved by it.",
+        "T17": "There is no limit on the total time yet.",
+        "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
+        "K17": "A request has no checksum yet, and the bytes of a partial are not hashed.",
+        "K21": "There is no older version of the record.",
+        "K24": "The partial lies beside the destination, so that there is one file system only.",
+        "K28": "No space is reserved for a file before its bytes come.",
+        "C02": "There is no limit for each host yet.",
+        "C03": "The limit is fixed when the manager is made.",
+        "C04": "The limit is fixed when the manager is made.",
+        "C05": "A download cannot be paused yet.",
+        "C06": "A download cannot be paused yet.",
+        "C07": "A download cannot be paused yet.",
+        "C08": "A download cannot be paused yet.",
+        "C09": "A download cannot be paused yet.",
+        "C13": "A download has no priority yet.",
+        "C14": "A download cannot be removed from the list yet.",
+        "X06": "The list is not kept beyond the process yet.",
+        "S04": "Files are opened by path: whoever may swap the parent directories owns the destination.",
+        "S07": "Nothing is decoded, so that nothing can grow.",
+        "S08": "There is no limit on a file's size yet; the disk is the limit.",
+        "S11": "The fault server speaks no TLS.",
+        "Z01": "The list is not kept beyond the process yet.",
+        "Z05": "The list is not kept beyond the process yet.",
+    ]
+
+    private static var allIDs: Set<String> {
+        Set(areas.flatMap { area in (1...area.count).map { "\(area.letter)\($0 < 10 ? "0" : "")\($0)" } })
+    }
+
+    /// The ids in the names of all tests of the package.
+    private func testedIDs() throws -> Set<String> {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let files = try #require(FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil))
+        var ids: Set<String> = []
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for name in text.matches(of: /func `([^`\n]+)`/) {
+                // `V12b` is a variant of V12.
+                for id in name.1.matches(of: /\b[RVLEDTKCXSZ]\d\d(?=b?\b)/) { ids.insert(String(id.0)) }
+            }
+        }
+        return ids
+    }
+
+    @Test func `every case has a test or a reason`() throws {
+        let tested = try testedIDs()
+        let leftOut = Set(Self.leftOut.keys)
+        let all = Self.allIDs
+        #expect(all.count == 182)
+        #expect(all.subtracting(tested).subtracting(leftOut).sorted() == [], "neither a test nor a reason")
+        #expect(tested.intersection(leftOut).sorted() == [], "both a test and a reason")
+        #expect(tested.union(leftOut).subtracting(all).sorted() == [], "no such case")
+        print("Cases: \(all.count), tested: \(all.intersection(tested).count), left out: \(leftOut.count)")
+    }
+}

@@ -1,0 +1,207 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Disks that fail in the middle of a download, and what the next run finds.
+@Suite(.timeLimit(.minutes(1)))
+struct DiskFaultTests {
+    /// Writes as a file system does that is full from an offset on.
+    private func full(from limit: Int64) -> FileCalls {
+        FileCallRecorder { call throws(SystemError) in
+            if case .write(let offset, let count) = call, offset + Int64(count) > limit {
+                throw SystemError(errno: ENOSPC)
+            }
+        }.fileCalls
+    }
+
+    @Test func `K01 a disk that becomes full keeps the bytes, which are gone on with`() async throws {
+        try await withTemporaryDirectory { folder in
+            let first = try await DiskFixture.run(to: .directory(folder), files: full(from: 700_000))
+            #expect(first.error?.code == .diskFull)
+            #expect(try FileProbe.names(in: folder).count == 2)
+            let second = try await DiskFixture.run(to: .directory(folder), files: .system)
+            #expect(second.error == nil)
+            #expect(second.starts == [Int64(10 * 64 << 10)])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
+    @Test func `K02 a record that cannot be written leaves the old one as it was`() async throws {
+        try await withTemporaryDirectory { folder in
+            _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
+                DiskFixture.answer($0, sending: 300_000)
+            }
+            let record = URL(filePath: try DiskFixture.partial(in: folder).path + RecordFile.suffix)
+            let old = try FileProbe.bytes(of: record)
+            let isBody = Locked(false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                switch call {
+                case .write(let offset, _) where offset > 0: isBody.withLock { $0 = true }
+                case .write where isBody.withLock { $0 }: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            let second = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls) {
+                DiskFixture.answer($0, sending: 300_000)
+            }
+            #expect(second.starts == [300_000])
+            #expect(second.error?.code == .connectionLost)
+            #expect(try FileProbe.bytes(of: record) == old)
+            #expect(try FileProbe.names(in: folder).count == 2)
+            let third = try await DiskFixture.run(to: .directory(folder), files: .system)
+            #expect(third.starts == [300_000])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
+    @Test func `K06 a sync that fails at the end is not tried again, and no file is there`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if call == .sync { throw SystemError(errno: EIO) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(recorder.calls.filter { $0 == .sync }.count == 1)
+            #expect(!recorder.calls.contains(.move))
+            #expect(try FileProbe.names(in: folder) == [])
+        }
+    }
+
+    /// A body without a length was taken for complete where the failure had thrown its bytes back: a wrong file.
+    @Test(arguments: [true, false])
+    func `K06 a sync that fails on the way ends the download, and trust falls back`(_ hasLength: Bool) async throws {
+        let clock = TestClock()
+        let disk = MemoryDisk { change throws(SystemError) in
+            switch change {
+            // A second for each piece of the body, so that syncs become due.
+            case .write(1, _, _): clock.advance(by: .seconds(1))
+            case .sync(1): throw SystemError(errno: EIO)
+            default: break
+            }
+        }
+        let outcome = try await DiskFixture.run(
+            to: .file(URL(filePath: "/folder/file.bin")),
+            files: disk.calls,
+            clock: clock,
+            retries: 3
+        ) { request in
+            var answer = DiskFixture.answer(request)
+            if !hasLength { answer = FakeTransport.Answer(fields: [("ETag", "\"v1\"")], body: DiskFixture.bytes) }
+            return answer
+        }
+        #expect(outcome.error?.code == .fileSystem)
+        #expect(outcome.starts == [0])
+        #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
+    }
+
+    /// A sync that was due when a record was being written was forgotten if the body ended meanwhile.
+    @Test func `X03 no file has its name before the sync of its last byte`() async throws {
+        for slowRecords in [false, true] {
+            let clock = TestClock()
+            let gate = RecordGate()
+            let disk = MemoryDisk { change throws(SystemError) in
+                switch change {
+                case .write(1, let offset, let bytes):
+                    clock.advance(by: .seconds(1))
+                    if Int(offset) + bytes.count == DiskFixture.size { gate.open() }
+                case .create(let path, _) where slowRecords && path.hasSuffix(".new"): gate.wait()
+                default: break
+                }
+            }
+            let outcome = try await DiskFixture.run(
+                to: .file(URL(filePath: "/folder/file.bin")),
+                files: disk.calls,
+                clock: clock
+            )
+            #expect(outcome.error == nil)
+            let changes = disk.changes
+            let lastWrite = try #require(changes.lastIndex { if case .write(1, _, _) = $0 { true } else { false } })
+            let lastSync = try #require(changes.lastIndex(of: .sync(1)))
+            let naming = try #require(
+                changes.firstIndex {
+                    if case .rename(_, "/folder/file.bin") = $0 { true } else { false }
+                }
+            )
+            let folderSync = try #require(changes.lastIndex(of: .syncDirectory))
+            #expect(lastWrite < lastSync)
+            #expect(lastSync < naming)
+            #expect(naming < folderSync)
+        }
+    }
+
+    @Test func `X03 data, its sync, the record, the name, the folder, in this order`() async throws {
+        try await withTemporaryDirectory { folder in
+            _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
+                DiskFixture.answer($0, sending: 1_200_000)
+            }
+            let recorder = FileCallRecorder()
+            let outcome = try await DiskFixture.run(
+                to: .directory(folder),
+                files: recorder.fileCalls,
+                chunkBytes: 256 << 10
+            )
+            #expect(outcome.error == nil)
+            let looks: Set<FileCallRecorder.Call> = [.status, .openStatus, .read, .close]
+            let order = recorder.calls.filter { !looks.contains($0) }.map { call in
+                // The record's length is not the point.
+                if case .write(0, _) = call { FileCallRecorder.Call.write(offset: 0, count: 0) } else { call }
+            }
+            #expect(
+                order == [
+                    .checkDirectory, .open, .lock, .remove, .truncate(1_200_000), .freeSpace,
+                    .write(offset: 1_200_000, count: 100_000), .sync,
+                    .remove, .create, .write(offset: 0, count: 0), .sync, .replace, .syncDirectory,
+                    .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove,
+                ]
+            )
+        }
+    }
+
+    @Test func `K12 a partial that is removed under the download is never called complete`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
+                unlink(folder.appending(path: name).path)
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "file.bin").path))
+        }
+    }
+
+    @Test func `K08 a process without descriptors fails this download, and the next run has the file`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if call == .create || call == .open { throw SystemError(errno: EMFILE) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(try await DiskFixture.run(to: .directory(folder), files: .system).error == nil)
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
+    @Test func `K26 a folder that is removed under the download is an error`() async throws {
+        try await withTemporaryDirectory { outer in
+            let folder = outer.appending(path: "folder")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if case .write = call { try? FileManager.default.removeItem(at: folder) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(try FileProbe.names(in: outer) == [])
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Where bodies end, and what a download makes of ends that are wrong.
+@Suite(.timeLimit(.minutes(1)))
+struct FramingTests {
+    private typealias Fixture = ResumeFixture
+    private let file = ResumeFixture.old
+
+    private func run(_ first: Response..., then last: Response, retries: Int = 3) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory {
+            try await Fixture.run(.sequence(first, then: last), in: $0, retries: retries)
+        }
+    }
+
+    @Test(arguments: [Ending.fin, .reset])
+    func `L01 L02 L03 a short body is gone on with, were it one byte`(_ ending: Ending) async throws {
+        for cut in [Fixture.cut, Fixture.size - 1] {
+            let outcome = try await run(.file(file).truncated(after: cut, by: ending), then: .file(file))
+            #expect(outcome.isExact)
+            #expect(outcome.resumes == [cut])
+        }
+    }
+
+    @Test func `L04 surplus bytes are not taken`() async throws {
+        let outcome = try await run(then: .file(file).extraBytes(1000))
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 1)
+    }
+
+    /// The surplus of one answer was taken for the next one's on a kept connection, which then failed for good.
+    @Test func `L04 surplus bytes do not fail the next download`() async throws {
+        try await withFaultServer(.file(file).extraBytes(1000)) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager(.init { $0.retryBaseDelay = .zero }) { manager in
+                    for name in 0..<20 {
+                        let request = DownloadRequest(server.url("/\(name)"), to: .directory(folder))
+                        let result = try await manager.download(request).value
+                        #expect(file.body.difference(fromFileAt: result) == nil)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `L05 a length that contradicts itself is refused at once`() async throws {
+        let outcome = try await run(then: .file(file).header("Content-Length", "5"))
+        #expect(outcome.error?.code == .protocolViolation)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `L06 L07 a length told twice is one, and chunks count more than a length`() async throws {
+        let size = ResumeFixture.size
+        #expect(try await run(then: .file(file).claimingLength("\(size), \(size)")).isExact)
+        #expect(try await run(then: .file(file).chunked([1000]).header("Content-Length", "7")).isExact)
+    }
+
+    @Test func `L08 chunks without the last one are gone on with, or had again`() async throws {
+        let outcome = try await run(.file(file).chunked(hasLastChunk: false), then: .file(file))
+        #expect(outcome.error == nil)
+        #expect(outcome.difference == nil)
+        #expect(outcome.requests.count <= 3)
+    }
+
+    @Test(arguments: ["xyz", "fffffffffffffffff", "-5"])
+    func `L09 a chunk size that is none has no file`(_ line: String) async throws {
+        let outcome = try await run(then: .file(file).chunked([1000], sizeLine: line), retries: 0)
+        #expect(outcome.error != nil)
+        #expect(!outcome.names.contains("file.bin"))
+    }
+
+    @Test func `L10 L12 the end of a connection is an end that cannot be verified`() async throws {
+        for (response, isVerified) in [
+            (Response.file(file).closeDelimited, false), (.file(file).http10, true), (.file(file), true),
+        ] {
+            let outcome = try await run(then: response)
+            #expect(outcome.isExact)
+            guard case .finished(let summary) = outcome.events.last else {
+                Issue.record("\(outcome.events)")
+                continue
+            }
+            #expect(summary.isLengthVerified == isVerified)
+        }
+    }
+
+    @Test func `L13 an empty file has no bytes and is one`() async throws {
+        let empty = Resource(size: 0)
+        for response in [Response.file(empty), .file(empty).chunked()] {
+            let outcome = try await withTemporaryDirectory {
+                try await Fixture.run(response, in: $0, expecting: empty)
+            }
+            #expect(outcome.isExact)
+        }
+    }
+
+    @Test func `L15 interim answers and then none are tried again`() async throws {
+        let interim = Response.raw("HTTP/1.1 100 Continue\r\n\r\n")
+        #expect(try await run(interim, .file(file).interim(103, count: 50), then: .file(file)).isExact)
+    }
+
+    @Test func `L16 L17 a length beyond the disk is refused before a byte of it`() async throws {
+        let outcome = try await run(then: .ok("hello").claimingLength("9223372036854775807"))
+        #expect(outcome.error?.code == .diskFull)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `L21 a connection that ends without an answer is tried again`() async throws {
+        let outcome = try await run(.nothing(by: .fin), .nothing(by: .reset), then: .file(file))
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count >= 3)
+    }
+
+    @Test func `E01 every request asks for the bytes as they are`() async throws {
+        let outcome = try await run(.file(file).truncated(after: Fixture.cut), then: .file(file))
+        #expect(outcome.requests.map { $0["Accept-Encoding"] } == ["identity", "identity"])
+    }
+
+    @Test(arguments: ["gzip", "x-unknown", "gzip, gzip, gzip, gzip, gzip, gzip"])
+    func `E02 E06 E07 bytes in a coding that was not asked for are kept as they came`(_ coding: String) async throws {
+        #expect(try await run(then: .file(file).header("Content-Encoding", coding)).isExact)
+    }
+
+    @Test func `E04 encoded bytes under the length of the decoded ones are no success`() async throws {
+        let short = Response.file(file).header("Content-Encoding", "gzip")
+            .claimingLength("\(ResumeFixture.size + 1000)").ending(by: .fin)
+        let outcome = try await run(then: short, retries: 2)
+        #expect(outcome.error?.code == .connectionLost || outcome.error?.code == .resourceChanged)
+        #expect(!outcome.names.contains("file.bin"))
+        #expect(outcome.requests.count <= 5)
+    }
+
+    @Test func `E08 a transfer coding that was not asked for is refused`() async throws {
+        let answer = Response.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
+        let outcome = try await run(then: answer)
+        #expect(outcome.error?.code == .protocolViolation)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `Z04 chunks of one byte`() async throws {
+        let small = Resource(size: 20_000)
+        let outcome = try await withTemporaryDirectory {
+            try await Fixture.run(.file(small).chunked([1]), in: $0, expecting: small)
+        }
+        #expect(outcome.isExact)
+    }
+}

@@ -1,0 +1,189 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What is tried again, when, and what never is; all times by a clock that the test moves.
+@Suite(.timeLimit(.minutes(1)))
+struct RetryTests {
+    private let file = ResumeFixture.old
+
+    private func manager(
+        _ clock: TestClock,
+        _ transport: any Transport,
+        retries: Int = 3,
+        base: Duration = .zero
+    ) throws -> DownloadManager {
+        try DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadManager.Configuration {
+                    $0.maxRetries = retries
+                    $0.retryBaseDelay = base
+                },
+                transport: transport,
+                clock: ClockWitness(clock)
+            )
+        )
+    }
+
+    @Test func `T01 a port that refuses is tried until it answers`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.file(file), isListening: false) { server in
+                let clock = TestClock()
+                let transport = try CurlTransport(CurlOptions(userAgent: "t"))
+                let manager = try manager(clock, transport, base: .seconds(1 << 20))
+                let download = try await manager.download(
+                    DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                )
+                for attempt in 1...2 {
+                    try await clock.sleeperArmed()
+                    if attempt == 2 { try server.listen() }
+                    clock.advance(by: .seconds(60))
+                }
+                let result = try await download.value
+                #expect(file.body.difference(fromFileAt: result) == nil)
+                await manager.shutdown()
+            }
+        }
+    }
+
+    @Test func `T02 a name without an address is looked up again`() async throws {
+        try await withTemporaryDirectory { folder in
+            let failures = Locked(2)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 3) { request in
+                let mustFail = failures.withLock { failures in
+                    failures -= 1
+                    return failures >= 0
+                }
+                if mustFail { throw DownloadError(.nameResolution, "No such host.") }
+                return DiskFixture.answer(request)
+            }
+            #expect(outcome.error == nil)
+            #expect(outcome.starts.count == 3)
+        }
+    }
+
+    @Test(arguments: [500, 502, 503, 504, 408, 429])
+    func `T03 T07 a status that passes is tried again, and its body is nowhere`(_ status: Int) async throws {
+        let refusal = Response.status(status, body: .pattern(seed: 9, size: 1_000_000))
+        let outcome = try await withTemporaryDirectory {
+            try await ResumeFixture.run(.sequence([refusal, refusal], then: .file(file)), in: $0)
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 3)
+        let later = try await ResumeFixture.afterCut(refusal, then: .file(file))
+        #expect(later.isExact)
+        #expect(later.resumes == [ResumeFixture.cut])
+    }
+
+    @Test(arguments: [400, 401, 403, 404, 410, 451])
+    func `T04 T08 a status that stays is an error at once, and bytes are kept`(_ status: Int) async throws {
+        let outcome = try await ResumeFixture.afterCut(.status(status))
+        #expect(outcome.error?.statusCode == status)
+        #expect(outcome.requests.count == 2)
+        #expect(outcome.names.count == 2)
+    }
+
+    /// The value of `Retry-After`, and the time to wait for it.
+    @Test(arguments: [
+        ("2", Duration.seconds(2)), ("Thu, 02 Jan 2025 00:00:02 GMT", .seconds(2)), ("0", .zero), ("-5", .zero),
+        ("soon", .zero), ("Thu, 01 Jan 2015 00:00:00 GMT", .zero), ("1000000000000", .seconds(6 * 3600)),
+    ])
+    func `T05 T06 the server's time is waited for, as far as it is one`(
+        _ text: String,
+        _ delay: Duration
+    )
+        async throws
+    {
+        try await expectWait(
+            of: delay,
+            after: .status(503, headers: ["Retry-After": text, "Date": "Thu, 02 Jan 2025 00:00:00 GMT"])
+        )
+    }
+
+    @Test func `D16 a redirect may ask to wait as well`() async throws {
+        try await expectWait(of: .seconds(2), after: .redirect(to: "/file.bin").header("Retry-After", "2"))
+    }
+
+    private func expectWait(of delay: Duration, after first: Response) async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.sequence([first], then: .file(file))) { server in
+                let clock = TestClock()
+                let manager = try manager(clock, try CurlTransport(CurlOptions(userAgent: "t")))
+                let download = try await manager.download(
+                    DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                )
+                if delay > .zero {
+                    try await clock.sleeperArmed(for: delay)
+                    clock.advance(by: delay - .milliseconds(1))
+                    #expect(server.requests.count == 1)
+                    clock.advance(by: .milliseconds(1))
+                }
+                _ = try await download.value
+                #expect(server.requests.count == 2)
+                await manager.shutdown()
+            }
+        }
+    }
+
+    @Test func `T09 a stall is gone on with`() async throws {
+        let outcome = try await withTemporaryDirectory {
+            try await ResumeFixture.run(
+                .sequence([.file(file).stalled(after: ResumeFixture.cut)], then: .file(file)),
+                in: $0
+            ) { $0.stallTimeout = .seconds(2) }
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.resumes.count == 1)
+    }
+
+    @Test func `T13 a byte in each attempt does not go on for ever`() async throws {
+        try await withTemporaryDirectory { folder in
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 5) {
+                DiskFixture.answer($0, sending: 1)
+            }
+            #expect(outcome.error?.code == .connectionLost)
+            #expect(outcome.starts.count == 51)
+            #expect(outcome.starts.last == 50)
+        }
+    }
+
+    @Test func `T14 C01 a hundred downloads that fail together stay within the limit`() async throws {
+        let response = Response.sequence([.status(503), .file(file).truncated(after: 1000)], then: .file(file))
+        try await withFaultServer(response.delayed(.milliseconds(2))) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = DownloadManager.Configuration {
+                    $0.maxConcurrentDownloads = 3
+                    $0.retryBaseDelay = .milliseconds(5)
+                    $0.durability = .none
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let downloads = try await manager.download(
+                        (0..<100).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
+                    )
+                    for download in downloads { _ = try await download.value }
+                }
+                #expect(server.traffic.maxActiveRequests <= 3)
+                #expect(server.requests.count == 300)
+                #expect(try FileProbe.names(in: folder).count == 100)
+            }
+        }
+    }
+
+    @Test func `T16 a kept connection that was closed costs no retry`() async throws {
+        let response = Response.answering { request in
+            request.path == "/a" ? Response.ok("hello").ending(by: .fin) : .ok("hello")
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager(.init { $0.maxRetries = 0 }) { manager in
+                    for path in ["/a", "/b", "/a", "/c"] {
+                        let request = DownloadRequest(server.url(path), to: .directory(folder))
+                        _ = try await manager.download(request).value
+                    }
+                }
+            }
+        }
+    }
+}
