@@ -133,6 +133,21 @@ struct ControlRecordTests {
         }
     }
 
+    @Test func `X02 another boot may give the disk another device number, and the inode stays`() throws {
+        let record = try ControlRecord.sample()
+        var device = record.file
+        device.device += 1
+        var inode = device
+        inode.inode -= 1
+        for bootID in ["other", ""] {
+            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: device) == record.durable)
+            #expect(record.isOf(device, bootID: bootID))
+            #expect(record.trusted(bootID: bootID, fileSize: 1000, file: inode).isEmpty)
+            #expect(!record.isOf(inode, bootID: bootID))
+        }
+        #expect(!record.isOf(device, bootID: "8f5b"))
+    }
+
     @Test func `a record of too many ranges claims the first of them`() throws {
         var record = try ControlRecord.sample()
         record.totalBytes = nil

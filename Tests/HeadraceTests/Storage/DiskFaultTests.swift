@@ -162,7 +162,7 @@ struct DiskFaultTests {
                     .checkDirectory, .open, .lock, .remove, .truncate(1_200_000), .freeSpace,
                     .write(offset: 1_200_000, count: 100_000), .sync,
                     .remove, .create, .write(offset: 0, count: 0), .sync, .replace, .syncDirectory,
-                    .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove,
+                    .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove, .remove,
                 ]
             )
         }

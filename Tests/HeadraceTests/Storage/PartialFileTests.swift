@@ -64,6 +64,18 @@ struct PartialFileTests {
         }
     }
 
+    @Test func `X01 a kill before the first record leaves nothing behind in the end`() async throws {
+        try await withTemporaryDirectory { folder in
+            let request = DownloadRequest(try #require(URL(string: url)), to: .directory(folder))
+            let partial = DestinationNames(request).partialPath
+            for path in [partial, partial + ".record.new"] {
+                try Data("half".utf8).write(to: URL(filePath: path))
+            }
+            _ = try await download(to: .directory(folder))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
     @Test func `S05 a partial is for its owner only`() async throws {
         try await withTemporaryDirectory { folder in
             let mode = Locked<UInt16?>(nil)
