@@ -41,8 +41,7 @@ public actor DownloadManager {
         let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
         let (records, starts) = AsyncStream.makeStream(of: DownloadRecord.self)
         let list = DownloadList(limit: environment.configuration.maxConcurrentDownloads) { record in
-            // A download that was next just as the manager was shut down.
-            if case .terminated = starts.yield(record) { record.end(with: .stopped(.shutDown)) }
+            if case .terminated = starts.yield(record) { false } else { true }
         }
         self.environment = environment
         self.executor = executor
@@ -92,6 +91,13 @@ public actor DownloadManager {
     public func download(_ requests: [DownloadRequest]) throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
         return try list.add(requests).map { Download(manager: self, record: $0) }
+    }
+
+    /// Returns when every download has ended; at once where none is left, and early when the task is cancelled.
+    ///
+    /// Those that are added meanwhile are waited for as well.
+    public nonisolated func waitUntilIdle() async {
+        await list.waitUntilIdle()
     }
 
     /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.

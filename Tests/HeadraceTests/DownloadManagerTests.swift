@@ -210,6 +210,46 @@ struct DownloadManagerTests {
         }
     }
 
+    @Test func `waiting until idle ends with the last download, whatever becomes of it`() async throws {
+        let response = Response.routes(
+            ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000), "/bad": .status(404)],
+            otherwise: .ok("x")
+        )
+        try await withAll(response, limit: 2) { server, folder, manager in
+            await manager.waitUntilIdle()
+            let downloads = try await manager.download(
+                ["/slow", "/bad", "/good", "/last"].map { DownloadRequest(server.url($0), to: .directory(folder)) }
+            )
+            await confirmation { idle in
+                await withTaskGroup { group in
+                    group.addTask {
+                        await manager.waitUntilIdle()
+                        #expect(downloads.allSatisfy { $0.state.isEnded })
+                        idle()
+                    }
+                    for await state in downloads[3].states where state.isEnded { break }
+                    await downloads[0].cancel()
+                }
+            }
+            await manager.waitUntilIdle()
+        }
+    }
+
+    @Test func `who waits until idle can be cancelled`() async throws {
+        let gate = try Gate()
+        try await withAll(.ok(.pattern(size: 10)).held(after: 5, until: gate)) { server, folder, manager in
+            let download = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
+            await withTaskGroup { group in
+                group.addTask { await manager.waitUntilIdle() }
+                group.cancelAll()
+            }
+            #expect(!download.state.isEnded)
+            gate.open()
+            await manager.waitUntilIdle()
+            #expect(download.state.isEnded)
+        }
+    }
+
     @Test func `the same file is one download, as long as it has not ended`() async throws {
         let gate = try Gate()
         try await withAll(.ok(.pattern(size: 10)).held(after: 0, until: gate)) { server, folder, manager in

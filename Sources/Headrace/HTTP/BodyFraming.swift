@@ -9,8 +9,7 @@ package enum BodyFraming: Sendable, Hashable {
 
     /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
     init(of head: ResponseHead) throws(DownloadError) {
-        let codings = head.values("transfer-encoding").flatMap { $0.split(separator: ",") }
-            .map { $0.trimmed.lowercased() }
+        let codings = head.members("transfer-encoding")
         guard codings.isEmpty else {
             guard codings == ["chunked"] else {
                 throw DownloadError(

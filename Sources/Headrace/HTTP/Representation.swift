@@ -19,8 +19,7 @@ struct Representation: Sendable, Hashable, Codable {
 extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
     init(of head: ResponseHead, totalBytes: Int64?) {
-        let codings = head.values("content-encoding").flatMap { $0.split(separator: ",") }
-            .map { $0.trimmed.lowercased() }.filter { !$0.isEmpty && $0 != "identity" }
+        let codings = head.members("content-encoding").filter { $0 != "identity" }
         self.init(
             entityTag: Self.field("etag", of: head),
             lastModified: Self.field("last-modified", of: head),
@@ -35,7 +34,7 @@ extension Representation {
     /// The value of a field; several that differ are joined, which no parser of one value takes.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
         let values = head.values(name)
-        return Set(values).count > 1 ? values.joined(separator: ", ") : values.first
+        return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
     }
 
     /// The type without its parameters, in lower case.
@@ -50,7 +49,7 @@ extension Representation {
 extension ResponseHead {
     /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
     var acceptsRanges: Bool? {
-        let units = values("accept-ranges").flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }
+        let units = members("accept-ranges")
         if units.contains("bytes") { return true }
         return units.contains("none") ? false : nil
     }

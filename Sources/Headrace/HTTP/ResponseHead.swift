@@ -40,6 +40,11 @@ package struct ResponseHead: Sendable, Hashable {
         return values
     }
 
+    /// The members in lower case of all fields of that name, which are lists (RFC 9110, section 5.6.1).
+    func members(_ name: String) -> [String] {
+        values(name).flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
+    }
+
     private static func names(of fields: [HeaderField]) -> [String] {
         fields.map { $0.name.lowercased() }
     }

@@ -93,16 +93,16 @@ struct ResponseHeadParser: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    private static func trimmed<Bytes: Collection<UInt8>>(_ bytes: Bytes) -> [UInt8] {
-        let start = bytes.drop(while: isBlank)
-        var result = Array(start)
+    private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+        var result = bytes.drop(while: isBlank)
         while let last = result.last, isBlank(last) { result.removeLast() }
         return result
     }
 
     /// UTF-8 where it is valid, else ISO 8859-1, of which each byte is a character.
     private static func text(_ bytes: some BidirectionalCollection<UInt8>) -> String {
-        String(validating: bytes, as: UTF8.self)
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        return String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }

@@ -58,9 +58,9 @@ extension ResponseHead {
     }
 
     var contentRange: ContentRangeField {
-        let values = Set(values("content-range"))
+        let values = values("content-range")
         guard let text = values.first else { return .missing }
-        guard values.count == 1, let range = ContentRange(parsing: text) else { return .invalid }
+        guard values.allSatisfy({ $0 == text }), let range = ContentRange(parsing: text) else { return .invalid }
         return .valid(range)
     }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The downloads of a manager and what runs of them: the state behind the lock that every verb takes.
 ///
 /// A verb is decided in one step, with nothing awaited.
@@ -9,6 +11,7 @@ final class DownloadList: Sendable {
         /// Those that have not ended, by the path of their partial: one file has one download.
         var active: [String: DownloadRecord] = [:]
         var isShutDown = false
+        var idleSubscribers = Subscribers<Never>()
 
         /// What the scheduler's actions mean for the downloads; those that end leave room for another of the same file.
         mutating func effects(of actions: [Scheduler.Action]) -> [Effect] {
@@ -34,10 +37,12 @@ final class DownloadList: Sendable {
     }
 
     private let state: Locked<State>
-    /// Begins a transfer in a task of its own.
-    private let start: @Sendable (DownloadRecord) -> Void
+    /// Downloads that have not been told their end; what the scheduler has let go of may still be among them.
+    private let openCount = Atomic(0)
+    /// Begins a transfer in a task of its own; false once none is begun any more.
+    private let start: @Sendable (DownloadRecord) -> Bool
 
-    init(limit: Int, start: @escaping @Sendable (DownloadRecord) -> Void) {
+    init(limit: Int, start: @escaping @Sendable (DownloadRecord) -> Bool) {
         state = Locked(State(scheduler: Scheduler(limit: limit)))
         self.start = start
     }
@@ -45,6 +50,17 @@ final class DownloadList: Sendable {
     /// All downloads in the order of adding.
     var records: [DownloadRecord] {
         state.withLock { state in state.order.compactMap { state.records[$0] } }
+    }
+
+    private var isIdle: Bool { openCount.load(ordering: .acquiring) == 0 }
+
+    /// Returns when all downloads have ended, or when the task is cancelled.
+    func waitUntilIdle() async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        let subscriber: Int? = state.withLock { isIdle ? nil : $0.idleSubscribers.add(continuation) }
+        guard let subscriber else { return }
+        for await _ in stream {}
+        state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
     /// Adds downloads, or finds those that have the same file; throws after the shutdown.
@@ -58,6 +74,7 @@ final class DownloadList: Sendable {
                 state.active[record.names.partialPath] = record
                 state.records[record.id] = record
                 state.order.append(record.id)
+                openCount.add(1, ordering: .relaxed)
                 added.append(record.id)
                 return record
             }
@@ -86,7 +103,7 @@ final class DownloadList: Sendable {
             state.active[record.names.partialPath] = nil
             return state.effects(of: state.scheduler.ended(record.id))
         }
-        record.end(with: outcome)
+        end(record, outcome)
         guard !taskIsCancelled, case .start(let next) = effects.first else {
             perform(effects)
             return nil
@@ -103,11 +120,19 @@ final class DownloadList: Sendable {
             switch effect {
             case .start(let record):
                 record.status.enter(.running, .started)
-                start(record)
+                if !start(record) { end(record, .stopped(.shutDown)) }
             case .stop(let record, let reason): record.stop.stop(reason)
-            case .end(let record, let reason): record.end(with: .stopped(reason))
+            case .end(let record, let reason): end(record, .stopped(reason))
             }
         }
+    }
+
+    /// Tells a download its end, and those who wait for the last one.
+    private func end(_ record: DownloadRecord, _ outcome: TransferOutcome) {
+        record.end(with: outcome)
+        guard openCount.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        let waiting = state.withLock { isIdle ? $0.idleSubscribers.removeAll() : [] }
+        for continuation in waiting { continuation.finish() }
     }
 
     private static func newID(in state: borrowing State) -> Download.ID {

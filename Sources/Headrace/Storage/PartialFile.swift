@@ -72,10 +72,12 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Whether the name is still this file's, and not removed or given to another.
-    var isStillNamed: Bool {
-        guard let opened = try? calls.openStatus(file), let named = try? calls.status(path) else { return false }
-        return opened.device == named.device && opened.inode == named.inode
+    /// What the file is; nil where its name was removed or given to another.
+    var namedStatus: FileStatus? {
+        guard let opened = try? calls.openStatus(file), let named = try? calls.status(path),
+            opened.device == named.device, opened.inode == named.inode
+        else { return nil }
+        return opened
     }
 
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {

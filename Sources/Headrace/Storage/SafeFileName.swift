@@ -15,12 +15,12 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     init?(_ proposal: String) {
         // Both separators count: a name from a server on one system must not be a path on another.
         let component = proposal.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
-        var scalars = component.unicodeScalars.filter(Self.isAllowed)
+        var scalars = Array(component.unicodeScalars.lazy.filter(Self.isAllowed))[...]
         while let last = scalars.last, last == " " || last == "." { scalars.removeLast() }
         while let first = scalars.first, first == " " { scalars.removeFirst() }
         // A leading dot would hide the file, a hyphen make it an option, a tilde a home folder.
         while let first = scalars.first, ".-~".unicodeScalars.contains(first) { scalars.removeFirst() }
-        var name = String(scalars)
+        var name = String(String.UnicodeScalarView(scalars))
         guard !name.isEmpty else { return nil }
         if Self.isDeviceName(name) { name = "_" + name }
         description = Self.truncated(name, to: Self.maxBytes)

@@ -215,7 +215,7 @@ struct PartialSession {
 
     /// Removes everything that is this download's.
     func remove() {
-        guard let partial, partial.isStillNamed else { return }
+        guard let partial, partial.namedStatus != nil else { return }
         recordFile.remove()
         partial.remove()
     }
@@ -238,7 +238,7 @@ struct PartialSession {
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
-        guard try partial.status().size == heldBytes, partial.isStillNamed else {
+        guard partial.namedStatus?.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
         }
         do throws(SystemError) {

@@ -19,6 +19,8 @@ package final class ResponseStream: Sendable {
     }
 
     private struct Storage {
+        /// The capacity of the next chunk; that of the first is small, since it may be all of the body.
+        var nextCapacity: Int
         var state: ResponseStreamState
         var head: ResponseHead?
         var chunks: [Chunk] = []
@@ -37,7 +39,12 @@ package final class ResponseStream: Sendable {
     package init(highWatermark: Int, pool: ChunkPool) {
         self.pool = pool
         chunkCapacity = highWatermark / 4
-        storage = Locked(Storage(state: ResponseStreamState(highWatermark: highWatermark)))
+        storage = Locked(
+            Storage(
+                nextCapacity: min(chunkCapacity, 64 << 10),
+                state: ResponseStreamState(highWatermark: highWatermark)
+            )
+        )
     }
 
     /// Connects the producer; if the reader is gone already, the producer is cancelled at once.
@@ -63,7 +70,7 @@ package final class ResponseStream: Sendable {
     package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
         let (demand, waiter) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
-            if demand != .stop { append(bytes, to: &storage.chunks) }
+            if demand != .stop { append(bytes, to: &storage) }
             return (demand, wakesReader ? storage.waiter.take() : nil)
         }
         waiter?.resume()
@@ -153,11 +160,14 @@ package final class ResponseStream: Sendable {
         waiter?.resume()
     }
 
-    private func append(_ bytes: UnsafeRawBufferPointer, to chunks: inout [Chunk]) {
+    private func append(_ bytes: UnsafeRawBufferPointer, to storage: inout Storage) {
         var rest = bytes
         while !rest.isEmpty {
-            if chunks.last.map({ $0.count < $0.capacity }) != true { chunks.append(pool.take(capacity: chunkCapacity)) }
-            let taken = chunks[chunks.count - 1].append(rest)
+            if storage.chunks.last.map({ $0.count < $0.capacity }) != true {
+                storage.chunks.append(pool.take(capacity: storage.nextCapacity))
+                storage.nextCapacity = chunkCapacity
+            }
+            let taken = storage.chunks[storage.chunks.count - 1].append(rest)
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
         }
     }

@@ -93,6 +93,7 @@ private struct GetRun {
 
     /// As many followers as downloads can run: they start in the order of adding, and history waits for a late one.
     private func followAll() async {
+        guard !reporter.isQuiet else { return await manager.waitUntilIdle() }
         await withTaskGroup(of: Void.self) { group in
             for index in downloads.indices {
                 if index >= limit { await group.next() }

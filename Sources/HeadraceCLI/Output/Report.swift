@@ -65,6 +65,11 @@ struct Report: Sendable {
         }
     }
 
+    /// Takes in that a download that was not added has ended well.
+    mutating func countFinished() {
+        tally.addFinished(0)
+    }
+
     mutating func update(_ progress: DownloadProgress, of index: Int) {
         guard let totalBytes = items[index]?.progress.totalBytes else {
             items[index]?.progress = progress

@@ -9,7 +9,11 @@ actor Reporter {
     /// Lines for above the live area, kept for its next drawing.
     private var permanent: [String] = []
     private var canWriteOutput = true
-    private let isQuiet: Bool
+    /// Whether only failures are told, so that thousands of small files need not pay for being followed.
+    nonisolated let isQuiet: Bool
+    /// Of a quiet run, the downloads that had begun and not ended at the last look, and the first after them.
+    private var begun: [Int] = []
+    private var next = 0
 
     init(_ downloads: [Download], options: GetOptions) {
         self.downloads = downloads
@@ -26,28 +30,22 @@ actor Reporter {
     /// How often ``draw()`` is wanted; nil where nothing moves.
     nonisolated func interval() async -> Duration? {
         switch await report.style {
-        case .live: .milliseconds(100)
+        case .live, .quiet: .milliseconds(100)
         case .json: .seconds(1)
-        case .plain, .quiet: nil
+        case .plain: nil
         }
     }
 
     /// Follows one download to its end.
     nonisolated func follow(_ index: Int) async {
-        let download = downloads[index]
-        if isQuiet {
-            // Only the end is told, and thousands of small files do not pay for their events.
-            for await state in download.states where state.isEnded { break }
-            await begin(index)
-        } else {
-            await begin(index)
-            for await event in download.events { await record(event, of: index) }
-        }
+        await begin(index)
+        for await event in downloads[index].events { await record(event, of: index) }
         await close(index)
     }
 
     /// Shows how far the running downloads are.
     func draw() async {
+        guard !isQuiet else { return closeEnded() }
         // Asked for here instead of followed: a download that ends between two frames costs nothing.
         for index in report.running {
             guard let progress = await downloads[index].currentProgress else { continue }
@@ -67,6 +65,7 @@ actor Reporter {
 
     /// Prints what is left to print, and gives the status of the run.
     func end(after signal: Int32?) -> ExitCode {
+        if isQuiet { closeEnded() }
         let isInterrupted = signal != nil && report.tally.finished < report.tally.count
         let kept = isInterrupted ? downloads.filter(\.isInterrupted).map(\.partialPath).filter(Files.exists) : []
         print(isInterrupted ? [.error(Interruption.message(kept: kept))] : report.summary(elapsed: .now - start))
@@ -77,6 +76,24 @@ actor Reporter {
 
     private func begin(_ index: Int) {
         report.add(Item(id: downloads[index].id.description, request: downloads[index].request), at: index)
+    }
+
+    /// Takes note of the downloads of a quiet run that have ended since the last look.
+    private func closeEnded() {
+        while next < downloads.count, downloads[next].state != .waiting {
+            begun.append(next)
+            next += 1
+        }
+        begun.removeAll { index in
+            let state = downloads[index].state
+            if case .finished = state {
+                report.countFinished()
+            } else if state.isEnded {
+                begin(index)
+                close(index)
+            }
+            return state.isEnded
+        }
     }
 
     private func record(_ event: DownloadEvent, of index: Int) {

@@ -143,7 +143,7 @@ struct DiskFaultTests {
     @Test func `X03 data, its sync, the record, the name, the folder, in this order`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                DiskFixture.answer($0, sending: 1_200_000)
+                DiskFixture.answer($0, sending: 1_250_000)
             }
             let recorder = FileCallRecorder()
             let outcome = try await DiskFixture.run(
@@ -159,8 +159,8 @@ struct DiskFaultTests {
             }
             #expect(
                 order == [
-                    .checkDirectory, .open, .lock, .remove, .truncate(1_200_000), .freeSpace,
-                    .write(offset: 1_200_000, count: 100_000), .sync,
+                    .checkDirectory, .open, .lock, .remove, .truncate(1_250_000), .freeSpace,
+                    .write(offset: 1_250_000, count: 50_000), .sync,
                     .remove, .create, .write(offset: 0, count: 0), .sync, .replace, .syncDirectory,
                     .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove, .remove,
                 ]

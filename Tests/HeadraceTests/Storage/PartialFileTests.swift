@@ -58,7 +58,7 @@ struct PartialFileTests {
             #expect(
                 recorder.calls == [
                     .checkDirectory, .status, .status, .create, .lock, .freeSpace, .write(offset: 0, count: 5), .sync,
-                    .openStatus, .openStatus, .status, .setMode(FileCalls.newFileMode), .move, .syncDirectory, .close,
+                    .openStatus, .status, .setMode(FileCalls.newFileMode), .move, .syncDirectory, .close,
                 ]
             )
         }

@@ -1,5 +1,6 @@
 #if os(Linux)
 import CHeadrace
+import Synchronization
 
 /// The thread that owns libcurl's handles, and the queue of commands to it.
 ///
@@ -17,8 +18,6 @@ final class CurlLoop: Sendable {
     private struct Shared {
         var commands: [Command] = []
         var isStopping = false
-        var lastID: CurlDriver.TransferID = 0
-        var activeTransfers = 0
     }
 
     /// What the thread and its clients share; the thread must not keep the loop itself alive.
@@ -58,6 +57,8 @@ final class CurlLoop: Sendable {
 
     private let mailbox: Mailbox
     private let thread: WorkerThread
+    private let lastID = Atomic<CurlDriver.TransferID>(0)
+    private let activeTransfers = Atomic(0)
 
     init(_ options: CurlOptions) throws(DownloadError) {
         do throws(SystemError) {
@@ -78,25 +79,19 @@ final class CurlLoop: Sendable {
 
     /// Counts a transfer in and returns how many bytes of it may wait in memory.
     func admit() -> Int {
-        let active = mailbox.shared.withLock { shared in
-            shared.activeTransfers += 1
-            return shared.activeTransfers
-        }
+        let active = activeTransfers.add(1, ordering: .relaxed).newValue
         // Powers of two, so that chunks of one transfer fit the next.
         let share = Self.memoryBudget / active
         return [1 << 20, 512 << 10, 256 << 10, 128 << 10].first { $0 <= share } ?? 64 << 10
     }
 
     func dismiss() {
-        mailbox.shared.withLock { $0.activeTransfers -= 1 }
+        activeTransfers.subtract(1, ordering: .relaxed)
     }
 
     func start(_ request: TransportRequest, _ stream: ResponseStream) {
         let mailbox = mailbox
-        let id = mailbox.shared.withLock { shared in
-            shared.lastID += 1
-            return shared.lastID
-        }
+        let id = lastID.add(1, ordering: .relaxed).newValue
         guard mailbox.post(.start(id, request, stream)) else { return stream.fail(.shutDown()) }
         stream.connect(
             ResponseStream.Producer(
@@ -116,9 +111,11 @@ final class CurlLoop: Sendable {
         guard let driver = CurlDriver(mailbox.poller, options) else {
             return drain(mailbox)
         }
+        var commands: [Command] = []
         while true {
-            let (commands, isStopping) = take(mailbox)
+            let isStopping = take(&commands, from: mailbox)
             for command in commands { driver.perform(command) }
+            commands.removeAll(keepingCapacity: true)
             if isStopping { break }
             driver.step()
         }
@@ -126,10 +123,11 @@ final class CurlLoop: Sendable {
         drain(mailbox)
     }
 
-    private static func take(_ mailbox: Mailbox) -> (commands: [Command], isStopping: Bool) {
+    /// Takes the commands in exchange for an empty array, so that nothing is allocated under the lock.
+    private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
         mailbox.shared.withLock { shared in
-            defer { shared.commands.removeAll(keepingCapacity: true) }
-            return (shared.commands, shared.isStopping)
+            swap(&commands, &shared.commands)
+            return shared.isStopping
         }
     }
 
