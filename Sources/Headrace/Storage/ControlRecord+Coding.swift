@@ -109,13 +109,8 @@ extension ControlRecord {
             case .receiving: [fileName]
             case .finalising(let finalName): [fileName, finalName]
             }
-        return names.allSatisfy(Self.isComponent) && written.end <= totalBytes ?? .max && totalBytes ?? 0 >= 0
+        return names.allSatisfy(SafeFileName.isComponent) && written.end <= totalBytes ?? .max && totalBytes ?? 0 >= 0
             && durable.isSubset(of: written)
-    }
-
-    private static func isComponent(_ name: String) -> Bool {
-        !["", ".", ".."].contains(name) && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") }
-            && name.utf8.count <= SafeFileName.maxBytes
     }
 }
 

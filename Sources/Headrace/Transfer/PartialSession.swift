@@ -233,8 +233,12 @@ struct PartialSession {
     ) throws(DownloadError)
         -> String
     {
+        // The last look, whoever decided the name.
+        guard names.contains(finalPath) else {
+            throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
+        }
         let partial = try opened()
-        var candidates = FinalNames(finalPath, mayRename: conflictPolicy == .rename)
+        var candidates = FinalNames(finalPath, names, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
@@ -285,7 +289,7 @@ struct PartialSession {
     private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
-            fileName: names.name(of: finalPath ?? names.path(finalURL: url)),
+            fileName: names.name(of: finalPath ?? names.plannedPath),
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
             bootID: try bootID(),
@@ -302,19 +306,21 @@ struct PartialSession {
 private struct FinalNames {
     private static let most = 10_000
 
-    private let path: String
+    private let directory: String
+    private let name: String
     private let mayRename: Bool
     private var number = 0
 
-    init(_ path: String, mayRename: Bool) {
-        self.path = path
+    init(_ path: String, _ names: DestinationNames, mayRename: Bool) {
+        directory = names.directory
+        name = names.name(of: path)
         self.mayRename = mayRename
     }
 
     mutating func next() -> String? {
-        guard mayRename, number < Self.most, let slash = path.lastIndex(of: "/") else { return nil }
+        guard mayRename, number < Self.most else { return nil }
         number += 1
-        return path[...slash] + SafeFileName.numbered(String(path[slash...].dropFirst()), number)
+        return directory + "/" + SafeFileName.numbered(name, number)
     }
 }
 

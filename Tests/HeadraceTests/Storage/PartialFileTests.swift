@@ -206,6 +206,31 @@ struct PartialFileTests {
         }
     }
 
+    @Test(arguments: ["../x", "in/x", "in/\u{301}x", "..", ".", ""])
+    func `S01 no file gets a name out of its directory, whoever decided it`(_ name: String) async throws {
+        try await withTemporaryDirectory { folder in
+            let out = folder.appending(path: "out")
+            try FileManager.default.createDirectory(at: out.appending(path: "in"), withIntermediateDirectories: true)
+            let record = DownloadRecord(
+                id: Download.ID(rawValue: 1),
+                request: try DiskFixture.request(to: .directory(out))
+            )
+            let environment = TransferEnvironment(
+                configuration: DownloadManager.Configuration(),
+                transport: FakeTransport { _ in FakeTransport.Answer(fields: [], body: []) },
+                clock: ClockWitness(TestClock())
+            )
+            var session = PartialSession(record, environment)
+            defer { session.close() }
+            let error = #expect(throws: DownloadError.self) {
+                try session.finish(as: out.path + "/" + name, .overwrite)
+            }
+            #expect(error?.code == .fileSystem)
+            #expect(try FileProbe.names(in: folder) == ["out"])
+            #expect(try FileProbe.names(in: out) == ["in"])
+        }
+    }
+
     @Test func `K26 a directory that is missing or is a file cannot take the file`() async throws {
         try await withTemporaryDirectory { folder in
             let missing = folder.appending(path: "missing")
