@@ -127,8 +127,6 @@ private struct Fields: Codable {
     var inode: UInt64
     /// Present once the record is in its last state.
     var finalName: String?
-    var created: Int64?
-    var updated: Int64?
 
     init(_ record: ControlRecord) {
         url = record.url.absoluteString
@@ -141,8 +139,6 @@ private struct Fields: Codable {
         device = record.file.device
         inode = record.file.inode
         if case .finalising(let name) = record.state { finalName = name }
-        created = record.created
-        updated = record.updated
     }
 
     /// Nil where the URL is none.
@@ -159,8 +155,6 @@ private struct Fields: Codable {
         record.written = written
         record.durable = durable
         record.state = finalName.map(ControlRecord.State.finalising) ?? .receiving
-        record.created = created
-        record.updated = updated
         return record
     }
 }
