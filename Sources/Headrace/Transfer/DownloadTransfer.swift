@@ -26,8 +26,11 @@ struct DownloadTransfer {
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
         let plan = try DestinationPlan(record, calls: environment.files)
-        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) { return skipped(path) }
         var session = PartialSession(record, environment)
+        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
+            session.removeStaleRecord()
+            return skipped(path)
+        }
         defer { session.close() }
         switch try session.open() {
         case .nothing, .bytes: break
@@ -186,7 +189,7 @@ struct DownloadTransfer {
         while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
     }
 
-    private func skipped(_ path: String) -> URL {
+    func skipped(_ path: String) -> URL {
         let file = URL(filePath: path)
         tell(.skipped(file))
         return file

@@ -46,7 +46,7 @@ struct PartialSession {
         names = record.names
         self.environment = environment
         recordFile = RecordFile(of: names.partialPath, calls: environment.files)
-        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
     }
 
     private var path: String { names.partialPath }
@@ -66,6 +66,9 @@ struct PartialSession {
         guard let partial else { return try takeOverFinal(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
+        guard environment.configuration.resumesPartialDownloads else {
+            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", status.size)
+        }
         switch contents {
         case .none:
             return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", status.size)
@@ -80,15 +83,15 @@ struct PartialSession {
                 fileSize: status.size,
                 file: status.identity
             )
-            guard environment.configuration.resumesPartialDownloads, let first = trusted.ranges.first,
-                first.lowerBound == 0
-            else { return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size) }
+            guard let first = trusted.ranges.first, first.lowerBound == 0 else {
+                return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size)
+            }
             let held = ByteRangeSet([first])
-            finalPath = names.directory + "/" + record.fileName
+            finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             policy = CheckpointPolicy(
-                environment.configuration.durability.policy,
+                environment.configuration.durability,
                 totalBytes: record.totalBytes,
                 written: held,
                 durable: record.durable,
@@ -118,6 +121,14 @@ struct PartialSession {
         return .complete(final)
     }
 
+    /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.
+    func removeStaleRecord() {
+        guard (try? environment.files.status(path)) == .some(nil), case .record(let record) = try? recordFile.read(),
+            case .finalising = record.state
+        else { return }
+        recordFile.remove()
+    }
+
     private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> Legacy {
         try discard()
         return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
@@ -133,7 +144,8 @@ struct PartialSession {
         if environment.configuration.durability == .full { try? environment.files.syncDirectory(names.directory) }
         try partial?.truncate(to: 0)
         representation = nil
-        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+        finalPath = nil
+        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
     }
 
     // MARK: While bytes come
@@ -151,7 +163,7 @@ struct PartialSession {
     /// A policy for another attempt with the bytes that there are.
     private func newPolicy(totalBytes: Int64?) -> CheckpointPolicy {
         CheckpointPolicy(
-            environment.configuration.durability.policy,
+            environment.configuration.durability,
             totalBytes: totalBytes,
             written: policy.written,
             durable: policy.durable,

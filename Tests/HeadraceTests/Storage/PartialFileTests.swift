@@ -194,6 +194,52 @@ struct PartialFileTests {
         }
     }
 
+    @Test func `K23 a name that is taken meanwhile is skipped where the policy says so`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
+                try? FileManager.default.removeItem(at: file)
+                let recorder = FileCallRecorder { call throws(SystemError) in
+                    if case .write = call { try? Data("rival".utf8).write(to: file) }
+                }
+                let result = try await download(to: destination, .skip, calls: recorder.fileCalls)
+                #expect(result.path == file.path)
+                #expect(try FileProbe.bytes(of: file) == Array("rival".utf8))
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
+            }
+        }
+    }
+
+    @Test func `K23 what is no file is not skipped to, though it came meanwhile`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard case .write = call else { return }
+                try? FileManager.default.createDirectory(
+                    at: folder.appending(path: "file.bin"),
+                    withIntermediateDirectories: false
+                )
+            }
+            let error = try await failure(to: .directory(folder), .skip, calls: recorder.fileCalls)
+            #expect(error.code == .fileSystem)
+        }
+    }
+
+    /// Once the file lay beside the directory, as `d (1)`.
+    @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
+    func `a directory that is given as the file is refused before anything is asked for`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let directory = folder.appending(path: "d")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+            let recorder = FileCallRecorder()
+            let error = try await failure(to: .file(directory), policy, calls: recorder.fileCalls)
+            #expect(error.code == .fileSystem)
+            #expect(error.message.contains("is a directory"))
+            #expect(recorder.calls == [.checkDirectory, .status])
+        }
+    }
+
     @Test func `S03 a link at the final name is not followed`() async throws {
         try await withTemporaryDirectory { folder in
             let target = folder.appending(path: "target")
