@@ -38,7 +38,7 @@ extension DownloadManager {
 
         /// What a finished file, and the record of an unfinished one, outlive.
         public enum Durability: Sendable, Hashable {
-            /// The process: nothing is synced, as with most tools.
+            /// The process: nothing is synced, as with most tools, and a power cut costs the download's bytes.
             case none
             /// A power cut too: data is synced before a record or a name tells of it.
             case full
@@ -66,12 +66,3 @@ extension DownloadManager {
 
 /// The library's version, as in `0.1.0`.
 public let headraceVersion = "0.1.0"
-
-extension DownloadManager.Configuration.Durability {
-    var policy: CheckpointPolicy.Durability {
-        switch self {
-        case .none: .none
-        case .full: .full
-        }
-    }
-}

@@ -42,9 +42,11 @@ public struct DownloadRequest: Sendable, Hashable {
 extension DownloadRequest {
     /// The place of a finished file.
     public enum Destination: Sendable, Hashable {
-        /// A file with this file URL; its directory must exist.
+        /// A file with this file URL, whatever name the server proposes; its directory must exist.
         case file(URL)
-        /// A file in this directory, which must exist, named after the last path component of the final URL.
+        /// A file in this directory, which must exist, with the first name that can be made safe: the server's proposal in
+        /// `Content-Disposition` (RFC 6266), the last path component of the final URL, that of ``DownloadRequest/url``,
+        /// and `download`.
         case directory(URL)
     }
 

@@ -31,8 +31,7 @@ package enum BodyFraming: Sendable, Hashable {
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }).map(\.trimmed) {
-            // Int64 would also take a sign.
-            guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(text) else {
+            guard let length = Int64(digits: text) else {
                 throw DownloadError(
                     .protocolViolation,
                     "The server sent a Content-Length that is not a number of bytes: \(String(text).printable)."
@@ -49,15 +48,5 @@ package enum BodyFraming: Sendable, Hashable {
     var length: Int64? {
         guard case .length(let length) = self else { return nil }
         return length
-    }
-}
-
-extension Substring {
-    /// The text without blanks around it.
-    var trimmed: Substring {
-        var text = self
-        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return text
     }
 }

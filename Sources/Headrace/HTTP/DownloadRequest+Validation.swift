@@ -6,7 +6,7 @@ import Foundation
 
 extension DownloadRequest {
     /// Throws `invalidRequest` unless the request can be made.
-    func validate() throws(DownloadError) {
+    package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try validateURL()
             for field in headers { try field.validate() }
@@ -37,8 +37,13 @@ extension DownloadRequest {
                 throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
             }
         }
-        if case .file(let file) = destination, ["", "/", ".", ".."].contains(file.lastPathComponent) {
-            throw DownloadError(.invalidRequest, "The destination \(file.filePath) has no file name.")
+        if case .file(let file) = destination, !SafeFileName.isComponent(file.lastPathComponent) {
+            let isLong = file.lastPathComponent.utf8.count > SafeFileName.maxBytes
+            throw DownloadError(
+                .invalidRequest,
+                "The destination \(file.filePath) has "
+                    + (isLong ? "a file name of more than \(SafeFileName.maxBytes) bytes." : "no file name.")
+            )
         }
     }
 }

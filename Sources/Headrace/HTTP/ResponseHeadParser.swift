@@ -53,7 +53,7 @@ struct ResponseHeadParser: Sendable {
         // "HTTP/1.1 200 OK" or "HTTP/2 200"; whatever libcurl lets pass is one of them.
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
-            let status = Int(Self.text(words[1])), (100...599).contains(status)
+            let status = Int(String(utf8OrLatin1: words[1])), (100...599).contains(status)
         else { return .invalid("The answer does not begin with an HTTP status line.") }
         self.status = status
         isMultiplexed = !words[0].starts(with: "HTTP/1".utf8)
@@ -75,7 +75,7 @@ struct ResponseHeadParser: Sendable {
         if let first = line.first, Self.isBlank(first) {
             // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            fields[last].value += " " + Self.text(Self.trimmed(line))
+            fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line))
             return .more
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon != line.startIndex,
@@ -85,7 +85,7 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
         let value = Self.trimmed(line[line.index(after: colon)...])
-        fields.append(HeaderField(name: Self.text(line[..<colon]), value: Self.text(value)))
+        fields.append(HeaderField(name: String(utf8OrLatin1: line[..<colon]), value: String(utf8OrLatin1: value)))
         return .more
     }
 
@@ -97,12 +97,5 @@ struct ResponseHeadParser: Sendable {
         var result = bytes.drop(while: isBlank)
         while let last = result.last, isBlank(last) { result.removeLast() }
         return result
-    }
-
-    /// UTF-8 where it is valid, else ISO 8859-1, of which each byte is a character.
-    private static func text(_ bytes: some BidirectionalCollection<UInt8>) -> String {
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
-        return String(validating: bytes, as: UTF8.self)
-            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }

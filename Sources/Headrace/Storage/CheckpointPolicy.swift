@@ -6,12 +6,7 @@
 /// Pure. It holds what a record may claim: a range is ``written`` once its write returned, and ``durable`` once a sync that
 /// began after that has succeeded.
 struct CheckpointPolicy: Sendable {
-    enum Durability: Sendable {
-        /// Nothing is synced; a power cut costs the download's bytes.
-        case none
-        /// Data is synced now and then, and before it is called complete.
-        case full
-    }
+    typealias Durability = DownloadManager.Configuration.Durability
 
     enum Stop: Sendable {
         /// Paused, failed or shut down: the bytes are for later.

@@ -109,13 +109,8 @@ extension ControlRecord {
             case .receiving: [fileName]
             case .finalising(let finalName): [fileName, finalName]
             }
-        return names.allSatisfy(Self.isComponent) && written.end <= totalBytes ?? .max && totalBytes ?? 0 >= 0
+        return names.allSatisfy(SafeFileName.isComponent) && written.end <= totalBytes ?? .max && totalBytes ?? 0 >= 0
             && durable.isSubset(of: written)
-    }
-
-    private static func isComponent(_ name: String) -> Bool {
-        !["", ".", ".."].contains(name) && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") }
-            && name.utf8.count <= SafeFileName.maxBytes
     }
 }
 
@@ -132,8 +127,6 @@ private struct Fields: Codable {
     var inode: UInt64
     /// Present once the record is in its last state.
     var finalName: String?
-    var created: Int64?
-    var updated: Int64?
 
     init(_ record: ControlRecord) {
         url = record.url.absoluteString
@@ -146,8 +139,6 @@ private struct Fields: Codable {
         device = record.file.device
         inode = record.file.inode
         if case .finalising(let name) = record.state { finalName = name }
-        created = record.created
-        updated = record.updated
     }
 
     /// Nil where the URL is none.
@@ -164,8 +155,6 @@ private struct Fields: Codable {
         record.written = written
         record.durable = durable
         record.state = finalName.map(ControlRecord.State.finalising) ?? .receiving
-        record.created = created
-        record.updated = updated
         return record
     }
 }

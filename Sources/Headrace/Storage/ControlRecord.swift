@@ -25,10 +25,6 @@ struct ControlRecord: Sendable, Equatable {
     /// The partial file that the ranges are in.
     var file: FileIdentity
     var state = State.receiving
-    /// In seconds since 1970, by the clock on the wall: to be shown, never to decide by.
-    var created: Int64?
-    /// As ``created``, of the latest record.
-    var updated: Int64?
 
     /// Begins the record of a file without bytes.
     init(

@@ -34,16 +34,26 @@ struct DestinationNames: Sendable {
     /// The final path as far as it is known before any answer.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path for an answer from `finalURL`.
-    func path(finalURL: URL) -> String {
-        let isPlanned = fixedName != nil || finalURL == requestURL
-        let name = isPlanned ? plannedName : SafeFileName.forDownload(finalURL: finalURL, requestURL: requestURL)
-        return directory + "/" + name
+    /// The final path as far as the request tells.
+    var plannedPath: String { directory + "/" + plannedName }
+
+    /// The final path for an answer: by the caller's name, else by what the server proposes, else by the URLs.
+    func path(for head: ResponseHead) -> String {
+        guard fixedName == nil else { return plannedPath }
+        let proposals = ContentDisposition(of: head).fileNames
+        guard !proposals.isEmpty || head.url != requestURL else { return plannedPath }
+        return directory + "/" + SafeFileName.forDownload(proposals, finalURL: head.url, requestURL: requestURL)
     }
 
     /// The last component of a path in the directory.
     func name(of path: String) -> String {
-        String(path.dropFirst(directory.count + 1))
+        // By bytes, since a name that begins with a combining mark makes one character with the slash before it.
+        String(decoding: path.utf8.dropFirst(directory.utf8.count + 1), as: UTF8.self)
+    }
+
+    /// Whether a path is one component below the directory.
+    func contains(_ path: String) -> Bool {
+        path.utf8.starts(with: "\(directory)/".utf8) && SafeFileName.isComponent(name(of: path))
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {

@@ -18,8 +18,9 @@ struct DestinationPlan: Sendable {
 
     /// Looks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
-        // A free name is looked for at the end, when it is taken in the same step.
-        guard policy != .rename else { return false }
+        // A free name is looked for at the end, when it is taken in the same step. But who names a directory wants
+        // the file in it, and not beside it under the next number.
+        guard policy != .rename || path == names.knownPath else { return false }
         let kind: FileStatus.Kind?
         do {
             kind = try calls.status(path)?.kind
@@ -27,9 +28,13 @@ struct DestinationPlan: Sendable {
             throw .storage("\(path) cannot be looked up", error)
         }
         switch (kind, policy) {
-        case (nil, _), (_, .rename): return false
+        case (nil, _): return false
         case (.directory, _):
-            throw DownloadError(.fileSystem, "\(path) is a directory. Choose another name.")
+            throw DownloadError(
+                .fileSystem,
+                "\(path) is a directory. Choose another name, or give it as the directory."
+            )
+        case (_, .rename): return false
         case (_, .fail):
             throw DownloadError(.fileExists, "\(path) exists already, and it may not be replaced.")
         case (.regular, .skip): return true

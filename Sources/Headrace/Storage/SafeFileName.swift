@@ -5,44 +5,65 @@ import Foundation
 #endif
 
 /// One path component that is safe to create, out of whatever a URL or a server proposed.
+///
+/// Never empty, `.` or `..`, without separators, control and format characters, at most ``maxBytes`` long, and safe again
+/// as it is. All is compared by scalars: as a character, a slash with a combining mark after it is no slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name in bytes that common file systems keep.
     static let maxBytes = 255
+    /// What is longer than this behind the last dot is no extension.
+    private static let maxExtensionBytes = 32
 
     let description: String
 
     /// Keeps the last component of `proposal`; nil where nothing usable is left of it.
     init?(_ proposal: String) {
         // Both separators count: a name from a server on one system must not be a path on another.
-        let component = proposal.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
-        var scalars = Array(component.unicodeScalars.lazy.filter(Self.isAllowed))[...]
-        while let last = scalars.last, last == " " || last == "." { scalars.removeLast() }
-        while let first = scalars.first, first == " " { scalars.removeFirst() }
-        // A leading dot would hide the file, a hyphen make it an option, a tilde a home folder.
-        while let first = scalars.first, ".-~".unicodeScalars.contains(first) { scalars.removeFirst() }
-        var name = String(String.UnicodeScalarView(scalars))
+        let scalars = proposal.unicodeScalars
+        let separator = scalars.lastIndex { $0 == "/" || $0 == "\\" }
+        let component = scalars[(separator.map(scalars.index(after:)) ?? scalars.startIndex)...]
+        var name = Self.fitted(Self.trimmed(Array(component.lazy.filter(Self.isAllowed))))
         guard !name.isEmpty else { return nil }
-        if Self.isDeviceName(name) { name = "_" + name }
-        description = Self.truncated(name, to: Self.maxBytes)
+        if Self.isDeviceName(name) { name = Self.fitted("_" + name) }
+        description = name
     }
 
-    /// The name for a download: from the final URL, else from the URL that was asked, else `download`.
-    static func forDownload(finalURL: URL, requestURL: URL) -> String {
+    /// The name for a download: the first that makes one of the proposals, of the final URL, and of the URL that was
+    /// asked, else `download`.
+    static func forDownload(_ proposals: [String] = [], finalURL: URL, requestURL: URL) -> String {
+        for proposal in proposals {
+            if let name = SafeFileName(proposal) { return name.description }
+        }
         for url in [finalURL, requestURL] {
-            // A percent-encoded slash is decoded before the split, so it separates as well.
-            let path = url.path(percentEncoded: false)
-            if !path.hasSuffix("/"), let name = SafeFileName(path) { return name.description }
+            // A percent-encoded slash is decoded before the last component is taken, so it separates as well.
+            let path = String(utf8OrLatin1: url.path(percentEncoded: true).utf8.percentDecoded)
+            if let name = SafeFileName(path) { return name.description }
         }
         return "download"
+    }
+
+    /// Whether a name cannot lead out of its directory, and can be one; it need not be safe in other ways.
+    static func isComponent(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return !bytes.isEmpty && !bytes.elementsEqual(".".utf8) && !bytes.elementsEqual("..".utf8)
+            && !bytes.contains { $0 == 0 || $0 == UInt8(ascii: "/") } && bytes.count <= maxBytes
     }
 
     /// Shortens a name to so many bytes, between characters, and keeps its extension.
     static func truncated(_ name: String, to maxBytes: Int, suffix: String = "") -> String {
         guard name.utf8.count + suffix.utf8.count > maxBytes else { return name + suffix }
-        var (stem, ext) = splitExtension(name)
-        if ext.utf8.count > 32 { (stem, ext) = (name, "") }
-        while stem.utf8.count + ext.utf8.count + suffix.utf8.count > maxBytes, !stem.isEmpty { stem.removeLast() }
-        return stem + ext + suffix
+        let (stem, ext) = splitExtension(name)
+        return prefix(of: stem, maxBytes: maxBytes - ext.utf8.count - suffix.utf8.count) + ext + suffix
+    }
+
+    /// As many whole characters of a longer text as fit.
+    private static func prefix(of text: String, maxBytes: Int) -> Substring {
+        let fits: (String.Index) -> Bool = { text.utf8[..<$0].count <= maxBytes }
+        // From the front: seen from the end, a run of flags costs a look at all of it for each of them.
+        let characters = text.indices.prefix(while: fits).last
+        if let characters, characters > text.startIndex { return text[..<characters] }
+        // A character can have marks without end.
+        return text[..<(text.unicodeScalars.indices.prefix(while: fits).last ?? text.startIndex)]
     }
 
     /// `name (1).ext`: the counter goes before the extension.
@@ -54,12 +75,25 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
 
     /// The extension with its dot, both parts of `.tar.gz`.
     private static func splitExtension(_ name: String) -> (stem: String, ext: String) {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return (name, "") }
-        let stem = name[..<dot]
-        if stem.hasSuffix(".tar"), stem.count > 4 {
-            return (String(stem.dropLast(4)), ".tar" + name[dot...])
-        }
-        return (String(stem), String(name[dot...]))
+        guard var dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return (name, "") }
+        let tar = name.utf8[..<dot].suffix(4)
+        if tar.elementsEqual(".tar".utf8), tar.startIndex != name.startIndex { dot = tar.startIndex }
+        guard name.utf8[dot...].count <= maxExtensionBytes else { return (name, "") }
+        return (String(name[..<dot]), String(name[dot...]))
+    }
+
+    /// Of the longest size, and without the blank or dot that a cut may have left at the end.
+    private static func fitted(_ name: String) -> String {
+        trimmed(truncated(name, to: maxBytes).unicodeScalars)
+    }
+
+    /// Without what some systems drop at the end, and what at the start would hide the file (a dot), make it an option (a
+    /// hyphen) or a home folder (a tilde).
+    private static func trimmed(_ name: some BidirectionalCollection<Unicode.Scalar>) -> String {
+        let isBlank: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
+        var scalars = name.drop { isBlank($0) || $0 == "-" || $0 == "~" }
+        while let last = scalars.last, isBlank(last) { scalars = scalars.dropLast() }
+        return String(String.UnicodeScalarView(scalars))
     }
 
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
@@ -76,7 +110,8 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isDeviceName(_ name: String) -> Bool {
-        let stem = name.prefix { $0 != "." }.uppercased()
+        let scalars = name.unicodeScalars.prefix { $0 != "." }
+        let stem = trimmed(scalars).uppercased()
         if ["CON", "PRN", "AUX", "NUL"].contains(stem) { return true }
         guard stem.count == 4, stem.hasPrefix("COM") || stem.hasPrefix("LPT") else { return false }
         return stem.last?.isNumber == true

@@ -96,7 +96,15 @@ extension DownloadTransfer {
         _ framing: BodyFraming?
     ) throws(DownloadError) -> URL {
         let size = session.heldBytes
-        let final = URL(filePath: try session.finish(as: path, request.conflictPolicy))
+        let final: URL
+        do {
+            final = URL(filePath: try session.finish(as: path, request.conflictPolicy))
+        } catch  where error.code == .fileExists && request.conflictPolicy == .skip {
+            // It came while the bytes came: the same as if it had been there before.
+            guard try DestinationPlan(record, calls: environment.files).isSatisfied(by: path) else { throw error }
+            session.remove()
+            return skipped(path)
+        }
         let now = environment.clock.now()
         attempts.meter.totalBytes = size
         tell(attempts.meter.progress(at: now))

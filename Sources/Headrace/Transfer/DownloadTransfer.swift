@@ -26,8 +26,11 @@ struct DownloadTransfer {
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
         let plan = try DestinationPlan(record, calls: environment.files)
-        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) { return skipped(path) }
         var session = PartialSession(record, environment)
+        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
+            session.removeStaleRecord()
+            return skipped(path)
+        }
         defer { session.close() }
         switch try session.open() {
         case .nothing, .bytes: break
@@ -79,7 +82,7 @@ struct DownloadTransfer {
     ) async throws -> URL? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
-            let path = session.finalPath ?? plan.names.path(finalURL: request.url)
+            let path = session.finalPath ?? plan.names.plannedPath
             return try finish(&session, &attempts, path, nil)
         }
         let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
@@ -125,9 +128,11 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
     ) async throws -> URL? {
-        let path = plan.names.path(finalURL: head.url)
+        let named = plan.names.path(for: head)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
+            // Bytes that are gone on with keep the name that their first answer gave them.
+            let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             if accepted.offset < session.heldBytes {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
@@ -136,8 +141,9 @@ struct DownloadTransfer {
             }
             return try await fetch(head, &body, accepted, &session, &attempts, path)
         case .restartFromThisBody(let reason, let accepted):
+            if try plan.isSatisfied(by: named) { return skipped(named) }
             try restart(&session, &attempts, reason)
-            return try await fetch(head, &body, accepted, &session, &attempts, path)
+            return try await fetch(head, &body, accepted, &session, &attempts, named)
         case .restart(let reason):
             attempts.resume.mustRestart(reason)
             guard attempts.mayAskAgain() else { throw unfit(reason) }
@@ -147,7 +153,7 @@ struct DownloadTransfer {
             attempts.resume.stopSendingIfRange()
             return nil
         case .complete:
-            return try finish(&session, &attempts, path, nil)
+            return try finish(&session, &attempts, session.finalPath ?? named, nil)
         case .retry(let refusal, let delay):
             await drain(&body, of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
@@ -183,7 +189,7 @@ struct DownloadTransfer {
         while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
     }
 
-    private func skipped(_ path: String) -> URL {
+    func skipped(_ path: String) -> URL {
         let file = URL(filePath: path)
         tell(.skipped(file))
         return file

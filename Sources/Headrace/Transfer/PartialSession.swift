@@ -46,7 +46,7 @@ struct PartialSession {
         names = record.names
         self.environment = environment
         recordFile = RecordFile(of: names.partialPath, calls: environment.files)
-        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
     }
 
     private var path: String { names.partialPath }
@@ -66,6 +66,9 @@ struct PartialSession {
         guard let partial else { return try takeOverFinal(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
+        guard environment.configuration.resumesPartialDownloads else {
+            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", status.size)
+        }
         switch contents {
         case .none:
             return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", status.size)
@@ -80,15 +83,15 @@ struct PartialSession {
                 fileSize: status.size,
                 file: status.identity
             )
-            guard environment.configuration.resumesPartialDownloads, let first = trusted.ranges.first,
-                first.lowerBound == 0
-            else { return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size) }
+            guard let first = trusted.ranges.first, first.lowerBound == 0 else {
+                return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size)
+            }
             let held = ByteRangeSet([first])
-            finalPath = names.directory + "/" + record.fileName
+            finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             policy = CheckpointPolicy(
-                environment.configuration.durability.policy,
+                environment.configuration.durability,
                 totalBytes: record.totalBytes,
                 written: held,
                 durable: record.durable,
@@ -118,6 +121,14 @@ struct PartialSession {
         return .complete(final)
     }
 
+    /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.
+    func removeStaleRecord() {
+        guard (try? environment.files.status(path)) == .some(nil), case .record(let record) = try? recordFile.read(),
+            case .finalising = record.state
+        else { return }
+        recordFile.remove()
+    }
+
     private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> Legacy {
         try discard()
         return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
@@ -133,7 +144,8 @@ struct PartialSession {
         if environment.configuration.durability == .full { try? environment.files.syncDirectory(names.directory) }
         try partial?.truncate(to: 0)
         representation = nil
-        policy = CheckpointPolicy(environment.configuration.durability.policy, totalBytes: nil, at: .zero)
+        finalPath = nil
+        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
     }
 
     // MARK: While bytes come
@@ -151,7 +163,7 @@ struct PartialSession {
     /// A policy for another attempt with the bytes that there are.
     private func newPolicy(totalBytes: Int64?) -> CheckpointPolicy {
         CheckpointPolicy(
-            environment.configuration.durability.policy,
+            environment.configuration.durability,
             totalBytes: totalBytes,
             written: policy.written,
             durable: policy.durable,
@@ -233,8 +245,12 @@ struct PartialSession {
     ) throws(DownloadError)
         -> String
     {
+        // The last look, whoever decided the name.
+        guard names.contains(finalPath) else {
+            throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
+        }
         let partial = try opened()
-        var candidates = FinalNames(finalPath, mayRename: conflictPolicy == .rename)
+        var candidates = FinalNames(finalPath, names, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
@@ -285,7 +301,7 @@ struct PartialSession {
     private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
-            fileName: names.name(of: finalPath ?? names.path(finalURL: url)),
+            fileName: names.name(of: finalPath ?? names.plannedPath),
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
             bootID: try bootID(),
@@ -302,19 +318,21 @@ struct PartialSession {
 private struct FinalNames {
     private static let most = 10_000
 
-    private let path: String
+    private let directory: String
+    private let name: String
     private let mayRename: Bool
     private var number = 0
 
-    init(_ path: String, mayRename: Bool) {
-        self.path = path
+    init(_ path: String, _ names: DestinationNames, mayRename: Bool) {
+        directory = names.directory
+        name = names.name(of: path)
         self.mayRename = mayRename
     }
 
     mutating func next() -> String? {
-        guard mayRename, number < Self.most, let slash = path.lastIndex(of: "/") else { return nil }
+        guard mayRename, number < Self.most else { return nil }
         number += 1
-        return path[...slash] + SafeFileName.numbered(String(path[slash...].dropFirst()), number)
+        return directory + "/" + SafeFileName.numbered(name, number)
     }
 }
 

@@ -36,7 +36,12 @@ enum Option: String, CaseIterable, Sendable {
     }
 
     static let table: [Entry] = [
-        Entry(option: .output, short: "o", argument: "FILE", help: "name of the file; for one URL"),
+        Entry(
+            option: .output,
+            short: "o",
+            argument: "FILE",
+            help: "name of the file, for one URL (default: the server's, else the URL's)"
+        ),
         Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
         Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - for stdin"),
         Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),

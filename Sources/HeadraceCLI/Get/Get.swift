@@ -10,6 +10,7 @@ import Foundation
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try GetOptions(arguments)
     let requests = try options.requests(listed: try options.readList())
+    for request in requests { try request.check() }
     try options.checkCertificateAuthorities()
     do throws(Files.Failure) {
         try Files.makeDirectory(options.directory)
@@ -32,6 +33,17 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     } catch {
         Console.error.write("headrace: \("\(error)".printable)\n")
         return .other
+    }
+}
+
+extension DownloadRequest {
+    /// Throws for what the manager would refuse, before anything is made on the disk.
+    fileprivate func check() throws(UsageError) {
+        do throws(DownloadError) {
+            try validate()
+        } catch {
+            throw UsageError(error.message)
+        }
     }
 }
 

@@ -86,11 +86,16 @@ struct FailureTests {
         }
     }
 
-    @Test(arguments: [["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "none/x"]])
+    @Test(arguments: [
+        ["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "none/x"], ["-o", "folder"],
+        ["-d", "folder", "-o", "../folder"],
+    ])
     func `a place that takes no file is told before any request`(_ options: [String]) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 try Data().write(to: folder.appending(path: "file"))
+                let below = folder.appending(path: "folder")
+                try FileManager.default.createDirectory(at: below, withIntermediateDirectories: false)
                 var process = try ToolProcess(["get", "-q"] + options + [server.url("/x").absoluteString], in: folder)
                 let result = try await process.result()
                 #expect(result.status == 5)
@@ -106,6 +111,8 @@ struct FailureTests {
         ["get", "--header", "A: b\nC: d", "URL"], ["get", "--header", "Range: bytes=0-1", "URL"],
         ["get", "--header", "host: h", "URL"], ["get", "--limit-rate", "1M", "URL"], ["get", "-i", "none"],
         ["get", "-i", "/"], ["get", "--cacert", "none", "URL"], ["get", "URL", "ftp://h/x"],
+        ["get", "-d", "new", "ftp://h/x"], ["get", "-d", "new", "--header", "Host: h", "URL"],
+        ["get", "-d", "new", "-o", String(repeating: "n", count: 256), "URL"],
     ])
     func `a bad command line is one line and exit status 2, before any request`(_ line: [String]) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
@@ -118,6 +125,7 @@ struct FailureTests {
                 #expect(result.errorLines.count == 1)
                 #expect(result.errors.hasPrefix("headrace: "))
                 #expect(server.connectionCount == 0)
+                #expect(FileProbe.size(of: folder.appending(path: "new")) == nil)
             }
         }
     }

@@ -52,6 +52,22 @@ struct GetTests {
         }
     }
 
+    @Test
+    func `the server proposes the name, unless one is given`() async throws {
+        let field = "attachment; filename*=UTF-8''..%2Ft%C3%B6ld.bin"
+        try await withFaultServer(.ok(body).header("Content-Disposition", field)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let (proposed, given) = (
+                    try await ToolProcess.run("get", url, in: folder),
+                    try await ToolProcess.run("get", "-o", "mine", url, in: folder)
+                )
+                #expect(proposed.status == 0 && given.status == 0)
+                #expect(try names(in: folder) == ["mine", "töld.bin"])
+            }
+        }
+    }
+
     @Test(arguments: [["-i", "list"], ["-i", "-"], ["--input-file=list", "-j", "2"]])
     func `a list of URLs is fetched`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in

@@ -55,6 +55,7 @@ enum DiskFixture {
         retries: Int = 0,
         durability: DownloadManager.Configuration.Durability = .full,
         chunkBytes: Int = 64 << 10,
+        resumes: Bool = true,
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, answer)
@@ -64,6 +65,7 @@ enum DiskFixture {
                     $0.maxRetries = retries
                     $0.retryBaseDelay = .zero
                     $0.durability = durability
+                    $0.resumesPartialDownloads = resumes
                 },
                 transport: transport,
                 files: files,

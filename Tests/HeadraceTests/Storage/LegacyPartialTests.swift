@@ -127,6 +127,36 @@ struct LegacyPartialTests {
         }
     }
 
+    @Test func `bytes that are given up because resuming is off are said to be so`() async throws {
+        try await withLeftovers { folder, _, _ in
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, resumes: false)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [0])
+            let reason = "Going on with the bytes of an earlier run is switched off."
+            #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Self.held)))
+        }
+    }
+
+    /// Killed after the file got its name and before its record was removed; and then told to skip what is there.
+    @Test func `X03 a record without its partial goes when the file is skipped`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            let names = DestinationNames(try DiskFixture.request(to: .file(file)))
+            let path = names.partialPath + RecordFile.suffix
+            var record = try ControlRecord.sample()
+            try Data("whole".utf8).write(to: file)
+            for (state, left) in [(ControlRecord.State.finalising("file.bin"), 1), (.receiving, 2)] {
+                record.state = state
+                try Data(try #require(record.encoded())).write(to: URL(filePath: path))
+                let outcome = try await DiskFixture.run(to: .file(file), .skip, files: .system)
+                #expect(outcome.error == nil)
+                #expect(outcome.starts == [])
+                #expect(outcome.events.contains(.skipped(file)))
+                #expect(try FileProbe.names(in: folder).count == left)
+            }
+        }
+    }
+
     @Test func `K27 of two downloads on one partial the second is refused, until the first is gone`() async throws {
         try await withLeftovers { folder, partial, _ in
             // Another process holds the lock, as its own descriptor does here.

@@ -194,6 +194,52 @@ struct PartialFileTests {
         }
     }
 
+    @Test func `K23 a name that is taken meanwhile is skipped where the policy says so`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
+                try? FileManager.default.removeItem(at: file)
+                let recorder = FileCallRecorder { call throws(SystemError) in
+                    if case .write = call { try? Data("rival".utf8).write(to: file) }
+                }
+                let result = try await download(to: destination, .skip, calls: recorder.fileCalls)
+                #expect(result.path == file.path)
+                #expect(try FileProbe.bytes(of: file) == Array("rival".utf8))
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
+            }
+        }
+    }
+
+    @Test func `K23 what is no file is not skipped to, though it came meanwhile`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard case .write = call else { return }
+                try? FileManager.default.createDirectory(
+                    at: folder.appending(path: "file.bin"),
+                    withIntermediateDirectories: false
+                )
+            }
+            let error = try await failure(to: .directory(folder), .skip, calls: recorder.fileCalls)
+            #expect(error.code == .fileSystem)
+        }
+    }
+
+    /// Once the file lay beside the directory, as `d (1)`.
+    @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
+    func `a directory that is given as the file is refused before anything is asked for`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let directory = folder.appending(path: "d")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+            let recorder = FileCallRecorder()
+            let error = try await failure(to: .file(directory), policy, calls: recorder.fileCalls)
+            #expect(error.code == .fileSystem)
+            #expect(error.message.contains("is a directory"))
+            #expect(recorder.calls == [.checkDirectory, .status])
+        }
+    }
+
     @Test func `S03 a link at the final name is not followed`() async throws {
         try await withTemporaryDirectory { folder in
             let target = folder.appending(path: "target")
@@ -203,6 +249,31 @@ struct PartialFileTests {
             let file = try await download(to: .file(link), .overwrite)
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
             #expect(try FileProbe.bytes(of: target) == Array("precious".utf8))
+        }
+    }
+
+    @Test(arguments: ["../x", "in/x", "in/\u{301}x", "..", ".", ""])
+    func `S01 no file gets a name out of its directory, whoever decided it`(_ name: String) async throws {
+        try await withTemporaryDirectory { folder in
+            let out = folder.appending(path: "out")
+            try FileManager.default.createDirectory(at: out.appending(path: "in"), withIntermediateDirectories: true)
+            let record = DownloadRecord(
+                id: Download.ID(rawValue: 1),
+                request: try DiskFixture.request(to: .directory(out))
+            )
+            let environment = TransferEnvironment(
+                configuration: DownloadManager.Configuration(),
+                transport: FakeTransport { _ in FakeTransport.Answer(fields: [], body: []) },
+                clock: ClockWitness(TestClock())
+            )
+            var session = PartialSession(record, environment)
+            defer { session.close() }
+            let error = #expect(throws: DownloadError.self) {
+                try session.finish(as: out.path + "/" + name, .overwrite)
+            }
+            #expect(error?.code == .fileSystem)
+            #expect(try FileProbe.names(in: folder) == ["out"])
+            #expect(try FileProbe.names(in: out) == ["in"])
         }
     }
 

@@ -10,7 +10,10 @@ struct SafeFileNameTests {
         (".bashrc", "bashrc"), ("..hidden", "hidden"), ("-rf", "rf"), ("~root", "root"), ("a.txt. . ", "a.txt"),
         ("  a  ", "a"), ("a\0b\nc\r", "abc"), ("CON", "_CON"), ("nul.txt", "_nul.txt"), ("com1.log", "_com1.log"),
         ("a\u{202E}txt.exe", "atxt.exe"), ("a:b*c?.txt", "abc.txt"), ("größe 日本.zip", "größe 日本.zip"),
-        ("console", "console"), ("a;b", "a;b"),
+        ("console", "console"), ("a;b", "a;b"), ("con .txt", "_con .txt"), ("..%2Fx", "%2Fx"),
+        (". -~ a", "a"), ("a.\u{A0}\u{3000}.", "a"), ("\u{2028}a\u{85}", "a"), ("\u{301}a", "\u{301}a"),
+        // A slash with a combining mark behind it is another character, and still a slash.
+        ("a/\u{301}b", "\u{301}b"), ("..\\\u{301}", "\u{301}"), ("a.\u{301}/x", "x"), ("x/\r\n/y\r\n", "y"),
     ])
     func `S01 a proposal becomes one harmless component`(_ proposal: String, _ name: String) {
         #expect(SafeFileName(proposal)?.description == name)
@@ -36,6 +39,34 @@ struct SafeFileNameTests {
         #expect(SafeFileName.numbered(name, 1) == numbered)
     }
 
+    @Test(arguments: [
+        String(repeating: "n", count: 254) + " .txt", "CON" + String(repeating: " ", count: 300) + "x",
+        "com1." + String(repeating: "x", count: 300), "a" + String(repeating: "\u{301}", count: 300),
+        "a" + String(repeating: "\u{301}", count: 300) + ".txt", String(repeating: "🇩🇪", count: 200),
+        String(repeating: "n", count: 254) + "é", "a.tar" + String(repeating: "\u{301}", count: 200) + ".gz",
+        String(repeating: "日", count: 84) + ".b.ext", "CON\u{301}" + String(repeating: "\u{302}", count: 200) + ".txt",
+    ])
+    func `K25 a name that was cut is still safe`(_ proposal: String) throws {
+        let name = try #require(SafeFileName(proposal)).description
+        #expect((1...255).contains(name.utf8.count))
+        #expect(SafeFileName(name)?.description == name)
+        #expect((1...255).contains(SafeFileName.numbered(name, 10_000).utf8.count))
+    }
+
+    @Test func `K25 a name of one character is cut between its marks`() {
+        let name = SafeFileName("a" + String(repeating: "\u{301}", count: 300) + ".txt")?.description
+        #expect(name == "a" + String(repeating: "\u{301}", count: 125) + ".txt")
+    }
+
+    @Test(arguments: [
+        ("a", true), ("-", true), ("...", true), (".a", true), ("\u{301}", true), ("a\\b", true),
+        (String(repeating: "n", count: 255), true), (String(repeating: "n", count: 256), false), ("", false),
+        (".", false), ("..", false), ("/", false), ("a/b", false), ("/\u{301}a", false), ("a\0", false),
+    ])
+    func `S01 a component is no path`(_ name: String, _ isComponent: Bool) {
+        #expect(SafeFileName.isComponent(name) == isComponent)
+    }
+
     @Test func `K25 a numbered name is not longer than a name may be`() {
         let name = String(repeating: "n", count: 251) + ".txt"
         let numbered = SafeFileName.numbered(name, 12)
@@ -47,6 +78,11 @@ struct SafeFileNameTests {
         ("http://h/a/b.zip?c=d", "http://h/x", "b.zip"), ("http://h/", "http://h/x.iso", "x.iso"),
         ("http://h/a/", "http://h", "download"), ("http://h/a%2Fb%2F..%2Fc", "http://h/x", "c"),
         ("http://h/..%2F..%2Fetc%2Fpasswd", "http://h/x", "passwd"), ("http://h/%00", "http://h/x", "x"),
+        ("http://h/caf%E9.txt", "http://h/x", "café.txt"), ("http://h/caf%C3%A9.txt", "http://h/x", "café.txt"),
+        ("http://h/..", "http://h/%2e%2e", "download"), ("http://h/a%5Cb", "http://h/x", "b"),
+        ("http://h/~", "http://h/-rf", "rf"), ("http://h/nul", "http://h/x", "_nul"),
+        ("http://h/a?b/c", "http://h/x", "a"),
+        ("http://h/%E2%80%AEtxt.exe", "http://h/x", "txt.exe"), ("http://h/a/%CC%81b", "http://h/x", "\u{301}b"),
     ])
     func `S02 the final URL names the file, else the one that was asked`(
         _ final: String,
@@ -58,5 +94,18 @@ struct SafeFileNameTests {
         let final = try #require(URL(string: final))
         let asked = try #require(URL(string: asked))
         #expect(SafeFileName.forDownload(finalURL: final, requestURL: asked) == name)
+    }
+
+    @Test(arguments: [
+        (["a", "b"], "a"), (["..", "b"], "b"), (["../", ""], "final"), ([], "final"),
+    ])
+    func `S01 a proposal comes before the URLs, if something safe is left of it`(
+        _ proposals: [String],
+        _ name: String
+    )
+        throws
+    {
+        let final = try #require(URL(string: "http://h/final"))
+        #expect(SafeFileName.forDownload(proposals, finalURL: final, requestURL: final) == name)
     }
 }

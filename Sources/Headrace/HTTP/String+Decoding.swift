@@ -1,0 +1,43 @@
+extension String {
+    /// Reads UTF-8 where it is valid, else ISO 8859-1, which is what else servers write.
+    init(utf8OrLatin1 bytes: some Collection<UInt8>) {
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            self.init(decoding: bytes, as: UTF8.self)
+            return
+        }
+        self = String(validating: bytes, as: UTF8.self) ?? String(latin1: bytes)
+    }
+
+    /// Reads ISO 8859-1, of which each byte is a character.
+    init(latin1 bytes: some Collection<UInt8>) {
+        self.init(UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
+
+extension Collection<UInt8> {
+    /// The bytes with each `%41` decoded (RFC 3986, section 2.1); a `%` that begins none stays.
+    var percentDecoded: [UInt8] {
+        var decoded: [UInt8] = []
+        var rest = self[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first?.hexDigit, let low = rest.dropFirst().first?.hexDigit {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return decoded
+    }
+}
+
+extension UInt8 {
+    fileprivate var hexDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

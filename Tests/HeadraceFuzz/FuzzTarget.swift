@@ -1,0 +1,25 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The parser under test, named by the environment: one program serves all.
+private let property: ParserProperty = {
+    guard let name = getenv("HEADRACE_FUZZ"), let property = ParserProperty(rawValue: String(cString: name)) else {
+        let names = ParserProperty.allCases.map(\.rawValue).joined(separator: ", ")
+        fatalError("HEADRACE_FUZZ has to be one of \(names)")
+    }
+    return property
+}()
+
+/// What libFuzzer calls with each input; ends the process where a property does not hold.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    if let violation = property.violation(of: Array(UnsafeBufferPointer(start: start, count: count))) {
+        fatalError(violation)
+    }
+    return 0
+}

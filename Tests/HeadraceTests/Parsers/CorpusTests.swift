@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+@testable import Headrace
+
+/// Replays the corpora of the fuzzers: what has to hold for any bytes holds for each of their files.
+@Suite(.timeLimit(.minutes(1)))
+struct CorpusTests {
+    private func files(of property: ParserProperty) throws -> [(name: String, bytes: [UInt8])] {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let folder = tests.appending(path: "HeadraceFuzz/Corpus/\(property.rawValue)")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .map { ($0.lastPathComponent, Array(try Data(contentsOf: $0))) }
+    }
+
+    @Test(arguments: ParserProperty.allCases)
+    func `what has to hold for any bytes holds for the corpus`(_ property: ParserProperty) throws {
+        for (name, bytes) in try files(of: property) {
+            let violation = property.violation(of: bytes)
+            #expect(violation == nil, "\(name)")
+        }
+    }
+
+    @Test(arguments: ParserProperty.allCases)
+    func `a corpus holds what its parser takes and what it refuses`(_ property: ParserProperty) throws {
+        let verdicts = try files(of: property).map { _, bytes in
+            let text = String(utf8OrLatin1: bytes)
+            return switch property {
+            case .contentRange: ContentRange(parsing: text) != nil
+            case .contentDisposition: !ContentDisposition(parsing: text).fileNames.isEmpty
+            case .dates: HTTPDate(parsing: text) != nil
+            case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
+            }
+        }
+        #expect(Set(verdicts) == [true, false])
+    }
+}
