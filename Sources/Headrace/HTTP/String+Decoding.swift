@@ -1,11 +1,12 @@
 extension String {
     /// Reads UTF-8 where it is valid, else ISO 8859-1, which is what else servers write.
     init(utf8OrLatin1 bytes: some Collection<UInt8>) {
-        if bytes.allSatisfy({ $0 < 0x80 }) {
-            self.init(decoding: bytes, as: UTF8.self)
-            return
-        }
-        self = String(validating: bytes, as: UTF8.self) ?? String(latin1: bytes)
+        // Nearly all of it is ASCII, for which the fast way needs no check.
+        let isASCII = bytes.allSatisfy { $0 < 0x80 }
+        self =
+            isASCII
+            ? String(decoding: bytes, as: UTF8.self)
+            : String(validating: bytes, as: UTF8.self) ?? String(latin1: bytes)
     }
 
     /// Reads ISO 8859-1, of which each byte is a character.
