@@ -67,13 +67,30 @@ public struct HeaderField: Sendable, Hashable {
     public var name: String
     /// The field's value, without surrounding blanks.
     public var value: String
+    /// Whether the field stays with the origin (scheme, host and port) of the request's URL, and its value is shown nowhere.
+    ///
+    /// `Authorization`, `Cookie`, `Origin`, `Proxy-Authorization` and `Referer` are kept so without the mark. After a
+    /// redirect to another origin the field is not sent again, also not where the next redirect leads back.
+    public var isSecret: Bool
 
     /// Creates a header field.
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
-    public init(name: String, value: String) {
+    ///   - isSecret: Whether the field stays with the origin of the request's URL, and its value is shown nowhere.
+    public init(name: String, value: String, isSecret: Bool = false) {
         self.name = name
         self.value = value
+        self.isSecret = isSecret
     }
+}
+
+extension HeaderField: CustomStringConvertible, CustomReflectable {
+    /// The name and the value, which is left out where it is a secret.
+    public var description: String { "\(name): \(shownValue)" }
+
+    /// What `dump` and debuggers show: the same as ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
+
+    private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }
 }

@@ -155,7 +155,7 @@ struct HostileAnswerTests {
     @Test func `D06 D07 credentials do not follow to another origin`() async throws {
         let secrets = [
             HeaderField(name: "Authorization", value: "Bearer s"), HeaderField(name: "cookie", value: "a=b"),
-            HeaderField(name: "X-Open", value: "1"),
+            HeaderField(name: "X-Open", value: "1"), HeaderField(name: "X-Api-Key", value: "k", isSecret: true),
         ]
         try await withFaultServer(.ok("x")) { other in
             let route = Response.routes([
@@ -163,9 +163,11 @@ struct HostileAnswerTests {
             ])
             let outcome = try await outcome(route, secrets)
             #expect(outcome.requests.map { $0["Authorization"] } == ["Bearer s", "Bearer s"])
+            #expect(outcome.requests.map { $0["X-Api-Key"] } == ["k", "k"])
             let asked = try #require(other.requests.first)
             #expect(asked["Authorization"] == nil)
             #expect(asked["Cookie"] == nil)
+            #expect(asked["X-Api-Key"] == nil)
             #expect(asked["X-Open"] == "1")
         }
     }
