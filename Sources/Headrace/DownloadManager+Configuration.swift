@@ -57,6 +57,7 @@ extension DownloadManager {
             guard connectTimeout > .zero, stallTimeout > .zero else {
                 throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")
             }
+            try HeaderField(name: "User-Agent", value: userAgent).validate()
             if let file = certificateAuthorities, !file.isFileURL {
                 throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")
             }

@@ -105,7 +105,8 @@ struct DownloadTransfer {
                 )
                 chain.follow(target)
                 if let delay = RetryAfter(of: head)?.delay {
-                    try await environment.clock.sleep(environment.clock.now() + delay)
+                    let wait = min(delay, RetryAfter.redirectMaximum)
+                    try await environment.clock.sleep(environment.clock.now() + wait)
                 }
             }
         }

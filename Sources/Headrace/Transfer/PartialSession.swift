@@ -256,10 +256,12 @@ struct PartialSession {
         } catch {
             // A complete file that has no name yet must not be fetched again.
             _ = work(for: .writeRecord)()
+            // An empty one is not worth keeping.
+            let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
             guard error.errno == EEXIST else {
-                throw .storage("\(path) could not be renamed to \(candidate)", error)
+                throw .storage("\(path) could not be renamed to \(candidate)", error, advice)
             }
-            throw DownloadError(.fileExists, "\(candidate) exists already. The download is kept as \(path).")
+            throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
         }
         if policy.hasRecord { recordFile.remove() }
         return candidate
