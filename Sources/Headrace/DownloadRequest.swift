@@ -16,6 +16,8 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
     public var headers: [HeaderField]
+    /// What it takes to go on with bytes that are held.
+    public var resumePolicy: ResumePolicy
 
     /// Creates a request for a URL and a destination.
     ///
@@ -26,16 +28,19 @@ public struct DownloadRequest: Sendable, Hashable {
     ///   - destination: The place of the finished file.
     ///   - conflictPolicy: What happens when a file of that name exists already.
     ///   - headers: Header fields sent with each request of this download, in order.
+    ///   - resumePolicy: What it takes to go on with bytes that are held.
     public init(
         _ url: URL,
         to destination: Destination,
         conflictPolicy: ConflictPolicy = .rename,
-        headers: [HeaderField] = []
+        headers: [HeaderField] = [],
+        resumePolicy: ResumePolicy = .validated
     ) {
         self.url = url
         self.destination = destination
         self.conflictPolicy = conflictPolicy
         self.headers = headers
+        self.resumePolicy = resumePolicy
     }
 }
 
@@ -58,6 +63,16 @@ extension DownloadRequest {
         case skip
         /// The download fails with ``DownloadError/Code/fileExists``.
         case fail
+    }
+
+    /// What it takes to go on with bytes that are held, instead of starting at zero.
+    public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
+        /// A strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8).
+        case validated
+        /// Where the server sends no such validator, the last 64 KiB that are held, fetched again and found the same.
+        ///
+        /// That is evidence, not proof: where a file changed before those bytes only, the result is of two versions.
+        case overlap
     }
 }
 

@@ -44,7 +44,9 @@ extension ResponseVerdict {
         if known.totalBytes == total { return .complete(totalBytes: total) }
         // The size is news: it is that of our version only if this answer is about our version.
         let proof = try? ask.prove(Representation(of: head, totalBytes: total))
-        return proof == nil ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
+        // Without a body there is nothing to compare.
+        guard let proof, proof != .later(.overlap) else { return .restart(.unsatisfiable(length: total)) }
+        return .complete(totalBytes: total)
     }
 }
 

@@ -116,6 +116,15 @@ struct PartialFile: Sendable {
         }
     }
 
+    /// Whether the file has these bytes at their place.
+    func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        do {
+            return bytes.elementsEqual(try calls.readAt(file, offset, bytes.count))
+        } catch {
+            throw .storage("\(path) could not be read", error)
+        }
+    }
+
     func truncate(to size: Int64) throws(DownloadError) {
         do {
             try calls.truncate(file, size)

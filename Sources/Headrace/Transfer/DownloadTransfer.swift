@@ -34,7 +34,11 @@ struct DownloadTransfer {
         case .complete(let path): return skipped(path)
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
-        var attempts = Attempts(meter: ProgressMeter(start: start, bytesReceived: session.heldBytes), environment)
+        var attempts = Attempts(
+            meter: ProgressMeter(start: start, bytesReceived: session.heldBytes),
+            request,
+            environment
+        )
         do {
             return try await attempt(&session, &attempts, plan)
         } catch {
@@ -132,16 +136,20 @@ struct DownloadTransfer {
             if try plan.isSatisfied(by: path) { return skipped(path) }
             if accepted.offset < session.heldBytes {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
-            } else if accepted.offset > 0 {
+            } else if accepted.offset > 0, accepted.overlapBytes == 0 {
                 tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
             }
-            return try await fetch(head, &body, accepted, &session, &attempts, path)
+            do {
+                return try await fetch(head, &body, accepted, &session, &attempts, path)
+            } catch let reason as RestartReason {
+                try askAgain(&attempts, reason)
+                return nil
+            }
         case .restartFromThisBody(let reason, let accepted):
             try restart(&session, &attempts, reason)
             return try await fetch(head, &body, accepted, &session, &attempts, path)
         case .restart(let reason):
-            attempts.resume.mustRestart(reason)
-            guard attempts.mayAskAgain() else { throw unfit(reason) }
+            try askAgain(&attempts, reason)
             return nil
         case .askAgainWithoutIfRange:
             tell(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
@@ -156,6 +164,12 @@ struct DownloadTransfer {
             await drain(&body, of: head)
             throw refusal.error()
         }
+    }
+
+    /// Takes note that the held bytes are of no use; they stay until there is an answer to use in their place.
+    private func askAgain(_ attempts: inout Attempts, _ reason: RestartReason) throws(DownloadError) {
+        attempts.resume.mustRestart(reason)
+        guard attempts.mayAskAgain() else { throw unfit(reason) }
     }
 
     /// Gives up the held bytes for those of an answer that is there.

@@ -167,6 +167,12 @@ struct PartialSession {
         return policy.wrote(offset..<offset + Int64(bytes.count), at: environment.clock.now())
     }
 
+    /// Whether bytes that came again are those that are held at their place.
+    func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        guard let partial else { return false }
+        return try partial.holds(bytes, at: offset)
+    }
+
     /// The work that an action means, which may be done on another thread; true says that it succeeded.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }

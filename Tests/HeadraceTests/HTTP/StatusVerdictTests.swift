@@ -103,6 +103,7 @@ struct StatusVerdictTests {
             .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
             .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored, .rangeMisplaced(asked: 1, got: 2),
             .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
+            .overlapDiffers, .overlapMissing,
             .unsatisfiable(length: 1), .unsatisfiable(length: nil),
         ]
         let refusals: [Refusal] = [
