@@ -56,9 +56,11 @@ extension DownloadTransfer {
         do {
             try await withThrowingDiscardingTaskGroup { group in
                 var cutter = BodyCutter(accepted)
-                while !cutter.isDone, let chunk = try await body.next() {
+                var floor = environment.configuration.speedFloor
+                while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
                     attempts.fetched(chunk.count)
                     let piece = cutter.cut(chunk.count)
+                    try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
                     let actions = try chunk.withBytes { bytes in
                         if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
                         return try session.append(UnsafeRawBufferPointer(rebasing: bytes[piece.written]))
@@ -81,6 +83,16 @@ extension DownloadTransfer {
             throw error
         }
         try settle(side, &session)
+    }
+
+    /// Waits for bytes, unless they came too slowly so far.
+    private func next(of body: inout ResponseBody, _ floor: inout SpeedFloor?) async throws -> Chunk? {
+        guard floor != nil else { return try await body.next() }
+        try floor?.check()
+        let start = environment.clock.now()
+        let chunk = try await body.next()
+        floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start)
+        return chunk
     }
 
     /// Compares what came again with what is held; when all of it is the same, new bytes may follow.
@@ -129,5 +141,11 @@ extension DownloadTransfer {
             )
         )
         return final
+    }
+}
+
+extension DownloadManager.Configuration {
+    fileprivate var speedFloor: SpeedFloor? {
+        minimumSpeed.map { SpeedFloor(bytesPerSecond: $0, timeout: stallTimeout) }
     }
 }

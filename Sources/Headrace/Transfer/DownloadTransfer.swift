@@ -22,6 +22,7 @@ struct DownloadTransfer {
     }
 
     var request: DownloadRequest { record.request }
+    var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
@@ -83,6 +84,7 @@ struct DownloadTransfer {
     ) async throws -> URL? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
+            try sizeLimit.check(total)
             let path = session.finalPath ?? plan.names.path(finalURL: request.url)
             return try finish(&session, &attempts, path, nil)
         }
@@ -134,6 +136,7 @@ struct DownloadTransfer {
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
             if try plan.isSatisfied(by: path) { return skipped(path) }
+            try sizeLimit.check(accepted.leastFileSize)
             if accepted.offset < session.heldBytes {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
@@ -146,6 +149,7 @@ struct DownloadTransfer {
                 return nil
             }
         case .restartFromThisBody(let reason, let accepted):
+            try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
             return try await fetch(head, &body, accepted, &session, &attempts, path)
         case .restart(let reason):
