@@ -54,6 +54,14 @@ public struct DownloadError: Error, Sendable {
         DownloadError(.cancelled, "The download was cancelled.", url: url)
     }
 
+    static func timedOut(_ url: URL, after limit: Duration) -> DownloadError {
+        DownloadError(
+            .timedOut,
+            "The download was not complete within \(limit.inSeconds). Start it again to go on with it, or allow more time.",
+            url: url
+        )
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
@@ -94,6 +102,8 @@ extension DownloadError {
             case protocolViolation
             case resourceChanged
             case unexpectedContent
+            case fileTooLarge
+            case timedOut
             case busy
             case diskFull
             case permission
@@ -122,7 +132,7 @@ extension DownloadError {
         public static let connection = Code(.connection)
         /// TLS failed: the certificate, its name, or the handshake.
         public static let tls = Code(.tls)
-        /// No byte came for longer than the stall timeout.
+        /// No byte, or too few, came for longer than the stall timeout.
         public static let stalled = Code(.stalled)
         /// The connection ended before the answer did.
         public static let connectionLost = Code(.connectionLost)
@@ -136,6 +146,10 @@ extension DownloadError {
         public static let resourceChanged = Code(.resourceChanged)
         /// The server sent something else in place of the file, perhaps a login page.
         public static let unexpectedContent = Code(.unexpectedContent)
+        /// The file has more bytes than ``DownloadManager/Configuration/maxFileSize``.
+        public static let fileTooLarge = Code(.fileTooLarge)
+        /// The download ran for longer than ``DownloadManager/Configuration/timeLimit``.
+        public static let timedOut = Code(.timedOut)
         /// Another download writes the same partial file.
         public static let busy = Code(.busy)
         /// The disk or the quota is full.

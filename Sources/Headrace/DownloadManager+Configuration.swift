@@ -13,6 +13,21 @@ extension DownloadManager {
         public var connectTimeout: Duration = .seconds(15)
         /// How long no byte may come before a transfer counts as stalled.
         public var stallTimeout: Duration = .seconds(30)
+        /// The bytes per second below which a transfer counts as stalled, once it stays there for ``stallTimeout``.
+        ///
+        /// Only the time in which bytes are waited for counts, so that a slow disk is not held against the server. Nil
+        /// for none.
+        public var minimumSpeed: Int64?
+        /// How long a download may run, its retries and the waits between them included; nil for as long as it takes.
+        ///
+        /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and keeps its bytes. The time in which
+        /// it waits for its turn does not count.
+        public var timeLimit: Duration?
+        /// The most bytes that a file may have; nil for as many as the disk has room for.
+        ///
+        /// A file that is announced to be larger is refused before its first byte, one of unknown size stops there; both
+        /// fail with ``DownloadError/Code/fileTooLarge``, and what was held stays.
+        public var maxFileSize: Int64?
         /// How many redirects one request may follow.
         public var maxRedirects = 20
         /// Whether a redirect from https to http is followed.
@@ -57,6 +72,13 @@ extension DownloadManager {
             guard connectTimeout > .zero, stallTimeout > .zero else {
                 throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")
             }
+            guard minimumSpeed ?? 1 > 0, timeLimit ?? .seconds(1) > .zero, maxFileSize ?? 0 >= 0 else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "minimumSpeed and timeLimit must be more than nothing, and maxFileSize not less; nil is for none."
+                )
+            }
+            try HeaderField(name: "User-Agent", value: userAgent).validate()
             if let file = certificateAuthorities, !file.isFileURL {
                 throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")
             }

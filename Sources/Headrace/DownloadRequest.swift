@@ -16,6 +16,8 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
     public var headers: [HeaderField]
+    /// What it takes to go on with bytes that are held.
+    public var resumePolicy: ResumePolicy
 
     /// Creates a request for a URL and a destination.
     ///
@@ -26,16 +28,19 @@ public struct DownloadRequest: Sendable, Hashable {
     ///   - destination: The place of the finished file.
     ///   - conflictPolicy: What happens when a file of that name exists already.
     ///   - headers: Header fields sent with each request of this download, in order.
+    ///   - resumePolicy: What it takes to go on with bytes that are held.
     public init(
         _ url: URL,
         to destination: Destination,
         conflictPolicy: ConflictPolicy = .rename,
-        headers: [HeaderField] = []
+        headers: [HeaderField] = [],
+        resumePolicy: ResumePolicy = .validated
     ) {
         self.url = url
         self.destination = destination
         self.conflictPolicy = conflictPolicy
         self.headers = headers
+        self.resumePolicy = resumePolicy
     }
 }
 
@@ -61,6 +66,16 @@ extension DownloadRequest {
         /// The download fails with ``DownloadError/Code/fileExists``.
         case fail
     }
+
+    /// What it takes to go on with bytes that are held, instead of starting at zero.
+    public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
+        /// A strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8).
+        case validated
+        /// Where the server sends no such validator, the last 64 KiB that are held, fetched again and found the same.
+        ///
+        /// That is evidence, not proof: where a file changed before those bytes only, the result is of two versions.
+        case overlap
+    }
 }
 
 /// One HTTP header field (RFC 9110, section 5).
@@ -69,13 +84,30 @@ public struct HeaderField: Sendable, Hashable {
     public var name: String
     /// The field's value, without surrounding blanks.
     public var value: String
+    /// Whether the field stays with the origin (scheme, host and port) of the request's URL, and its value is shown nowhere.
+    ///
+    /// `Authorization`, `Cookie`, `Origin`, `Proxy-Authorization` and `Referer` are kept so without the mark. After a
+    /// redirect to another origin the field is not sent again, also not where the next redirect leads back.
+    public var isSecret: Bool
 
     /// Creates a header field.
     /// - Parameters:
     ///   - name: The field's name.
     ///   - value: The field's value.
-    public init(name: String, value: String) {
+    ///   - isSecret: Whether the field stays with the origin of the request's URL, and its value is shown nowhere.
+    public init(name: String, value: String, isSecret: Bool = false) {
         self.name = name
         self.value = value
+        self.isSecret = isSecret
     }
+}
+
+extension HeaderField: CustomStringConvertible, CustomReflectable {
+    /// The name and the value, which is left out where it is a secret.
+    public var description: String { "\(name): \(shownValue)" }
+
+    /// What `dump` and debuggers show: the same as ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
+
+    private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }
 }

@@ -36,6 +36,15 @@ package final class FakeTransport: Transport {
             self.body = body
             self.end = end
         }
+
+        /// Creates an answer that ends in another way.
+        /// - Parameters:
+        ///   - answer: The answer.
+        ///   - end: How it ends.
+        package init(_ answer: Answer, end: End) {
+            self = answer
+            self.end = end
+        }
     }
 
     private let chunkBytes: Int

@@ -24,6 +24,8 @@ package final class FileCallRecorder: Sendable {
         case lock
         /// A file was read.
         case read
+        /// An open file was read from an offset, so many bytes at most.
+        case readAt(offset: Int64, count: Int)
         /// A file was cut.
         case truncate(Int64)
         /// A file's bytes were synced.
@@ -95,6 +97,10 @@ package final class FileCallRecorder: Sendable {
         calls.read = { path, maxBytes throws(SystemError) in
             try self.note(.read)
             return try system.read(path, maxBytes)
+        }
+        calls.readAt = { file, offset, maxBytes throws(SystemError) in
+            try self.note(.readAt(offset: offset, count: maxBytes))
+            return try system.readAt(file, offset, maxBytes)
         }
         calls.truncate = { file, size throws(SystemError) in
             try self.note(.truncate(size))

@@ -109,6 +109,13 @@ struct DownloadManagerTests {
         }
     }
 
+    @Test func `S06 a user agent that would break the request is refused`() async throws {
+        let error = await #expect(throws: DownloadError.self) {
+            try await DownloadManager(configuration: .init { $0.userAgent = "a\r\nX: y" })
+        }
+        #expect(error?.code == .invalidRequest)
+    }
+
     @Test func `C12 a failure does not stop the others`() async throws {
         let response = Response.routes(["/bad": .status(404)], otherwise: .ok("x"))
         try await withAll(response, limit: 1) { server, folder, manager in

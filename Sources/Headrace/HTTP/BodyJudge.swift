@@ -42,11 +42,17 @@ struct BodyJudge {
         }
         var representation = ask.known ?? part
         representation.totalBytes = totalBytes
+        let overlap = proof == .later(.overlap) ? ask.overlap : 0
+        let offset = asked.start + overlap
+        let end = min(range.upperBound, asked.end ?? .max)
+        // What is compared is of use only together with what is new, or with the end of the file.
+        guard end > offset || end == offset && end == totalBytes else { throw .overlapMissing }
         return .accept(
             AcceptedBody(
-                offset: asked.start,
+                offset: offset,
                 skippedBytes: asked.start - range.lowerBound,
-                length: min(range.upperBound, asked.end ?? .max) - asked.start,
+                overlapBytes: overlap,
+                length: end - offset,
                 totalBytes: totalBytes,
                 framing: framing,
                 representation: representation,

@@ -8,7 +8,7 @@ extension HeaderField {
     private static let bound: Set<String> = ["authorization", "cookie", "origin", "proxy-authorization", "referer"]
 
     /// True for fields that carry or name credentials and so stay with the origin they were given for.
-    var isBoundToOrigin: Bool { Self.bound.contains(name.lowercased()) }
+    var isBoundToOrigin: Bool { isSecret || Self.bound.contains(name.lowercased()) }
 
     /// Throws unless the field can be sent as it is and is the caller's to set.
     func validate() throws(DownloadError) {

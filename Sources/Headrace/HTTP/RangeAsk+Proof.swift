@@ -66,12 +66,15 @@ extension RangeAsk {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
+    /// How many of the held bytes the range begins with.
+    var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
+
     /// A checksum proves anything; equal bytes in the overlap prove nothing against a field that says "changed".
     private func isProvable(by proof: LateProof, _ part: Representation, _ known: Representation) -> Bool {
         switch proof {
         case .checksum: true
         case .overlap:
-            EntityValidator(of: known) == nil && part.entityTag == known.entityTag
+            overlap > 0 && EntityValidator(of: known) == nil && part.entityTag == known.entityTag
                 && (part.lastModified == nil || part.lastModified == known.lastModified)
         }
     }

@@ -18,6 +18,9 @@ struct RangeAsk: Sendable, Hashable {
     var heldBytes: Int64 = 0
     var lateProof: LateProof?
 
+    /// How many of the held bytes are fetched again to be compared.
+    static let overlapBytes: Int64 = 64 << 10
+
     /// The whole, with nothing to fit to.
     static let whole = RangeAsk()
 }

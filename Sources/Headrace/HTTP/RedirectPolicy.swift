@@ -31,7 +31,7 @@ struct RedirectPolicy: Sendable {
         else {
             throw DownloadError(
                 .redirect,
-                "The server redirected to \"\(location.printable)\", which is no URL.",
+                "The server redirected to \"\(location.withoutUserInfo.printable)\", which is no URL.",
                 statusCode: head.status
             )
         }

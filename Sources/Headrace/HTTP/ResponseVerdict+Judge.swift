@@ -5,9 +5,8 @@ extension ResponseVerdict {
     /// - Parameters:
     ///   - head: The answer.
     ///   - ask: What was asked.
-    ///   - now: The time for a `Retry-After` date in an answer without `Date`.
     /// - Returns: What the answer means.
-    static func judge(_ head: ResponseHead, for ask: RangeAsk, now: HTTPDate? = nil) -> ResponseVerdict {
+    static func judge(_ head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
         case 200, 206:
             do {
@@ -20,7 +19,7 @@ extension ResponseVerdict {
             return .fail(.notModified)
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
             // 520 to 524 are what a content delivery network says of the server behind it.
-            return .retry(.status(head.status), after: RetryAfter(of: head, now: now)?.delay)
+            return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)
         case 412 where ask.range != nil:
             return .restart(.preconditionFailed)
         case 416 where ask.range != nil:
@@ -45,7 +44,9 @@ extension ResponseVerdict {
         if known.totalBytes == total { return .complete(totalBytes: total) }
         // The size is news: it is that of our version only if this answer is about our version.
         let proof = try? ask.prove(Representation(of: head, totalBytes: total))
-        return proof == nil ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
+        // Without a body there is nothing to compare.
+        guard let proof, proof != .later(.overlap) else { return .restart(.unsatisfiable(length: total)) }
+        return .complete(totalBytes: total)
     }
 }
 

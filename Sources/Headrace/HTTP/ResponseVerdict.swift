@@ -22,6 +22,8 @@ struct AcceptedBody: Sendable, Hashable {
     var offset: Int64
     /// Bytes at the front of the body that are held already and are dropped.
     var skippedBytes: Int64 = 0
+    /// Bytes after those that are held as well, and have to be the same before any is written.
+    var overlapBytes: Int64 = 0
     /// Bytes to write after those, nil where only the end of the body tells; what follows them is never written.
     var length: Int64?
     /// The size of the file where known.

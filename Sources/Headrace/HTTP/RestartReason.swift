@@ -11,6 +11,10 @@ enum RestartReason: Error, Sendable, Hashable {
     case validatorBecameWeak
     /// The answer lacks the validator that the bytes that are held came with.
     case validatorMissing
+    /// The bytes that were fetched again are not those that are held.
+    case overlapDiffers
+    /// Only bytes that are held came again, and no new ones with them.
+    case overlapMissing
     /// The server says that it sends no ranges.
     case rangesRefused
     /// The whole came where a part was asked for.
@@ -37,6 +41,8 @@ enum RestartReason: Error, Sendable, Hashable {
         case .weakValidator: "The server's entity tag is weak or malformed and cannot prove that the file is the same."
         case .validatorBecameWeak: "The server's entity tag became weak and cannot prove that the file is the same."
         case .validatorMissing: "The server's answer lacks what would prove that the file is still the same."
+        case .overlapDiffers: "The file changed on the server: the last bytes held are not in it."
+        case .overlapMissing: "The server sent too little to compare it with the bytes held."
         case .rangesRefused: "The server says that it does not send parts of files."
         case .rangeIgnored: "The server sent the whole file instead of the rest."
         case .rangeMisplaced(let asked, let got): "The server sent bytes from \(got) where \(asked) was asked for."

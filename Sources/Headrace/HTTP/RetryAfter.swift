@@ -3,6 +3,9 @@ struct RetryAfter: Sendable, Hashable {
     /// A server that asks for more is asked again after this; curl has the same bound.
     static let maximum = Duration.seconds(6 * 3600)
 
+    /// The longest wait before a redirect is followed, which nobody is told of and during which the place is held.
+    static let redirectMaximum = Duration.seconds(10)
+
     /// The time to wait, from zero to ``maximum``.
     let delay: Duration
 
@@ -21,9 +24,9 @@ struct RetryAfter: Sendable, Hashable {
 
     /// Reads the field of an answer of any status; the longest one where there are several.
     ///
-    /// A date is seen from the answer's own `Date`, which has the server's clock, before `now`.
-    init?(of head: ResponseHead, now: HTTPDate? = nil) {
-        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? now
+    /// A date is seen from the answer's own `Date`, so that no other clock has to be right.
+    init?(of head: ResponseHead) {
+        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:))
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }
         guard let delay = delays.max() else { return nil }
         self.delay = delay

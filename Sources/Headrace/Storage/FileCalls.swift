@@ -22,6 +22,8 @@ package struct FileCalls: Sendable {
     package var lock: @Sendable (Int32) throws(SystemError) -> Bool
     /// Reads a file from its start, so many bytes at most; links are not followed.
     package var read: @Sendable (_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
+    /// Reads an open file from an offset, so many bytes at most; less than that is all there is.
+    package var readAt: @Sendable (Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Writes at an offset; may write less than was given.
     package var write: @Sendable (Int32, UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Int
     /// Cuts a file to a size.
@@ -93,18 +95,10 @@ extension FileCalls {
         read: { path, maxBytes throws(SystemError) in
             let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
             defer { _ = libraryClose(file) }
-            var bytes = [UInt8](repeating: 0, count: maxBytes)
-            var filled = 0
-            while filled < maxBytes {
-                let count = try checked {
-                    bytes.withUnsafeMutableBytes {
-                        pread(file, $0.baseAddress.map { $0 + filled }, maxBytes - filled, off_t(filled))
-                    }
-                }
-                if count == 0 { break }
-                filled += count
-            }
-            return Array(bytes.prefix(filled))
+            return try readAll(file, 0, maxBytes)
+        },
+        readAt: { file, offset, maxBytes throws(SystemError) in
+            try readAll(file, offset, maxBytes)
         },
         write: { file, bytes, offset throws(SystemError) in
             try checked { pwrite(file, bytes.baseAddress, bytes.count, off_t(offset)) }
@@ -195,6 +189,23 @@ private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
 
 private func libraryClose(_ file: Int32) -> Int32 {
     close(file)
+}
+
+/// Reads until there are so many bytes, or no more.
+private func readAll(_ file: Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: maxBytes)
+    var filled = 0
+    while filled < maxBytes {
+        let count = try checked {
+            bytes.withUnsafeMutableBytes {
+                pread(file, $0.baseAddress.map { $0 + filled }, maxBytes - filled, off_t(offset) + off_t(filled))
+            }
+        }
+        if count == 0 { break }
+        filled += count
+    }
+    bytes.removeLast(maxBytes - filled)
+    return bytes
 }
 
 /// Repeats a call that a signal interrupted, and throws its `errno`.

@@ -118,6 +118,15 @@ struct PartialFile: Sendable {
         }
     }
 
+    /// Whether the file has these bytes at their place.
+    func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        do {
+            return bytes.elementsEqual(try calls.readAt(file, offset, bytes.count))
+        } catch {
+            throw .storage("\(path) could not be read", error)
+        }
+    }
+
     func truncate(to size: Int64) throws(DownloadError) {
         do {
             try calls.truncate(file, size)
@@ -181,14 +190,15 @@ extension FileCalls {
 }
 
 extension DownloadError {
-    /// A failed file call; `what` names the file and ends without a full stop.
-    static func storage(_ what: String, _ error: SystemError) -> DownloadError {
+    /// A failed file call; `what` names the file and ends without a full stop, `more` is a sentence of its own.
+    static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {
             case ENOSPC, EDQUOT: (.diskFull, " Make room and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
+            case EXDEV: (.fileSystem, " The folder is on two file systems at once; choose another one.")
             default: (.fileSystem, "")
             }
-        return DownloadError(code, "\(what): \(error).\(advice)", cause: error)
+        return DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
     }
 }

@@ -7,13 +7,25 @@ import Foundation
 extension URL {
     /// The URL without user and password, fit for messages, events and logs.
     var withoutCredentials: URL {
-        guard user != nil || password != nil, var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        else { return self }
-        components.user = nil
-        components.password = nil
-        return components.url ?? self
+        let text = absoluteString
+        let bare = text.withoutUserInfo
+        guard bare != text else { return self }
+        // No URL at all rather than one with a password.
+        return URL(string: bare) ?? URL(filePath: "/")
     }
 
     /// The file's path as the system calls take it.
     var filePath: String { absoluteURL.path(percentEncoded: false) }
+}
+
+extension String {
+    /// The text of a URL without user and password (RFC 3986, section 3.2.1).
+    ///
+    /// By its bytes alone, so that no text is too odd for it to be found.
+    var withoutUserInfo: String {
+        guard let start = utf8.firstRange(of: "//".utf8)?.upperBound else { return self }
+        let authority = utf8[start...].prefix { !"/?#".utf8.contains($0) }
+        guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return self }
+        return String(self[..<start] + self[utf8.index(after: at)...])
+    }
 }

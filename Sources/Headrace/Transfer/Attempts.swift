@@ -1,14 +1,15 @@
 /// What the attempts of one run have in common: progress, budgets, and what was learnt.
 struct Attempts {
     var meter: ProgressMeter
-    var resume = ResumeState()
+    var resume: ResumeState
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
     private var backoff: RetryBackoff
     private var answersOfNoUse = 0
 
-    init(meter: ProgressMeter, _ environment: TransferEnvironment) {
+    init(meter: ProgressMeter, _ request: DownloadRequest, _ environment: TransferEnvironment) {
         self.meter = meter
+        resume = ResumeState(request.resumePolicy)
         backoff = RetryBackoff(
             base: environment.configuration.retryBaseDelay,
             maxFailures: environment.configuration.maxRetries

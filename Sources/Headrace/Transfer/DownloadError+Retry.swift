@@ -31,7 +31,8 @@ extension RangeAsk.Proof {
         case .entityTag: "The entity tag is the same."
         case .lastModified: "The date is the same and old enough."
         case .later(.checksum): "The checksum proves the file at the end."
-        case .later(.overlap): "The bytes before are the same."
+        case .later(.overlap):
+            "The server gave no validator, but the last bytes held were fetched again and are the same."
         }
     }
 }

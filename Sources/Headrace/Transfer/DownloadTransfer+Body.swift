@@ -10,6 +10,8 @@ extension DownloadTransfer {
     private static let leastPart: Int64 = 4096
 
     /// Writes a body behind the held bytes; nil where more is missing and has to be asked for.
+    ///
+    /// Throws a ``RestartReason`` where bytes that are held came again and are others.
     func fetch(
         _ head: ResponseHead,
         _ body: inout ResponseBody,
@@ -19,9 +21,10 @@ extension DownloadTransfer {
         _ path: String
     ) async throws -> URL? {
         tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path)))
-        try session.begin(accepted, for: path)
+        // What an answer says of the held bytes is believed when they were compared, not before.
+        if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
-        try await write(&body, accepted, &session, &attempts)
+        try await write(&body, accepted, &session, &attempts, path)
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
@@ -46,31 +49,32 @@ extension DownloadTransfer {
         _ body: inout ResponseBody,
         _ accepted: AcceptedBody,
         _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ attempts: inout Attempts,
+        _ path: String
     ) async throws {
         let side = SideWork()
         do {
             try await withThrowingDiscardingTaskGroup { group in
-                var skip = accepted.skippedBytes
-                var rest = accepted.length ?? .max
-                while rest > 0, let chunk = try await body.next() {
+                var cutter = BodyCutter(accepted)
+                var floor = environment.configuration.speedFloor
+                while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
                     attempts.fetched(chunk.count)
-                    let dropped = min(skip, Int64(chunk.count))
-                    skip -= dropped
-                    let taken = min(rest, Int64(chunk.count) - dropped)
-                    rest -= taken
+                    let piece = cutter.cut(chunk.count)
+                    try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
                     let actions = try chunk.withBytes { bytes in
-                        try session.append(
-                            UnsafeRawBufferPointer(rebasing: bytes[Int(dropped)..<Int(dropped + taken)])
-                        )
+                        if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
+                        return try session.append(UnsafeRawBufferPointer(rebasing: bytes[piece.written]))
                     }
                     body.recycle(chunk)
-                    if let progress = attempts.meter.received(Int(taken), at: environment.clock.now()) {
+                    if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {
                         tell(progress)
                     }
                     side.add(actions)
                     if let success = side.takeSyncResult() { side.add(try session.syncEnded(success: success)) }
                     if let work = side.next(in: session) { group.addTask { work() } }
+                }
+                guard cutter.hasCompared else {
+                    throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
                 }
             }
         } catch {
@@ -79,6 +83,31 @@ extension DownloadTransfer {
             throw error
         }
         try settle(side, &session)
+    }
+
+    /// Waits for bytes, unless they came too slowly so far.
+    private func next(of body: inout ResponseBody, _ floor: inout SpeedFloor?) async throws -> Chunk? {
+        guard floor != nil else { return try await body.next() }
+        try floor?.check()
+        let start = environment.clock.now()
+        let chunk = try await body.next()
+        floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start)
+        return chunk
+    }
+
+    /// Compares what came again with what is held; when all of it is the same, new bytes may follow.
+    private func compare(
+        _ bytes: UnsafeRawBufferPointer,
+        _ piece: BodyCutter.Piece,
+        _ accepted: AcceptedBody,
+        _ session: inout PartialSession,
+        _ path: String
+    ) throws {
+        let again = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
+        guard try session.holds(again, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
+        guard piece.comparedOffset + Int64(again.count) == accepted.offset else { return }
+        try session.begin(accepted, for: path)
+        tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
     }
 
     /// Takes note of the sync that ended with the group, and does what the group left undone.
@@ -120,5 +149,11 @@ extension DownloadTransfer {
             )
         )
         return final
+    }
+}
+
+extension DownloadManager.Configuration {
+    fileprivate var speedFloor: SpeedFloor? {
+        minimumSpeed.map { SpeedFloor(bytesPerSecond: $0, timeout: stallTimeout) }
     }
 }

@@ -22,6 +22,7 @@ struct DownloadTransfer {
     }
 
     var request: DownloadRequest { record.request }
+    var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
     /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
     func run() async throws -> URL {
@@ -37,7 +38,11 @@ struct DownloadTransfer {
         case .complete(let path): return skipped(path)
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
-        var attempts = Attempts(meter: ProgressMeter(start: start, bytesReceived: session.heldBytes), environment)
+        var attempts = Attempts(
+            meter: ProgressMeter(start: start, bytesReceived: session.heldBytes),
+            request,
+            environment
+        )
         do {
             return try await attempt(&session, &attempts, plan)
         } catch {
@@ -82,6 +87,7 @@ struct DownloadTransfer {
     ) async throws -> URL? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
+            try sizeLimit.check(total)
             let path = session.finalPath ?? plan.names.plannedPath
             return try finish(&session, &attempts, path, nil)
         }
@@ -108,7 +114,8 @@ struct DownloadTransfer {
                 )
                 chain.follow(target)
                 if let delay = RetryAfter(of: head)?.delay {
-                    try await environment.clock.sleep(environment.clock.now() + delay)
+                    let wait = min(delay, RetryAfter.redirectMaximum)
+                    try await environment.clock.sleep(environment.clock.now() + wait)
                 }
             }
         }
@@ -134,19 +141,25 @@ struct DownloadTransfer {
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
+            try sizeLimit.check(accepted.leastFileSize)
             if accepted.offset < session.heldBytes {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
-            } else if accepted.offset > 0 {
+            } else if accepted.offset > 0, accepted.overlapBytes == 0 {
                 tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
             }
-            return try await fetch(head, &body, accepted, &session, &attempts, path)
+            do {
+                return try await fetch(head, &body, accepted, &session, &attempts, path)
+            } catch let reason as RestartReason {
+                try askAgain(&attempts, reason)
+                return nil
+            }
         case .restartFromThisBody(let reason, let accepted):
             if try plan.isSatisfied(by: named) { return skipped(named) }
+            try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
             return try await fetch(head, &body, accepted, &session, &attempts, named)
         case .restart(let reason):
-            attempts.resume.mustRestart(reason)
-            guard attempts.mayAskAgain() else { throw unfit(reason) }
+            try askAgain(&attempts, reason)
             return nil
         case .askAgainWithoutIfRange:
             tell(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
@@ -161,6 +174,12 @@ struct DownloadTransfer {
             await drain(&body, of: head)
             throw refusal.error()
         }
+    }
+
+    /// Takes note that the held bytes are of no use; they stay until there is an answer to use in their place.
+    private func askAgain(_ attempts: inout Attempts, _ reason: RestartReason) throws(DownloadError) {
+        attempts.resume.mustRestart(reason)
+        guard attempts.mayAskAgain() else { throw unfit(reason) }
     }
 
     /// Gives up the held bytes for those of an answer that is there.

@@ -179,6 +179,12 @@ struct PartialSession {
         return policy.wrote(offset..<offset + Int64(bytes.count), at: environment.clock.now())
     }
 
+    /// Whether bytes that came again are those that are held at their place.
+    func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        guard let partial else { return false }
+        return try partial.holds(bytes, at: offset)
+    }
+
     /// The work that an action means, which may be done on another thread; true says that it succeeded.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
@@ -272,10 +278,12 @@ struct PartialSession {
         } catch {
             // A complete file that has no name yet must not be fetched again.
             _ = work(for: .writeRecord)()
+            // An empty one is not worth keeping.
+            let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
             guard error.errno == EEXIST else {
-                throw .storage("\(path) could not be renamed to \(candidate)", error)
+                throw .storage("\(path) could not be renamed to \(candidate)", error, advice)
             }
-            throw DownloadError(.fileExists, "\(candidate) exists already. The download is kept as \(path).")
+            throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
         }
         if policy.hasRecord { recordFile.remove() }
         return candidate

@@ -3,19 +3,35 @@ struct ResumeState: Sendable {
     /// How often a run may start at zero again, so that a server with another tag in each answer does not go on for ever.
     static let maxRestarts = 3
 
+    private let policy: DownloadRequest.ResumePolicy
     private var restarts = 0
     private var sendsIfRange = true
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
 
+    init(_ policy: DownloadRequest.ResumePolicy = .validated) {
+        self.policy = policy
+    }
+
     /// What to ask for when so many bytes from the start are held, of a version that is not complete.
     mutating func ask(heldBytes: Int64, of known: Representation?) -> RangeAsk {
-        guard heldBytes > 0, let known, let range = ByteRange(from: heldBytes) else { return .whole }
+        guard heldBytes > 0, let known else { return .whole }
+        // To compare all that is held is to fetch all of it.
+        let isCompared =
+            policy == .overlap && EntityValidator(of: known) == nil && heldBytes > RangeAsk.overlapBytes
+        guard let range = ByteRange(from: isCompared ? heldBytes - RangeAsk.overlapBytes : heldBytes) else {
+            return .whole
+        }
         // The answer is still held against what is known, so that a login page does not replace the bytes.
         let whole = RangeAsk(known: known, heldBytes: heldBytes)
         guard pendingRestart == nil else { return whole }
         do throws(RestartReason) {
-            let ask = try RangeAsk(continuing: known, with: range, heldBytes: heldBytes)
+            let ask = try RangeAsk(
+                continuing: known,
+                with: range,
+                heldBytes: heldBytes,
+                lateProof: isCompared ? .overlap : nil
+            )
             return sendsIfRange ? ask : ask.withoutIfRange
         } catch {
             pendingRestart = error

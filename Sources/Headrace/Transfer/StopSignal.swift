@@ -1,8 +1,9 @@
 /// Tells one running download from outside that it has to stop, and why; the first reason holds.
 final class StopSignal: Sendable {
-    enum Reason: Sendable {
+    enum Reason: Sendable, Hashable {
         case cancelled
         case shutDown
+        case timedOut(after: Duration)
     }
 
     private struct State {

@@ -10,8 +10,26 @@ enum TransferOutcome: Sendable {
     case failed(DownloadError)
     case stopped(StopSignal.Reason)
 
-    /// Runs a transfer to its end.
+    /// Runs a transfer to its end, or until its time is over.
     init(of transfer: DownloadTransfer) async {
+        guard let limit = transfer.environment.configuration.timeLimit else {
+            self = await TransferOutcome(ofUnlimited: transfer)
+            return
+        }
+        self = await withDiscardingTaskGroup { group in
+            // Not on the blocking executor, whose threads may all be held by the disk.
+            group.addTask(executorPreference: globalConcurrentExecutor) {
+                let clock = transfer.environment.clock
+                guard (try? await clock.sleep(transfer.start + limit)) != nil else { return }
+                transfer.record.stop.stop(.timedOut(after: limit))
+            }
+            let outcome = await TransferOutcome(ofUnlimited: transfer)
+            group.cancelAll()
+            return outcome
+        }
+    }
+
+    private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())
         } catch let error as DownloadError {
@@ -33,6 +51,10 @@ extension DownloadRecord {
             status.enter(.cancelled, .cancelled)
         case (.stopped, .shutDown), (.stopped(.shutDown), .none), (.failed, .shutDown):
             let error = DownloadError.shutDown(request.url)
+            status.enter(.failed(error), .failed(error))
+        case (.stopped(.timedOut(let limit)), .none), (.stopped, .timedOut(let limit)),
+            (.failed, .timedOut(let limit)):
+            let error = DownloadError.timedOut(request.url, after: limit)
             status.enter(.failed(error), .failed(error))
         case (.failed(let error), .none):
             let error = error.about(request.url)

@@ -196,14 +196,46 @@ struct PartVerdictTests {
     @Test func `R35 an overlap is compared where no field speaks against it`() throws {
         var known = HeadFixture.tagged
         known.entityTag = #"W/"v1""#
-        let ask = try HeadFixture.rest(of: known, lateProof: .overlap)
-        #expect(try judge(["ETag": #"W/"v1""#], for: ask).body?.proof == .later(.overlap))
+        var ask = try HeadFixture.rest(of: known, lateProof: .overlap)
+        #expect(try judge(["ETag": #"W/"v1""#], for: ask) == .restart(.weakValidator), "nothing is held beyond 400")
+        ask.heldBytes = 450
+        let body = try #require(try judge(["ETag": #"W/"v1""#], for: ask).body)
+        #expect(body.proof == .later(.overlap))
+        #expect(body.offset == 450)
+        #expect(body.overlapBytes == 50)
+        #expect(body.length == 550)
         #expect(try judge(["ETag": #"W/"v2""#], for: ask) == .restart(.weakValidator))
         #expect(
             try judge(["ETag": #""v2""#], for: HeadFixture.rest(lateProof: .overlap)) == .restart(.changedEntityTag)
         )
         let dated = try HeadFixture.rest(of: HeadFixture.dated, lateProof: .overlap).withoutIfRange
         #expect(try judge(["ETag": "", "Last-Modified": ""], for: dated) == .restart(.validatorMissing))
+    }
+
+    @Test(
+        arguments: [
+            ("bytes 400-449/1000", nil), ("bytes 400-440/1000", nil), ("bytes 400-449/*", nil),
+            ("bytes 400-450/1000", 1),
+            ("bytes 390-450/*", 1), ("bytes 400-449/450", 0), ("bytes 400-999/1000", 550),
+        ] as [(String, Int64?)]
+    )
+    func `R35 an overlap is of use only with new bytes behind it, or with the end`(
+        _ range: String,
+        _ length: Int64?
+    ) throws {
+        var ask = try HeadFixture.rest(of: Representation(), lateProof: .overlap)
+        ask.heldBytes = 450
+        let changes = ["Content-Range": range, "Content-Length": "", "ETag": "", "Last-Modified": ""]
+        let verdict = try judge(changes, for: ask)
+        #expect(verdict.body?.length == length)
+        #expect(verdict.restartReason == (length == nil ? .overlapMissing : nil))
+    }
+
+    @Test func `R35 a 416 has nothing to compare`() throws {
+        var ask = try HeadFixture.rest(of: Representation(), lateProof: .overlap)
+        ask.heldBytes = 450
+        let head = HeadFixture.head(416, ["Content-Range": "bytes */450"])
+        #expect(ResponseVerdict.judge(head, for: ask) == .restart(.unsatisfiable(length: 450)))
     }
 
     @Test func `E03 E05 an encoded 206 is not used, whatever proves it`() throws {

@@ -81,6 +81,14 @@ struct RedirectPolicyTests {
         #expect(try RedirectPolicy(maxRedirects: 1, allowsInsecure: true).target(of: head, after: 0) != nil)
     }
 
+    @Test func `D15 a password in a location that is no URL is in no message`() throws {
+        for location in ["http://user:secret@/x", "//user:secret@:80/", "http://user:sec@ret:secret@"] {
+            let head = try head(302, [location])
+            let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
+            #expect(!error.description.contains("secret"))
+        }
+    }
+
     @Test func `D07 an origin is scheme, host and port`() throws {
         func origin(_ text: String) throws -> Origin { Origin(try #require(URL(string: text))) }
         #expect(try origin("http://A.example/x") == origin("http://a.example:80/y"))

@@ -168,6 +168,64 @@ struct DiskFaultTests {
         }
     }
 
+    @Test(arguments: [0, 300_000])
+    func `K23 a file that is refused its name is kept, unless it is empty`(_ size: Int) async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if call == .move { throw SystemError(errno: EEXIST) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), .fail, files: recorder.fileCalls) {
+                DiskFixture.answer($0, of: size)
+            }
+            let error = try #require(outcome.error)
+            let partial = try DiskFixture.partial(in: folder)
+            #expect(error.code == .fileExists)
+            #expect(error.message.contains("kept as \(partial.path)") == (size > 0))
+            #expect(FileProbe.size(of: partial) == (size > 0 ? Int64(size) : nil))
+        }
+    }
+
+    @Test func `K24 a name on another file system keeps the bytes, which need no second body`() async throws {
+        try await withTemporaryDirectory { folder in
+            for policy in [DownloadRequest.ConflictPolicy.rename, .overwrite] {
+                let recorder = FileCallRecorder { call throws(SystemError) in
+                    if call == .move { throw SystemError(errno: EXDEV) }
+                }
+                var calls = recorder.fileCalls
+                calls.replace = { path, newPath throws(SystemError) in
+                    // The record's replacement stays within the folder.
+                    guard path.hasSuffix(".new") else { throw SystemError(errno: EXDEV) }
+                    try FileCalls.system.replace(path, newPath)
+                }
+                let outcome = try await DiskFixture.run(to: .directory(folder), policy, files: calls)
+                let error = try #require(outcome.error)
+                let partial = try DiskFixture.partial(in: folder)
+                #expect(error.code == .fileSystem)
+                #expect(error.message.contains("kept as \(partial.path). The folder is on two file systems"))
+                #expect(DiskFixture.isExact(partial))
+                let second = try await DiskFixture.run(to: .directory(folder), policy, files: .system)
+                #expect(second.error == nil)
+                #expect(second.starts == [])
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
+                try FileManager.default.removeItem(at: folder.appending(path: "file.bin"))
+            }
+        }
+    }
+
+    @Test func `K24 the partial and its record lie in the folder of the file`() throws {
+        let url = try #require(URL(string: "http://example.org/a/..%2Fb/c.bin?d=/e/f"))
+        for destination in [
+            DownloadRequest.Destination.directory(URL(filePath: "/folder/")), .directory(URL(filePath: "/folder")),
+            .file(URL(filePath: "/folder/file.bin")), .file(URL(filePath: "/other/../folder/file.bin").standardized),
+        ] {
+            let names = DestinationNames(DownloadRequest(url, to: destination))
+            let record = RecordFile(of: names.partialPath, calls: .system).path
+            for path in [names.partialPath, record, names.path(finalURL: url)] {
+                #expect(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false) == "/folder/")
+            }
+        }
+    }
+
     @Test func `K12 a partial that is removed under the download is never called complete`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder { call throws(SystemError) in

@@ -49,6 +49,12 @@ final class MemoryDisk: Sendable {
             open: { path throws(SystemError) in try self.open(path) },
             lock: { _ in true },
             read: { path, maxBytes throws(SystemError) in try self.read(path, maxBytes) },
+            readAt: { file, offset, maxBytes throws(SystemError) in
+                try self.state.withLock { state throws(SystemError) in
+                    let bytes = state.image.files[try Self.node(of: file, state)] ?? []
+                    return Array(bytes.dropFirst(Int(offset)).prefix(maxBytes))
+                }
+            },
             write: { file, bytes, offset throws(SystemError) in
                 try self.change { state throws(SystemError) in
                     .write(try Self.node(of: file, state), at: offset, Array(bytes))

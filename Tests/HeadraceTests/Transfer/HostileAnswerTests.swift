@@ -67,6 +67,23 @@ struct HostileAnswerTests {
         #expect(outcome.names == ["file.bin"])
     }
 
+    /// A mebibyte of zeros, as gzip has it.
+    @Test func `S07 a body that would grow a thousandfold is written as it was sent`() async throws {
+        let front: [UInt8] = [
+            0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 0xed, 0xc1, 0x31, 1, 0, 0, 0, 0xc2, 0xa0, 0xf5, 0x4f, 0x6d, 8, 0x5f,
+            0xa0,
+        ]
+        let bomb = front + repeatElement(0, count: 1016) + [0x3e, 3, 0x1c, 0xea, 0x38, 0xa7, 0, 0, 0x10, 0]
+        try await withFaultServer(.ok(.bytes(bomb)).header("Content-Encoding", "gzip")) { server in
+            try await withTemporaryDirectory { folder in
+                let file = try await withDownloadManager { manager in
+                    try await manager.download(DownloadRequest(server.url("/file.bin"), to: .directory(folder))).value
+                }
+                #expect(try FileProbe.bytes(of: file) == bomb)
+            }
+        }
+    }
+
     @Test(arguments: [Ending.fin, .reset])
     func `L01 L02 L03 fewer bytes than announced keep their partial`(_ ending: Ending) async throws {
         let outcome = try await outcome(.ok(.pattern(size: 100_000)).truncated(after: 99_999, by: ending))
@@ -155,7 +172,7 @@ struct HostileAnswerTests {
     @Test func `D06 D07 credentials do not follow to another origin`() async throws {
         let secrets = [
             HeaderField(name: "Authorization", value: "Bearer s"), HeaderField(name: "cookie", value: "a=b"),
-            HeaderField(name: "X-Open", value: "1"),
+            HeaderField(name: "X-Open", value: "1"), HeaderField(name: "X-Api-Key", value: "k", isSecret: true),
         ]
         try await withFaultServer(.ok("x")) { other in
             let route = Response.routes([
@@ -163,9 +180,11 @@ struct HostileAnswerTests {
             ])
             let outcome = try await outcome(route, secrets)
             #expect(outcome.requests.map { $0["Authorization"] } == ["Bearer s", "Bearer s"])
+            #expect(outcome.requests.map { $0["X-Api-Key"] } == ["k", "k"])
             let asked = try #require(other.requests.first)
             #expect(asked["Authorization"] == nil)
             #expect(asked["Cookie"] == nil)
+            #expect(asked["X-Api-Key"] == nil)
             #expect(asked["X-Open"] == "1")
         }
     }

@@ -67,13 +67,18 @@ struct RedirectTests {
                         let request = DownloadRequest(
                             server.url("/file.bin"),
                             to: .directory(folder),
-                            headers: [HeaderField(name: "Authorization", value: "Bearer s")]
+                            headers: [
+                                HeaderField(name: "Authorization", value: "Bearer s"),
+                                HeaderField(name: "X-Api-Key", value: "k", isSecret: true),
+                            ]
                         )
                         _ = try await manager.download(request).value
                     }
                 }
                 #expect(server.requests.map { $0["Authorization"] } == ["Bearer s", nil])
+                #expect(server.requests.map { $0["X-Api-Key"] } == ["k", nil])
                 #expect(other.requests.map { $0["Authorization"] } == [nil])
+                #expect(other.requests.map { $0["X-Api-Key"] } == [nil])
             }
         }
     }
@@ -98,7 +103,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `D15 S10 a password in a URL or a location is told nowhere`() async throws {
+    @Test func `D15 S10 a password or a secret field is told nowhere`() async throws {
         try await withTemporaryDirectory { folder in
             let port = Locked<UInt16>(0)
             let response = Response.answering { request in
@@ -110,9 +115,12 @@ struct RedirectTests {
                 port.withLock { $0 = server.port }
                 try await withDownloadManager(.init { $0.maxRetries = 0 }) { manager in
                     let url = try #require(URL(string: "http://me:secret@127.0.0.1:\(server.port)/file.bin"))
-                    let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+                    let headers = [HeaderField(name: "X-Api-Key", value: "secret", isSecret: true)]
+                    let download = try await manager.download(
+                        DownloadRequest(url, to: .directory(folder), headers: headers)
+                    )
                     let error = await #expect(throws: DownloadError.self) { try await download.value }
-                    var told = error?.description ?? ""
+                    var told = error.map { "\($0)\n\(String(reflecting: $0))\n" } ?? ""
                     for await event in download.events { told += "\(event)\n" }
                     #expect(told.contains("redirected"))
                     #expect(!told.contains("secret"))

@@ -43,11 +43,12 @@ enum ResumeFixture {
         _ second: Response,
         then last: Response? = nil,
         expecting expected: Resource = old,
-        retries: Int = 3
+        retries: Int = 3,
+        policy: DownloadRequest.ResumePolicy = .validated
     ) async throws -> ResumeOutcome {
         let response = Response.sequence([.file(first).truncated(after: cut), second], then: last ?? second)
         return try await withTemporaryDirectory { folder in
-            try await run(response, in: folder, expecting: expected, retries: retries)
+            try await run(response, in: folder, expecting: expected, retries: retries, policy: policy)
         }
     }
 
@@ -57,10 +58,18 @@ enum ResumeFixture {
         in folder: URL,
         expecting expected: Resource = old,
         retries: Int = 3,
+        policy: DownloadRequest.ResumePolicy = .validated,
         configure: (inout DownloadManager.Configuration) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withFaultServer(response) { server in
-            try await run(from: server, in: folder, expecting: expected, retries: retries, configure: configure)
+            try await run(
+                from: server,
+                in: folder,
+                expecting: expected,
+                retries: retries,
+                policy: policy,
+                configure: configure
+            )
         }
     }
 
@@ -69,6 +78,7 @@ enum ResumeFixture {
         in folder: URL,
         expecting expected: Resource = old,
         retries: Int = 3,
+        policy: DownloadRequest.ResumePolicy = .validated,
         configure: (inout DownloadManager.Configuration) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         var configuration = DownloadManager.Configuration {
@@ -78,7 +88,7 @@ enum ResumeFixture {
         configure(&configuration)
         return try await withDownloadManager(configuration) { manager in
             let download = try await manager.download(
-                DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                DownloadRequest(server.url("/file.bin"), to: .directory(folder), resumePolicy: policy)
             )
             var events: [DownloadEvent] = []
             for await event in download.events { events.append(event) }

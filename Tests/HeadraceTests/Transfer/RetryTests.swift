@@ -106,6 +106,11 @@ struct RetryTests {
         try await expectWait(of: .seconds(2), after: .redirect(to: "/file.bin").header("Retry-After", "2"))
     }
 
+    /// Once it was up to six hours, in which nobody was told why nothing came.
+    @Test func `D16 a redirect cannot hold a download for long`() async throws {
+        try await expectWait(of: .seconds(10), after: .redirect(to: "/file.bin").header("Retry-After", "7200"))
+    }
+
     private func expectWait(of delay: Duration, after first: Response) async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.sequence([first], then: .file(file))) { server in

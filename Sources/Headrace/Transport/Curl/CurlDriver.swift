@@ -98,9 +98,13 @@ final class CurlDriver {
             delivered.append(transfer)
         }
         transfers[id] = transfer
-        transfer.configure(options)
-        guard hr_multi_add(multi, handle) == 0 else {
-            stream.fail(DownloadError(.transportUnavailable, "libcurl could not start a transfer."))
+        do throws(DownloadError) {
+            try transfer.configure(options)
+            guard hr_multi_add(multi, handle) == 0 else {
+                throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
+            }
+        } catch {
+            stream.fail(error)
             return remove(transfer)
         }
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)

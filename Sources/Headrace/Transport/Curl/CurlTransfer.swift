@@ -25,7 +25,7 @@ final class CurlTransfer {
     private var lastActivity: ContinuousClock.Instant?
     private var isPaused = false
     private var isDelivered = false
-    private var fields: hr_slist?
+    private var headers: CurlHeaderList?
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
 
     init(
@@ -48,22 +48,30 @@ final class CurlTransfer {
     }
 
     deinit {
-        if let fields { hr_slist_free_all(fields) }
         errorText.deallocate()
     }
 
-    func configure(_ options: CurlOptions) {
+    /// Sets all options; throws where one that the request depends on was not taken.
+    func configure(_ options: CurlOptions) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        set(HR_OPT_PRIVATE, context)
-        set(HR_OPT_ERRORBUFFER, errorText)
-        set(HR_OPT_HEADERDATA, context)
-        _ = hr_easy_set_data_callback(handle, HR_OPT_HEADERFUNCTION, receiveHeader)
-        set(HR_OPT_WRITEDATA, context)
-        _ = hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody)
-        _ = hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString)
-        _ = hr_easy_set_string(handle, HR_OPT_USERAGENT, options.userAgent)
-        if let file = options.certificateAuthorities { _ = hr_easy_set_string(handle, HR_OPT_CAINFO, file) }
-        set(HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS)
+        try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
+        try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
+        try require(hr_easy_set_pointer(handle, HR_OPT_HEADERDATA, context))
+        try require(hr_easy_set_data_callback(handle, HR_OPT_HEADERFUNCTION, receiveHeader))
+        try require(hr_easy_set_pointer(handle, HR_OPT_WRITEDATA, context))
+        try require(hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody))
+        try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
+        try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, options.userAgent))
+        if let file = options.certificateAuthorities {
+            try require(hr_easy_set_string(handle, HR_OPT_CAINFO, file))
+        }
+        try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
+        try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
+        let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
+        guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
+        self.headers = headers
+        try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
+        // The rest does without in a libcurl that was built without it.
         set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
@@ -71,17 +79,22 @@ final class CurlTransfer {
         set(HR_OPT_BUFFERSIZE, stream.chunkCapacity)
         set(HR_OPT_NOSIGNAL, 1)
         set(HR_OPT_TCP_KEEPALIVE, 1)
-        set(HR_OPT_HTTP_CONTENT_DECODING, 0)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
         // Without it, removing a handle waits for its name look-up to end. Unknown before 7.87.
         set(HR_OPT_QUICK_EXIT, 1)
-        for field in request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")] {
-            // libcurl takes "Name;" for a field without a value, and "Name:" for one to leave out.
-            let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
-            fields = hr_slist_append(fields, line) ?? fields
-        }
-        set(HR_OPT_HTTPHEADER, fields)
+    }
+
+    private func require(_ code: hr_code) throws(DownloadError) {
+        guard code == HR_E_OK else { throw Self.notTaken(code) }
+    }
+
+    /// A request that lacks an option or a field must not be sent.
+    private static func notTaken(_ code: hr_code) -> DownloadError {
+        DownloadError(
+            .transportUnavailable,
+            "libcurl did not take the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."
+        )
     }
 
     /// Goes on after a pause; may call back into ``receive(body:)`` before it returns.
@@ -187,10 +200,6 @@ final class CurlTransfer {
 
     private func set(_ option: hr_easy_option, _ value: Int) {
         _ = hr_easy_set_long(handle, option, value)
-    }
-
-    private func set(_ option: hr_easy_option, _ value: UnsafeMutableRawPointer?) {
-        _ = hr_easy_set_pointer(handle, option, value)
     }
 }
 

@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+/// What is never shown, and where it may go.
+@Suite(.timeLimit(.minutes(1)))
+struct CredentialTests {
+    @Test(arguments: [
+        ("http://user:secret@a.example:81/b?c#d", "http://a.example:81/b?c#d"),
+        ("https://secret@a.example/", "https://a.example/"),
+        ("http://user:secret@secret@a.example/", "http://a.example/"),
+        ("http://user:secret@[::1]:8080/a@b?c@d#e@f", "http://[::1]:8080/a@b?c@d#e@f"),
+        ("http://user:secret@a.example?b@c", "http://a.example?b@c"),
+        ("ftp://user:secret@a.example/", "ftp://a.example/"),
+        ("http://a.example/b@c", "http://a.example/b@c"),
+        ("http://a.example//b@c", "http://a.example//b@c"),
+        ("mailto:b@a.example", "mailto:b@a.example"),
+        ("/b//c@d", "/b//d"),
+    ])
+    func `D15 a URL is shown without user and password`(_ text: String, _ shown: String) {
+        #expect(text.withoutUserInfo == shown)
+        if let url = URL(string: text) { #expect(url.withoutCredentials.absoluteString == shown) }
+    }
+
+    /// Nothing has to understand a URL for its password to be left out.
+    @Test(arguments: [
+        "http://user:secret@ b/", "http://user:secret@[", "http://u:se\u{301}cret@\u{301}h:x/", "//u:secret@",
+    ])
+    func `D15 what is no URL is shown without a password too`(_ text: String) {
+        #expect(!text.withoutUserInfo.contains("cret"))
+    }
+
+    @Test func `S10 the value of a secret field is shown nowhere`() throws {
+        for field in [
+            HeaderField(name: "X-Api-Key", value: "hidden", isSecret: true),
+            HeaderField(name: "authorization", value: "Bearer hidden"), HeaderField(name: "Cookie", value: "a=hidden"),
+        ] {
+            let request = DownloadRequest(
+                try #require(URL(string: "http://a.example/")),
+                to: .directory(URL(filePath: "/")),
+                headers: [field]
+            )
+            var shown = "\(field) \(String(reflecting: field)) \(request) \(String(reflecting: request))"
+            dump(field, to: &shown)
+            dump(request, to: &shown)
+            #expect(shown.contains(field.name))
+            #expect(!shown.contains("hidden"))
+        }
+        #expect("\(HeaderField(name: "Accept", value: "*/*"))" == "Accept: */*")
+    }
+
+    @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
+        let first = try #require(URL(string: "https://a.example/x"))
+        let request = DownloadRequest(
+            first,
+            to: .directory(URL(filePath: "/")),
+            headers: [HeaderField(name: "X-Api-Key", value: "k", isSecret: true), HeaderField(name: "X", value: "1")]
+        )
+        var chain = RedirectChain(request, DownloadManager.Configuration())
+        func names() -> [String] { chain.request(with: [], DownloadManager.Configuration()).fields.map(\.name) }
+        #expect(names() == ["X-Api-Key", "X"])
+        chain.follow(try #require(URL(string: "https://a.example:443/y")))
+        #expect(names() == ["X-Api-Key", "X"])
+        chain.follow(try #require(URL(string: "https://a.example:8443/y")))
+        #expect(names() == ["X"])
+        chain.follow(first)
+        #expect(names() == ["X"])
+    }
+}

@@ -1,0 +1,176 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What a manager allows a download: bytes, time, and slowness.
+@Suite(.timeLimit(.minutes(1)))
+struct LimitTests {
+    private let file = ResumeFixture.old
+    private let cut = ResumeFixture.cut
+    private let size = ResumeFixture.size
+
+    private func run(_ response: Response, maxFileSize: Int64) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory {
+            try await ResumeFixture.run(response, in: $0) { $0.maxFileSize = maxFileSize }
+        }
+    }
+
+    // MARK: Size
+
+    @Test func `S08 a file that is announced as too large is refused before its first byte`() async throws {
+        let outcome = try await run(.file(file), maxFileSize: size - 1)
+        #expect(outcome.error?.code == .fileTooLarge)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+        #expect(!outcome.events.contains { if case .responded = $0 { true } else { false } })
+    }
+
+    @Test func `S08 a file of just the size that is allowed is taken`() async throws {
+        for response in [Response.file(file), Response.file(file).chunked(), Response.file(file).closeDelimited] {
+            #expect(try await run(response, maxFileSize: size).isExact)
+        }
+        #expect(try await run(.ok(""), maxFileSize: 0).names == ["file.bin"])
+    }
+
+    @Test(arguments: [true, false])
+    func `S08 an endless body stops where the limit is`(_ isChunked: Bool) async throws {
+        let endless = Response.ok(.pattern(size: 1 << 50))
+        let response = isChunked ? endless.chunked([1000]) : endless.closeDelimited
+        try await withTemporaryDirectory { folder in
+            let outcome = try await ResumeFixture.run(response, in: folder) { $0.maxFileSize = 1_000_000 }
+            #expect(outcome.error?.code == .fileTooLarge)
+            #expect(outcome.requests.count == 1)
+            for name in outcome.names where !name.hasSuffix(RecordFile.suffix) {
+                #expect(name.hasSuffix(".part"))
+                #expect(try #require(FileProbe.size(of: folder.appending(path: name))) <= 1_000_000)
+            }
+        }
+    }
+
+    /// By a range, by a whole in its place, and by nothing but the record.
+    @Test func `S08 a rest that would be too much leaves the held bytes as they are`() async throws {
+        var changed = Resource(size: size, seed: 2, etag: "\"v2\"")
+        changed.acceptRanges = "none"
+        for rest in [
+            Response.file(file), .file(changed), .part(cut..<size, of: file).contentRange("bytes \(cut)-\(size - 1)/*"),
+        ] {
+            try await withTemporaryDirectory { folder in
+                let response = Response.sequence([.file(file).truncated(after: cut)], then: rest)
+                try await withFaultServer(response) { server in
+                    let first = try await ResumeFixture.run(from: server, in: folder, retries: 0)
+                    #expect(first.error?.code == .connectionLost)
+                    let second = try await ResumeFixture.run(from: server, in: folder) { $0.maxFileSize = size - 1 }
+                    #expect(second.error?.code == .fileTooLarge)
+                    #expect(second.restarts.isEmpty)
+                    let partial = try #require(second.names.first { $0.hasSuffix(".part") })
+                    #expect(FileProbe.size(of: folder.appending(path: partial)) == cut)
+                }
+            }
+        }
+    }
+
+    // MARK: Speed
+
+    @Test func `T10 a drip is a stall, and what came is gone on with`() async throws {
+        let drip = Response.file(file).dripping(bytes: 1000, every: .milliseconds(50))
+        let outcome = try await withTemporaryDirectory {
+            try await ResumeFixture.run(.sequence([drip], then: .file(file)), in: $0) {
+                $0.minimumSpeed = 10_000_000
+                $0.stallTimeout = .seconds(1)
+            }
+        }
+        #expect(outcome.isExact)
+        let reasons = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error.code } else { nil } }
+        #expect(reasons.first == .stalled)
+        #expect(try #require(outcome.resumes.first) > 0)
+    }
+
+    // MARK: Time
+
+    private func manager(
+        _ clock: TestClock,
+        limit: Duration,
+        answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer
+    ) throws -> DownloadManager {
+        try DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadManager.Configuration {
+                    $0.maxConcurrentDownloads = 1
+                    $0.retryBaseDelay = .zero
+                    $0.timeLimit = limit
+                },
+                transport: FakeTransport(answer),
+                clock: ClockWitness(clock)
+            )
+        )
+    }
+
+    @Test func `T17 a download that takes too long ends, and keeps its bytes for the next`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let isSlow = Locked(true)
+            let manager = try manager(clock, limit: .seconds(60)) { request in
+                var answer = DiskFixture.answer(request, sending: isSlow.withLock { $0 } ? 200_000 : .max)
+                if isSlow.withLock({ $0 }) { answer = FakeTransport.Answer(answer, end: .silence) }
+                return answer
+            }
+            let request = try DiskFixture.request(to: .directory(folder))
+            let slow = try await manager.download(request)
+            try await clock.sleeperArmed(for: .seconds(60))
+            for await progress in slow.progress where progress.bytesReceived == 200_000 { break }
+            clock.advance(by: .milliseconds(59_999))
+            #expect(slow.state == .running)
+            clock.advance(by: .milliseconds(1))
+            let error = await #expect(throws: DownloadError.self) { try await slow.value }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("within 60 s") == true)
+            #expect(FileProbe.size(of: slow.partialFile) == 200_000)
+
+            isSlow.withLock { $0 = false }
+            let next = try await manager.download(request)
+            #expect(DiskFixture.isExact(try await next.value))
+            var events: [DownloadEvent] = []
+            for await event in next.events { events.append(event) }
+            #expect(events.contains { if case .resumed(200_000, _) = $0 { true } else { false } })
+            await manager.shutdown()
+            #expect(clock.deadlines == [], "the timer of a download that ended is gone")
+        }
+    }
+
+    @Test func `T17 waits between retries count, waiting for a turn does not`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let manager = try manager(clock, limit: .seconds(60)) { _ in
+                FakeTransport.Answer(503, fields: [("Retry-After", "3600")])
+            }
+            let downloads = try await manager.download(
+                ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
+            )
+            for (index, download) in downloads.enumerated() {
+                // Its own end, and the server's.
+                let start = TestClock.Instant(.seconds(60 * index))
+                try await clock.sleepers { deadlines in
+                    deadlines == [start.advanced(by: .seconds(60)), start.advanced(by: .seconds(3600))]
+                }
+                clock.advance(by: .seconds(60))
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.code == .timedOut)
+            }
+            await manager.shutdown()
+        }
+    }
+
+    @Test func `limits that make no sense are refused`() async throws {
+        let changes: [@Sendable (inout DownloadManager.Configuration) -> Void] = [
+            { $0.minimumSpeed = 0 }, { $0.timeLimit = .zero }, { $0.maxFileSize = -1 },
+        ]
+        for change in changes {
+            let error = await #expect(throws: DownloadError.self) {
+                try await DownloadManager(configuration: .init { change(&$0) })
+            }
+            #expect(error?.code == .invalidRequest)
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Going on without a validator, by the policy that has to be asked for.
+@Suite(.timeLimit(.minutes(1)))
+struct OverlapTests {
+    private typealias Fixture = ResumeFixture
+    private let cut = ResumeFixture.cut
+    private let size = ResumeFixture.size
+    private let start = ResumeFixture.cut - RangeAsk.overlapBytes
+
+    private static func bare(seed: UInt64 = 1) -> Resource {
+        var resource = Resource(size: ResumeFixture.size, seed: seed, etag: nil)
+        resource.lastModified = nil
+        return resource
+    }
+
+    /// The old version with one byte changed.
+    private func changed(at offset: Int64) -> Resource {
+        var bytes = Pattern(seed: 1).bytes(in: 0..<size)
+        bytes[Int(offset)] ^= 1
+        var resource = Self.bare()
+        resource.body = .bytes(bytes)
+        return resource
+    }
+
+    @Test(arguments: [("W/\"v1\"", nil), ("v1", nil), (nil, "Thu, 02 Jan 2025 00:00:00 GMT"), (nil, nil)])
+    func `R35 V04 V07 V08 an overlap that is the same is gone on with`(_ tag: String?, _ date: String?) async throws {
+        var resource = Self.bare()
+        resource.etag = tag
+        resource.lastModified = date
+        let outcome = try await Fixture.afterCut(of: resource, .file(resource), policy: .overlap)
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(start)-"])
+        #expect(outcome.ifRanges == [nil, nil])
+        #expect(outcome.restarts.isEmpty)
+        #expect(outcome.events.contains(.resumed(from: cut, proof: RangeAsk.Proof.later(.overlap).sentence)))
+        guard case .finished(let summary) = outcome.events.last else {
+            Issue.record("\(outcome.events)")
+            return
+        }
+        #expect(summary.bytesFetched == size + RangeAsk.overlapBytes)
+    }
+
+    @Test func `R35 an overlap that is another restarts, and nothing is mixed`() async throws {
+        let new = Self.bare(seed: 2)
+        let outcome = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: new, policy: .overlap)
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(start)-", nil])
+        #expect(outcome.resumes == [])
+        #expect(outcome.restarts.map(\.reason) == [RestartReason.overlapDiffers.sentence])
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test(arguments: [ResumeFixture.cut - 1, ResumeFixture.cut - 65_536, ResumeFixture.cut - 30_000])
+    func `R35 one byte of the overlap that changed is noticed`(_ offset: Int64) async throws {
+        let new = changed(at: offset)
+        let outcome = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: new, policy: .overlap)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    /// Why it is not the default.
+    @Test func `R35 a change before the overlap is not noticed, and by default nothing is mixed`() async throws {
+        let new = changed(at: start - 1)
+        let mixed = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: Self.bare(), policy: .overlap)
+        #expect(mixed.resumes == [cut])
+        let outcome = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: new)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `R35 with a strong validator nothing is fetched twice`() async throws {
+        let outcome = try await Fixture.afterCut(.file(Fixture.old), policy: .overlap)
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
+        #expect(outcome.ifRanges == [nil, "\"v1\""])
+    }
+
+    @Test func `R35 fewer bytes than the overlap are fetched again`() async throws {
+        let resource = Self.bare()
+        let outcome = try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(resource).truncated(after: 65_536)], then: .file(resource))
+            return try await Fixture.run(response, in: folder, policy: .overlap)
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, nil])
+    }
+
+    @Test func `R16 R35 a whole file in place of the overlap is taken`() async throws {
+        let new = Self.bare(seed: 2)
+        let outcome = try await Fixture.afterCut(of: Self.bare(), .whole(new), expecting: new, policy: .overlap)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 2)
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `R05 R35 a part that begins before the overlap loses its front`() async throws {
+        let resource = Self.bare()
+        let outcome = try await Fixture.afterCut(
+            of: resource,
+            .part(start - 1000..<size, of: resource),
+            policy: .overlap
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+    }
+
+    @Test func `R11 R35 a part of the overlap alone proves nothing`() async throws {
+        let resource = Self.bare()
+        let outcome = try await Fixture.afterCut(
+            of: resource,
+            .part(start..<cut, of: resource),
+            then: .file(resource),
+            policy: .overlap
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.map(\.reason) == [RestartReason.overlapMissing.sentence])
+    }
+
+    /// The bytes before the cut were compared, those behind it never came.
+    @Test(arguments: [true, false])
+    func `L01 R35 a cut in the overlap is no proof`(_ hasLength: Bool) async throws {
+        let resource = Self.bare()
+        let part = Response.part(start..<size, of: resource).truncated(after: 1000)
+        let outcome = try await Fixture.afterCut(
+            of: resource,
+            hasLength ? part : part.closeDelimited,
+            then: .file(resource),
+            policy: .overlap
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(start)-", "bytes=\(start)-"])
+        #expect(outcome.resumes == [cut])
+    }
+
+    /// Once the size in an answer that was not yet compared made the file complete.
+    @Test(arguments: [true, false])
+    func `R34 R35 a file that only lacks its end is complete when its last bytes are the same`(
+        _ isSame: Bool
+    ) async throws {
+        let (first, last) = (Self.bare(), Self.bare(seed: isSame ? 1 : 2))
+        let all = Response.whole(first).chunked().truncated(after: size)
+        let part = Response.file(last).truncated(after: 1000)
+        let range = "bytes=\(size - RangeAsk.overlapBytes)-"
+        for (answers, ranges) in [([all], [nil, range]), ([all, part], [nil, range, range])] {
+            let outcome = try await withTemporaryDirectory {
+                try await Fixture.run(.sequence(answers, then: .file(last)), in: $0, expecting: last, policy: .overlap)
+            }
+            #expect(outcome.isExact)
+            // The part that was cut has shown already that the bytes are others.
+            #expect(outcome.ranges == (isSame ? ranges : [nil, range, nil]))
+        }
+    }
+
+    @Test func `R35 a later run goes on by the overlap as well`() async throws {
+        let resource = Self.bare()
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
+            try await withFaultServer(response) { server in
+                let first = try await Fixture.run(from: server, in: folder, retries: 0, policy: .overlap)
+                #expect(first.error?.code == .connectionLost)
+                let second = try await Fixture.run(from: server, in: folder, policy: .overlap)
+                #expect(second.isExact)
+                #expect(second.resumes == [cut])
+            }
+        }
+    }
+
+    @Test func `K05 R35 bytes that cannot be read end the download and stay`() async throws {
+        let resource = Self.bare()
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0)
+                let recorder = FileCallRecorder { call throws(SystemError) in
+                    if case .readAt = call { throw SystemError(errno: EIO) }
+                }
+                let manager = try DownloadManager(
+                    environment: TransferEnvironment(
+                        configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        files: recorder.fileCalls,
+                        clock: ClockWitness(ContinuousClock())
+                    )
+                )
+                let download = try await manager.download(
+                    DownloadRequest(server.url("/file.bin"), to: .directory(folder), resumePolicy: .overlap)
+                )
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                await manager.shutdown()
+                #expect(error?.code == .fileSystem)
+                #expect(FileProbe.size(of: download.partialFile) == cut)
+            }
+        }
+    }
+}

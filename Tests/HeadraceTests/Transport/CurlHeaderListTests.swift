@@ -1,0 +1,53 @@
+#if os(Linux)
+import CHeadrace
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A request goes out with all that belongs to it, or not at all.
+@Suite(.timeLimit(.minutes(1)))
+struct CurlHeaderListTests {
+    private let fields = (0..<4).map { HeaderField(name: "X-\($0)", value: $0 == 2 ? "" : "v") }
+
+    @Test func `each field is a line, in order`() throws {
+        let lines = Locked<[String]>([])
+        let headers = CurlHeaderList(fields) { list, line in
+            lines.withLock { $0.append(line) }
+            return hr_slist_append(list, line)
+        }
+        #expect(headers?.list != nil)
+        #expect(lines.withLock { $0 } == ["X-0: v", "X-1: v", "X-2;", "X-3: v"])
+        #expect(try #require(CurlHeaderList([])).list == nil)
+    }
+
+    /// Once the field was left out, and the request sent without it.
+    @Test(arguments: 0..<4)
+    func `a field for which there is no memory fails the list`(_ failing: Int) {
+        let calls = Locked(0)
+        let headers = CurlHeaderList(fields) { list, line in
+            let call = calls.withLock { calls in
+                defer { calls += 1 }
+                return calls
+            }
+            return call == failing ? nil : hr_slist_append(list, line)
+        }
+        #expect(headers == nil)
+        #expect(calls.withLock { $0 } == failing + 1)
+    }
+
+    /// libcurl takes no text of more than 8,000,000 bytes.
+    @Test func `an option that libcurl does not take fails the request before it is sent`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            let transport = try CurlTransport(CurlOptions(userAgent: String(repeating: "a", count: 8_000_001)))
+            let error = try await #require(throws: DownloadError.self) {
+                try await transport.perform(TransportRequest(url: server.url())) { head, _ in head.status }
+            }
+            #expect(error.code == .transportUnavailable)
+            #expect(server.connectionCount == 0)
+            await transport.shutdown()
+        }
+    }
+}
+#endif
