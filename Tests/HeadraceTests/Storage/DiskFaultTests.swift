@@ -220,7 +220,7 @@ struct DiskFaultTests {
         ] {
             let names = DestinationNames(DownloadRequest(url, to: destination))
             let record = RecordFile(of: names.partialPath, calls: .system).path
-            for path in [names.partialPath, record, names.path(finalURL: url)] {
+            for path in [names.partialPath, record, names.plannedPath] {
                 #expect(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false) == "/folder/")
             }
         }

@@ -112,28 +112,28 @@ struct LimitTests {
             let clock = TestClock()
             let isSlow = Locked(true)
             let manager = try manager(clock, limit: .seconds(60)) { request in
-                var answer = DiskFixture.answer(request, sending: isSlow.withLock { $0 } ? 200_000 : .max)
+                var answer = DiskFixture.answer(request, sending: isSlow.withLock { $0 } ? 60_000 : .max)
                 if isSlow.withLock({ $0 }) { answer = FakeTransport.Answer(answer, end: .silence) }
                 return answer
             }
             let request = try DiskFixture.request(to: .directory(folder))
             let slow = try await manager.download(request)
             try await clock.sleeperArmed(for: .seconds(60))
-            for await progress in slow.progress where progress.bytesReceived == 200_000 { break }
+            for await progress in slow.progress where progress.bytesReceived == 60_000 { break }
             clock.advance(by: .milliseconds(59_999))
             #expect(slow.state == .running)
             clock.advance(by: .milliseconds(1))
             let error = await #expect(throws: DownloadError.self) { try await slow.value }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("within 60 s") == true)
-            #expect(FileProbe.size(of: slow.partialFile) == 200_000)
+            #expect(FileProbe.size(of: slow.partialFile) == 60_000)
 
             isSlow.withLock { $0 = false }
             let next = try await manager.download(request)
             #expect(DiskFixture.isExact(try await next.value))
             var events: [DownloadEvent] = []
             for await event in next.events { events.append(event) }
-            #expect(events.contains { if case .resumed(200_000, _) = $0 { true } else { false } })
+            #expect(events.contains { if case .resumed(60_000, _) = $0 { true } else { false } })
             await manager.shutdown()
             #expect(clock.deadlines == [], "the timer of a download that ended is gone")
         }
