@@ -1,10 +1,14 @@
 #if defined(__linux__)
 
+#define _GNU_SOURCE
 #include "headrace_curl.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #if !defined(HEADRACE_NO_CURL_HEADER) && __has_include(<curl/curl.h>)
 #define CURL_DISABLE_TYPECHECK
@@ -29,6 +33,16 @@ typedef struct hr_message {
         int result;
     } data;
 } hr_message;
+
+// curl_sockaddr. What is longer than a struct sockaddr goes on behind it.
+struct hr_address {
+    int family;
+    int type;
+    int protocol;
+    unsigned int length;
+    struct sockaddr address;
+};
+_Static_assert(offsetof(struct hr_address, address) == 4 * sizeof(int), "hr_address.address");
 
 static struct {
     int (*global_init)(long);
@@ -126,6 +140,31 @@ hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value) {
 
 hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback) {
     return curl.easy_setopt(easy, option, callback);
+}
+
+hr_code hr_easy_set_open_socket_callback(hr_easy easy, hr_open_socket_callback callback) {
+    return curl.easy_setopt(easy, HR_OPT_OPENSOCKETFUNCTION, callback);
+}
+
+int hr_address_bytes(const hr_address *address, uint8_t *bytes) {
+    const char *start = (const char *)address + offsetof(struct hr_address, address);
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    if (address->family == AF_INET && address->length >= sizeof in) {
+        memcpy(&in, start, sizeof in);
+        memcpy(bytes, &in.sin_addr, 4);
+        return 4;
+    }
+    if (address->family == AF_INET6 && address->length >= sizeof in6) {
+        memcpy(&in6, start, sizeof in6);
+        memcpy(bytes, &in6.sin6_addr, 16);
+        return 16;
+    }
+    return 0;
+}
+
+int hr_address_open(const hr_address *address) {
+    return socket(address->family, address->type | SOCK_CLOEXEC, address->protocol);
 }
 
 hr_code hr_easy_get_long(hr_easy easy, hr_easy_info info, long *value) {

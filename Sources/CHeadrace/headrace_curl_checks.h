@@ -9,6 +9,7 @@
 
 SAME_VALUE(HR_OPT_WRITEDATA, CURLOPT_WRITEDATA);
 SAME_VALUE(HR_OPT_URL, CURLOPT_URL);
+SAME_VALUE(HR_OPT_PROXY, CURLOPT_PROXY);
 SAME_VALUE(HR_OPT_ERRORBUFFER, CURLOPT_ERRORBUFFER);
 SAME_VALUE(HR_OPT_WRITEFUNCTION, CURLOPT_WRITEFUNCTION);
 SAME_VALUE(HR_OPT_USERAGENT, CURLOPT_USERAGENT);
@@ -23,6 +24,8 @@ SAME_VALUE(HR_OPT_NOSIGNAL, CURLOPT_NOSIGNAL);
 SAME_VALUE(HR_OPT_PRIVATE, CURLOPT_PRIVATE);
 SAME_VALUE(HR_OPT_CONNECTTIMEOUT_MS, CURLOPT_CONNECTTIMEOUT_MS);
 SAME_VALUE(HR_OPT_HTTP_CONTENT_DECODING, CURLOPT_HTTP_CONTENT_DECODING);
+SAME_VALUE(HR_OPT_OPENSOCKETFUNCTION, CURLOPT_OPENSOCKETFUNCTION);
+SAME_VALUE(HR_OPT_OPENSOCKETDATA, CURLOPT_OPENSOCKETDATA);
 SAME_VALUE(HR_OPT_PROTOCOLS, CURLOPT_PROTOCOLS);
 SAME_VALUE(HR_OPT_TCP_KEEPALIVE, CURLOPT_TCP_KEEPALIVE);
 SAME_VALUE(HR_OPT_SUPPRESS_CONNECT_HEADERS, CURLOPT_SUPPRESS_CONNECT_HEADERS);
@@ -51,6 +54,7 @@ SAME_VALUE(HR_PAUSE_CONT, CURLPAUSE_CONT);
 SAME_VALUE(HR_ERROR_SIZE, CURL_ERROR_SIZE);
 SAME_VALUE(HR_MSG_DONE, CURLMSG_DONE);
 SAME_VALUE(HR_SOCKET_TIMEOUT, CURL_SOCKET_TIMEOUT);
+SAME_VALUE(HR_SOCKET_BAD, CURL_SOCKET_BAD);
 SAME_VALUE(HR_CSELECT_IN, CURL_CSELECT_IN);
 SAME_VALUE(HR_CSELECT_OUT, CURL_CSELECT_OUT);
 SAME_VALUE(HR_CSELECT_ERR, CURL_CSELECT_ERR);
@@ -92,6 +96,12 @@ _Static_assert(sizeof(CURLcode) == sizeof(int) && sizeof(CURLMcode) == sizeof(in
 _Static_assert(sizeof(CURLoption) == sizeof(int) && sizeof(CURLINFO) == sizeof(int), "options are passed as int");
 _Static_assert(sizeof(curl_off_t) == sizeof(int64_t), "an offset is an int64_t");
 _Static_assert(sizeof(curl_socket_t) == sizeof(int), "a socket is an int");
+_Static_assert(sizeof(curlsocktype) == sizeof(int), "a purpose is passed as int");
+_Static_assert(offsetof(struct curl_sockaddr, family) == 0, "curl_sockaddr.family");
+_Static_assert(offsetof(struct curl_sockaddr, socktype) == sizeof(int), "curl_sockaddr.socktype");
+_Static_assert(offsetof(struct curl_sockaddr, protocol) == 2 * sizeof(int), "curl_sockaddr.protocol");
+_Static_assert(offsetof(struct curl_sockaddr, addrlen) == 3 * sizeof(int), "curl_sockaddr.addrlen");
+_Static_assert(offsetof(struct curl_sockaddr, addr) == 4 * sizeof(int), "curl_sockaddr.addr");
 _Static_assert(offsetof(struct CURLMsg, easy_handle) == sizeof(void *), "CURLMsg.easy_handle");
 _Static_assert(offsetof(struct CURLMsg, data) == 2 * sizeof(void *), "CURLMsg.data");
 _Static_assert(offsetof(curl_version_info_data, version) == sizeof(void *), "curl_version_info_data.version");
@@ -117,6 +127,10 @@ SAME_TYPE(CURLMcode (*)(CURLM *, curl_socket_t, int, int *), curl_multi_socket_a
 SAME_TYPE(CURLMsg *(*)(CURLM *, int *), curl_multi_info_read);
 _Static_assert(
     __builtin_types_compatible_p(curl_write_callback, size_t (*)(char *, size_t, size_t, void *)), "write callback");
+_Static_assert(
+    __builtin_types_compatible_p(
+        curl_opensocket_callback, curl_socket_t (*)(void *, curlsocktype, struct curl_sockaddr *)),
+    "open-socket callback");
 _Static_assert(
     __builtin_types_compatible_p(curl_socket_callback, int (*)(CURL *, curl_socket_t, int, void *, void *)),
     "socket callback");

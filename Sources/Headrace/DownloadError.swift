@@ -93,6 +93,7 @@ extension DownloadError {
             case invalidRequest
             case transportUnavailable
             case nameResolution
+            case addressRefused
             case connection
             case tls
             case stalled
@@ -128,6 +129,8 @@ extension DownloadError {
         public static let transportUnavailable = Code(.transportUnavailable)
         /// The host's name has no address.
         public static let nameResolution = Code(.nameResolution)
+        /// The host has no address that ``DownloadManager/Configuration/allowsAddress`` allows.
+        public static let addressRefused = Code(.addressRefused)
         /// No connection to the server could be made in time.
         public static let connection = Code(.connection)
         /// TLS failed: the certificate, its name, or the handshake.

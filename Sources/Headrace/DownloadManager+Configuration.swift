@@ -32,6 +32,19 @@ extension DownloadManager {
         public var maxRedirects = 20
         /// Whether a redirect from https to http is followed.
         public var allowsInsecureRedirects = false
+        /// Decides whether a connection to an address may be made; nil for every address.
+        ///
+        /// It is asked before each connection, on each hop of a redirect, with the address itself that is about to be
+        /// connected to: so neither a redirect nor a name that resolves otherwise the next time leads past it. With
+        /// `{ $0.isPublic }`, a server that fetches what others name is not led to its own machine or network.
+        ///
+        /// Where a name has several addresses, one that is allowed is enough; where none is, the download fails with
+        /// ``DownloadError/Code/addressRefused`` and is not tried again. A connection that is kept for later requests
+        /// was asked about when it was made. A proxy would connect to the target by itself, with nobody asked, so with
+        /// this set the proxies of the environment (`http_proxy` and its like) are not used.
+        ///
+        /// The closure runs on the network's thread and has to return at once.
+        public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
         /// Whether bytes that an earlier run left are gone on with.
         public var resumesPartialDownloads = true
         /// How many failures in a row, without a byte of progress between them, are tried again; 0 for none.

@@ -132,7 +132,8 @@ private func makeTransport(_ configuration: DownloadManager.Configuration) throw
     try CurlTransport(
         CurlOptions(
             userAgent: configuration.userAgent,
-            certificateAuthorities: configuration.certificateAuthorities?.filePath
+            certificateAuthorities: configuration.certificateAuthorities?.filePath,
+            allowsAddress: configuration.allowsAddress
         )
     )
     #else

@@ -28,7 +28,6 @@ struct RulesCoverageTests {
         "V14": "Digest fields are not read yet.",
         "V15": "Digest fields are not read yet, and there are no segments.",
         "L11": "The fault server speaks no TLS.",
-        "D11": "There is no hook that is asked about addresses yet.",
         "T12": "Dropping packets takes a packet filter and root; the timeout for connecting is libcurl's.",
         "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
         "K17": "A request has no checksum yet, and the bytes of a partial are not hashed.",

@@ -23,6 +23,7 @@ typedef void *hr_slist;
 typedef enum hr_easy_option {
     HR_OPT_WRITEDATA = 10001,
     HR_OPT_URL = 10002,
+    HR_OPT_PROXY = 10004,
     HR_OPT_ERRORBUFFER = 10010,
     HR_OPT_WRITEFUNCTION = 20011,
     HR_OPT_USERAGENT = 10018,
@@ -37,6 +38,8 @@ typedef enum hr_easy_option {
     HR_OPT_PRIVATE = 10103,
     HR_OPT_CONNECTTIMEOUT_MS = 156,
     HR_OPT_HTTP_CONTENT_DECODING = 158,
+    HR_OPT_OPENSOCKETFUNCTION = 20163,
+    HR_OPT_OPENSOCKETDATA = 10164,
     HR_OPT_PROTOCOLS = 181,
     HR_OPT_TCP_KEEPALIVE = 213,
     HR_OPT_SUPPRESS_CONNECT_HEADERS = 265,
@@ -72,6 +75,7 @@ enum {
     HR_ERROR_SIZE = 256,
     HR_MSG_DONE = 1,
     HR_SOCKET_TIMEOUT = -1,
+    HR_SOCKET_BAD = -1,
     HR_CSELECT_IN = 1,
     HR_CSELECT_OUT = 2,
     HR_CSELECT_ERR = 4,
@@ -112,6 +116,10 @@ typedef enum hr_code {
 
 /// Receives body or header bytes; returning less than size * count ends the transfer.
 typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void *context);
+/// An address that libcurl is about to connect to, and the kind of socket that it wants for it.
+typedef struct hr_address hr_address;
+/// Opens the socket for an address; HR_SOCKET_BAD refuses the address.
+typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
 /// Is told which events to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
 /// Is told when to act without an event, in milliseconds from now; -1 is never.
@@ -131,6 +139,7 @@ hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *valu
 /// The pointer is kept by libcurl and must live as long as the transfer.
 hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value);
 hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback);
+hr_code hr_easy_set_open_socket_callback(hr_easy easy, hr_open_socket_callback callback);
 hr_code hr_easy_get_long(hr_easy easy, hr_easy_info info, long *value);
 hr_code hr_easy_get_offset(hr_easy easy, hr_easy_info info, int64_t *value);
 hr_code hr_easy_get_pointer(hr_easy easy, hr_easy_info info, void **value);
@@ -138,6 +147,11 @@ hr_code hr_easy_pause(hr_easy easy, int mask);
 const char *hr_easy_strerror(hr_code code);
 hr_slist hr_slist_append(hr_slist list, const char *text);
 void hr_slist_free_all(hr_slist list);
+
+/// Copies the 4 or 16 bytes of an address and returns their number, which is 0 for an address of another kind.
+int hr_address_bytes(const hr_address *address, uint8_t *bytes);
+/// The socket that libcurl wants, closed on exec, or HR_SOCKET_BAD.
+int hr_address_open(const hr_address *address);
 
 hr_multi hr_multi_init(void);
 int hr_multi_cleanup(hr_multi multi);

@@ -17,12 +17,20 @@ struct CurlFailure {
     var hasHead: Bool
     /// Whether the connection had served another request before.
     var isReused: Bool
+    /// The address that was not allowed, where no other was tried.
+    var refusedAddress: String?
     /// A rule that the answer broke, found by ourselves.
     var violation: String?
 
     func error(for request: TransportRequest) -> DownloadError {
         if let violation { return DownloadError(.protocolViolation, violation) }
         let server = request.url.server
+        if let refusedAddress {
+            return DownloadError(
+                .addressRefused,
+                "No connection to \(server) was made: its address \(refusedAddress) is not allowed."
+            )
+        }
         switch code {
         case HR_E_COULDNT_RESOLVE_HOST:
             return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")

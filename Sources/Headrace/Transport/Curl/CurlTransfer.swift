@@ -26,6 +26,10 @@ final class CurlTransfer {
     private var isPaused = false
     private var isDelivered = false
     private var headers: CurlHeaderList?
+    private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
+    /// The last address that was not allowed.
+    private var refusedAddress: String?
+    private var hasTriedAddress = false
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
 
     init(
@@ -67,6 +71,13 @@ final class CurlTransfer {
         }
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
+        if let allowsAddress = options.allowsAddress {
+            self.allowsAddress = allowsAddress
+            try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
+            try require(hr_easy_set_open_socket_callback(handle, openSocket))
+            // An empty one is none, whatever the environment says.
+            try require(hr_easy_set_string(handle, HR_OPT_PROXY, ""))
+        }
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
         guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
@@ -125,6 +136,7 @@ final class CurlTransfer {
             osError: Int32(osError),
             hasHead: hasFinalHead,
             isReused: connects == 0,
+            refusedAddress: hasTriedAddress ? nil : refusedAddress,
             violation: violation
         )
         stream.fail(failure.error(for: request))
@@ -158,6 +170,21 @@ final class CurlTransfer {
                     : "The server did not answer for \(request.stallTimeout.inSeconds)."
             )
         )
+    }
+
+    // MARK: What libcurl asks
+
+    /// The socket for an address, or none where it is not allowed; libcurl then tries the host's next address.
+    fileprivate func socket(for address: OpaquePointer) -> Int32 {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = Int(hr_address_bytes(address, &bytes))
+        let target = IPAddress(bytes: bytes.prefix(count))
+        guard let target, allowsAddress?(target) == true else {
+            refusedAddress = target?.description ?? "of another kind than IP"
+            return Int32(HR_SOCKET_BAD)
+        }
+        hasTriedAddress = true
+        return hr_address_open(address)
     }
 
     // MARK: What libcurl delivers
@@ -206,6 +233,11 @@ final class CurlTransfer {
 private func transfer(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
     // The driver keeps the transfer until its handle is removed, after which libcurl calls no more.
     Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+}
+
+private let openSocket: hr_open_socket_callback = { context, _, address in
+    guard let context, let address else { return Int32(HR_SOCKET_BAD) }
+    return transfer(context).socket(for: address)
 }
 
 private let receiveHeader: hr_data_callback = { bytes, size, count, context in

@@ -57,14 +57,22 @@ package struct CurlOptions: Sendable {
     package var userAgent: String
     /// A PEM file of certificate authorities that replaces the system's.
     package var certificateAuthorities: String?
+    /// Decides whether a connection to an address may be made; where it is set, no proxy is used.
+    package var allowsAddress: (@Sendable (IPAddress) -> Bool)?
 
     /// Creates options.
     /// - Parameters:
     ///   - userAgent: The `User-Agent` field.
     ///   - certificateAuthorities: The path of a PEM file, or nil.
-    package init(userAgent: String, certificateAuthorities: String? = nil) {
+    ///   - allowsAddress: Decides whether a connection to an address may be made, or nil.
+    package init(
+        userAgent: String,
+        certificateAuthorities: String? = nil,
+        allowsAddress: (@Sendable (IPAddress) -> Bool)? = nil
+    ) {
         self.userAgent = userAgent
         self.certificateAuthorities = certificateAuthorities
+        self.allowsAddress = allowsAddress
     }
 }
 #endif

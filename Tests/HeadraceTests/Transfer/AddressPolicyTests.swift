@@ -1,0 +1,143 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Who is asked before a connection is made.
+@Suite(.timeLimit(.minutes(1)))
+struct AddressPolicyTests {
+    /// What came of one download, and which addresses were asked about.
+    private struct Outcome {
+        var error: DownloadError?
+        var asked: [String]
+        var events: [DownloadEvent]
+    }
+
+    private static func run(_ url: URL, allowing allowed: Set<String>) async throws -> Outcome {
+        let asked = Locked<[String]>([])
+        let configuration = DownloadManager.Configuration {
+            $0.retryBaseDelay = .zero
+            $0.allowsAddress = { address in
+                asked.withLock { $0.append(address.description) }
+                return allowed.contains(address.description)
+            }
+        }
+        return try await withTemporaryDirectory { folder in
+            try await withDownloadManager(configuration) { manager in
+                let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+                var events: [DownloadEvent] = []
+                for await event in download.events { events.append(event) }
+                var error: DownloadError?
+                if case .failed(let failure) = download.state { error = failure }
+                return Outcome(error: error, asked: asked.withLock { $0 }, events: events)
+            }
+        }
+    }
+
+    /// A number and the name are spellings that only resolving shows for what they are.
+    @Test(arguments: [
+        ("127.0.0.2", "127.0.0.2"), ("169.254.169.254", "169.254.169.254"), ("0.0.0.0", "0.0.0.0"),
+        ("2130706434", "127.0.0.2"), ("0x7f.2", "127.0.0.2"), ("[::1]", "::1"), ("[::ffff:127.0.0.2]", "127.0.0.2"),
+    ])
+    func `D11 each hop is asked about, and a refused address is not connected to`(
+        _ host: String,
+        _ address: String
+    ) async throws {
+        guard !host.hasPrefix("[") || hasIPv6 else { return }
+        let port = Locked<UInt16>(0)
+        let response = Response.answering { _ in .redirect(to: "http://\(host):\(port.withLock { $0 })/there") }
+        try await withFaultServer(response) { server in
+            port.withLock { $0 = server.port }
+            let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
+            #expect(outcome.error?.code == .addressRefused)
+            #expect(outcome.error?.message.contains("its address \(address) is not allowed") == true)
+            #expect(outcome.asked == ["127.0.0.1", address])
+            #expect(server.requests.count == 1)
+            #expect(server.connectionCount == 1)
+            #expect(!outcome.events.contains { if case .retrying = $0 { true } else { false } })
+        }
+    }
+
+    @Test func `D11 the first hop is asked about as well`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            let outcome = try await Self.run(server.url("/file.bin"), allowing: [])
+            #expect(outcome.error?.code == .addressRefused)
+            #expect(outcome.asked == ["127.0.0.1"])
+            #expect(server.connectionCount == 0)
+        }
+    }
+
+    @Test func `D11 one address of a name that is allowed is enough`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            let outcome = try await Self.run(server.url("/file.bin", host: "localhost"), allowing: ["127.0.0.1"])
+            #expect(outcome.error == nil)
+            #expect(outcome.asked.last == "127.0.0.1")
+            #expect(Set(outcome.asked).isSubset(of: ["::1", "127.0.0.1"]))
+        }
+    }
+
+    @Test func `T01 D11 an allowed address that does not answer is tried again`() async throws {
+        try await withFaultServer(.ok("hello"), isListening: false) { server in
+            let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
+            #expect(outcome.error?.code == .connection)
+            #expect(outcome.asked.count == 6)
+        }
+    }
+
+    @Test func `D11 a kept connection was asked about when it was made`() async throws {
+        let response = Response.routes(["/file.bin": .redirect(to: "/there")], otherwise: .ok("hello"))
+        try await withFaultServer(response) { server in
+            let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
+            #expect(outcome.error == nil)
+            #expect(outcome.asked == ["127.0.0.1"])
+            #expect(server.requests.count == 2)
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    /// In a process of its own, whose environment is nobody else's.
+    @Test func `D11 no proxy is used where addresses are asked about`() async {
+        await #expect(processExitsWith: .success) {
+            try await withFaultServer(.ok("proxy")) { proxy in
+                try await withFaultServer(.ok("hello")) { server in
+                    unsetenv("no_proxy")
+                    unsetenv("NO_PROXY")
+                    setenv("http_proxy", "http://127.0.0.1:\(proxy.port)", 1)
+                    let outcome = try await AddressPolicyTests.run(
+                        server.url("/file.bin"),
+                        allowing: ["127.0.0.1"]
+                    )
+                    #expect(outcome.error == nil)
+                    #expect(proxy.connectionCount == 0)
+                    #expect(server.requests.count == 1)
+                    // Without anybody to ask, the proxy is used: so this test would notice one.
+                    try await withTemporaryDirectory { folder in
+                        try await withDownloadManager { manager in
+                            let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                            _ = try await manager.download(request).value
+                        }
+                    }
+                    #expect(proxy.requests.count == 1)
+                    #expect(server.requests.count == 1)
+                }
+            }
+        }
+    }
+
+    /// Whether the machine has IPv6 at all, by libcurl's own test.
+    private var hasIPv6: Bool {
+        let file = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
+        guard file >= 0 else { return false }
+        close(file)
+        return true
+    }
+}
