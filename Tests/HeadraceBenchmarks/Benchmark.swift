@@ -41,10 +41,14 @@ struct Verb: Sendable {
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [.compare, .torture, .powercut, .serve]
+    static let all: [Verb] = [.compare, .resume, .torture, .powercut, .serve]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
         try Comparison.main($0)
+    }
+
+    static let resume = Verb(name: "resume", summary: "answer badly when the rest of a file is asked for") {
+        try Resume.main($0)
     }
 
     static let torture = Verb(name: "torture", summary: "kill headrace at random moments, and check every file") {
