@@ -41,7 +41,7 @@ struct Verb: Sendable {
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [.compare, .resume, .torture, .powercut, .serve]
+    static let all: [Verb] = [.compare, .resume, .torture, .checkpoint, .powercut, .serve]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
         try Comparison.main($0)
@@ -53,6 +53,13 @@ struct Verb: Sendable {
 
     static let torture = Verb(name: "torture", summary: "kill headrace at random moments, and check every file") {
         try Torture.main($0)
+    }
+
+    static let checkpoint = Verb(
+        name: "checkpoint",
+        summary: "what a kill loses of a fast download, and its record costs"
+    ) {
+        try Checkpoint.main($0)
     }
 
     static let powercut = Verb(name: "powercut", summary: "cut the power of a file system under headrace (as root)") {
