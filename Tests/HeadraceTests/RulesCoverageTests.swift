@@ -27,10 +27,8 @@ struct RulesCoverageTests {
         "V13": "A request has no checksum yet.",
         "V14": "Digest fields are not read yet.",
         "V15": "Digest fields are not read yet, and there are no segments.",
-        "L11": "The fault server speaks no TLS.",
         "D11": "There is no hook that is asked about addresses yet.",
         "T10": "There is no lowest speed: a server that is slow, but not silent, is waited for.",
-        "T12": "Dropping packets takes a packet filter and root; the timeout for connecting is libcurl's.",
         "T15": "No timer asks the clock on the wall, so that none can be moved by it.",
         "T17": "There is no limit on the total time yet.",
         "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
@@ -52,7 +50,6 @@ struct RulesCoverageTests {
         "S04": "Files are opened by path: whoever may swap the parent directories owns the destination.",
         "S07": "Nothing is decoded, so that nothing can grow.",
         "S08": "There is no limit on a file's size yet; the disk is the limit.",
-        "S11": "The fault server speaks no TLS.",
         "Z01": "The list is not kept beyond the process yet.",
         "Z05": "The list is not kept beyond the process yet.",
     ]
