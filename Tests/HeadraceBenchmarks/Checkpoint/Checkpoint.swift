@@ -13,7 +13,7 @@ enum Checkpoint {
         try workspace.requireSpace(options.size)
         var report = CheckpointReport(options: options)
         if options.kills > 0 {
-            report.losses = try CheckpointKills(options: options, workspace: workspace, subject: subject).run()
+            report.kills = try CheckpointKills(options: options, workspace: workspace, subject: subject).run()
         }
         if options.rounds > 0 {
             report.pairs = try CheckpointCost(options: options, workspace: workspace, subject: subject).run()

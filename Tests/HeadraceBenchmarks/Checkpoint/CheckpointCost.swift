@@ -11,12 +11,10 @@ struct CheckpointCost {
     private static let name = "file.bin"
     private static let timeout = 600
 
-    /// One pair of runs, in seconds.
+    /// Two runs, one after the other.
     struct Pair: Sendable {
-        var with = 0.0
-        var without = 0.0
-
-        var ratio: Double { with / without }
+        let with: Measurement
+        let without: Measurement
     }
 
     let options: CheckpointOptions
@@ -31,21 +29,22 @@ struct CheckpointCost {
         let url = server.url(for: Self.name, isEncrypted: false)
         let record = try warmUp(url)
         return try (0..<options.rounds).map { round in
-            var pair = Pair()
-            // The order turns, so that neither always follows the other.
-            for isRecorded in round.isMultiple(of: 2) ? [true, false] : [false, true] {
+            func measure(isRecorded: Bool) throws -> Measurement {
                 try workspace.prepareForRun()
                 // What the next record is written to before it takes the last one's place.
-                let obstacle = "\(workspace.output)/\(record).new"
-                if !isRecorded { try FileSystem.makeDirectory(obstacle) }
-                let wall = try Measurement.run(command(url), in: workspace, timeout: Self.timeout).wall
-                try check(obstacle: isRecorded ? nil : obstacle)
-                if isRecorded { pair.with = wall } else { pair.without = wall }
+                let obstacle = isRecorded ? nil : "\(workspace.output)/\(record).new"
+                if let obstacle { try FileSystem.makeDirectory(obstacle) }
+                let measurement = try Measurement.run(command(url), in: workspace, timeout: Self.timeout)
+                try check(obstacle: obstacle)
+                return measurement
             }
-            Console.error(
-                "round \(round + 1)/\(options.rounds): \(Metric.wall.text(pair.with)) with records, "
-                    + "\(Metric.wall.text(pair.without)) without"
-            )
+            // The order turns, so that neither always follows the other.
+            let isFirst = round.isMultiple(of: 2)
+            let first = try measure(isRecorded: isFirst)
+            let second = try measure(isRecorded: !isFirst)
+            let pair = isFirst ? Pair(with: first, without: second) : Pair(with: second, without: first)
+            let walls = [pair.with, pair.without].map { Metric.wall.text($0.wall) }
+            Console.error("round \(round + 1)/\(options.rounds): \(walls[0]) with records, \(walls[1]) without")
             return pair
         }
     }

@@ -22,8 +22,14 @@ struct CheckpointKills {
         server = try HostileServer(seed: options.seed, size: options.size, rate: options.rate)
     }
 
-    /// The bytes that were sent again because of each kill; a kill before the request costs none and is not among them.
-    func run() throws -> [Int] {
+    struct Result: Sendable {
+        /// The bytes that were sent again because of each kill; one before the request costs none and is not among them.
+        var losses: [Int] = []
+        /// The bytes per second of each answer, which a busy machine makes fewer than were asked for.
+        var rates: [Double] = []
+    }
+
+    func run() throws -> Result {
         try server.start()
         defer { server.stop() }
         var random = SplitMix(seed: options.seed)
@@ -34,9 +40,15 @@ struct CheckpointKills {
             file += 1
         }
         let deliveries = server.deliveries
-        return zip(deliveries, deliveries.dropFirst()).compactMap { earlier, later in
-            earlier.file == later.file ? max(0, earlier.end - later.start) : nil
-        }
+        return Result(
+            losses: zip(deliveries, deliveries.dropFirst()).compactMap { earlier, later in
+                earlier.file == later.file ? max(0, earlier.end - later.start) : nil
+            },
+            // The last one has no pace.
+            rates: deliveries.dropLast().filter { $0.ended > $0.began }.map {
+                Double($0.end - $0.start) / ($0.ended - $0.began)
+            }
+        )
     }
 
     /// Downloads one file, however often it takes.

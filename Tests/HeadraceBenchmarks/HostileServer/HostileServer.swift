@@ -33,6 +33,9 @@ final class HostileServer: Sendable {
         let behaviour: Behaviour
         let start: Int
         var end: Int
+        /// When it began, and when its last bytes were given to the kernel.
+        let began = MonotonicTime.now
+        var ended = MonotonicTime.now
     }
 
     private struct FileState {
@@ -86,7 +89,11 @@ final class HostileServer: Sendable {
 
     /// Counts bytes that are given to the kernel.
     func count(_ bytes: Int, in delivery: Int) {
-        log.withLock { $0[delivery].end += bytes }
+        let now = MonotonicTime.now
+        log.withLock { log in
+            log[delivery].end += bytes
+            log[delivery].ended = now
+        }
     }
 
     /// Decides the next answer for a file: by the seed, the file and how often it was asked for, and by nothing else.
