@@ -26,8 +26,13 @@ let package = Package(
         .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
         .executableTarget(name: "HeadraceCLI", dependencies: ["Headrace"], swiftSettings: settings),
         .target(
+            name: "CHeadraceTestSupport",
+            path: "Tests/CHeadraceTestSupport",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
+        ),
+        .target(
             name: "HeadraceTestSupport",
-            dependencies: ["Headrace"],
+            dependencies: ["Headrace", "CHeadraceTestSupport"],
             path: "Tests/HeadraceTestSupport",
             swiftSettings: settings
         ),

@@ -41,14 +41,29 @@ struct Verb: Sendable {
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [.compare, .torture, .powercut, .serve]
+    static let all: [Verb] = [.compare, .resume, .torture, .checkpoint, .order, .powercut, .serve]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
         try Comparison.main($0)
     }
 
+    static let resume = Verb(name: "resume", summary: "answer badly when the rest of a file is asked for") {
+        try Resume.main($0)
+    }
+
     static let torture = Verb(name: "torture", summary: "kill headrace at random moments, and check every file") {
         try Torture.main($0)
+    }
+
+    static let checkpoint = Verb(
+        name: "checkpoint",
+        summary: "what a kill loses of a fast download, and its record costs"
+    ) {
+        try Checkpoint.main($0)
+    }
+
+    static let order = Verb(name: "order", summary: "check the order of a download's system calls (with strace)") {
+        try Order.main($0)
     }
 
     static let powercut = Verb(name: "powercut", summary: "cut the power of a file system under headrace (as root)") {

@@ -21,6 +21,12 @@ struct ChildProcess: Sendable {
         /// The highest resident size, in bytes.
         let peakMemory: Int
 
+        /// The status as a shell tells it: a signal's number counts from 128.
+        var code: Int32 {
+            let signal = status & 0x7f
+            return signal != 0 ? 128 + signal : (status >> 8) & 0xff
+        }
+
         /// The reason why this is not a success, `nil` when it is one.
         var failure: String? {
             let signal = status & 0x7f

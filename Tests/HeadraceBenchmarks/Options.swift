@@ -56,11 +56,11 @@ struct Options: Sendable {
     }
 
     /// Bytes, or a number with K, M or G for the powers of 1024.
-    static func size(_ text: String) throws -> Int {
+    static func size(_ text: String, _ option: String = "--size") throws -> Int {
         let shifts: [Character: Int] = ["K": 10, "M": 20, "G": 30]
         let shift = text.last.flatMap { shifts[$0] }
-        let number = try positive(String(shift == nil ? text[...] : text.dropLast()), "--size")
-        guard number <= Int.max >> (shift ?? 0) else { throw BenchmarkError.usage("--size \(text): too large") }
+        let number = try positive(String(shift == nil ? text[...] : text.dropLast()), option)
+        guard number <= Int.max >> (shift ?? 0) else { throw BenchmarkError.usage("\(option) \(text): too large") }
         return number << (shift ?? 0)
     }
 
@@ -75,7 +75,7 @@ struct Options: Sendable {
 
     static var help: String {
         let scenes = Scene.all.map { "  \($0.name.padded(to: 10))\($0.payload.description), \($0.summary)" }
-        let verbs = Verb.all.compactMap { verb in verb.summary.map { "  \(verb.name.padded(to: 10))\($0)" } }
+        let verbs = Verb.all.compactMap { verb in verb.summary.map { "  \(verb.name.padded(to: 12))\($0)" } }
         return """
             usage: swift run -c release headrace-bench [verb] [options] [scene...]
 

@@ -27,8 +27,6 @@ struct RulesCoverageTests {
         "V13": "A request has no checksum yet.",
         "V14": "Digest fields are not read yet.",
         "V15": "Digest fields are not read yet, and there are no segments.",
-        "L11": "The fault server speaks no TLS.",
-        "T12": "Dropping packets takes a packet filter and root; the timeout for connecting is libcurl's.",
         "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
         "K17": "A request has no checksum yet, and the bytes of a partial are not hashed.",
         "K21": "There is no older version of the record.",
@@ -45,7 +43,6 @@ struct RulesCoverageTests {
         "C14": "A download cannot be removed from the list yet.",
         "X06": "The list is not kept beyond the process yet.",
         "S04": "Files are opened by path: whoever may swap the parent directories owns the destination.",
-        "S11": "The fault server speaks no TLS.",
         "Z01": "The list is not kept beyond the process yet.",
         "Z05": "The list is not kept beyond the process yet.",
     ]

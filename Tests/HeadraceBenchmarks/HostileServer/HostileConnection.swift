@@ -15,9 +15,6 @@ struct HostileConnection: Sendable {
     let socket: Int32
 
     func serve() {
-        defer { close(socket) }
-        var one: Int32 = 1
-        setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         var buffered: [UInt8] = []
         while let head = LoopbackConnection.readHead(from: socket, &buffered) {
             let request = LoopbackRequest(head)
@@ -54,7 +51,8 @@ struct HostileConnection: Sendable {
         guard LoopbackConnection.send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
         let rate = request.field("bench-rate").flatMap { Int($0) } ?? server.rate
         if rate > 0, rate < Self.slow { keepBufferShort() }
-        let sender = PacedSender(socket: socket, rate: rate) { server.count($0, for: behaviour) }
+        let delivery = server.begin(at: body.lowerBound, of: file, behaviour)
+        let sender = PacedSender(socket: socket, rate: rate) { server.count($0, in: delivery) }
         let content = VersionedContent(file: file, version: turn.version)
         guard let cut = turn.cut, cut.bytes < body.count else { return sender.send(body, of: content) }
         if sender.send(body.prefix(cut.bytes), of: content), cut.isReset { resetOnClose() }

@@ -1,13 +1,5 @@
 import Synchronization
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// A server on 127.0.0.1 that paces its files and misbehaves on purpose, in threads of this process.
 ///
 /// `http://127.0.0.1:PORT/<behaviour>/<file number>` is a file of the one size; a request may set its own pace with
@@ -35,6 +27,17 @@ final class HostileServer: Sendable {
         let cut: (bytes: Int, isReset: Bool)?
     }
 
+    /// What one answer has sent so far: offsets in the file.
+    struct Delivery: Sendable {
+        let file: Int
+        let behaviour: Behaviour
+        let start: Int
+        var end: Int
+        /// When it began, and when its last bytes were given to the kernel.
+        let began = MonotonicTime.now
+        var ended = MonotonicTime.now
+    }
+
     private struct FileState {
         var version = 1
         var requests: UInt64 = 0
@@ -42,16 +45,14 @@ final class HostileServer: Sendable {
 
     let size: Int
     let rate: Int
-    let port: UInt16
     private let seed: UInt64
-    private let listener: Int32
+    private let acceptor: LoopbackAcceptor
     private let files = Mutex<[Int: FileState]>([:])
-    private let sent = Mutex<[Behaviour: Int]>([:])
-    private let isStopped = Mutex(false)
+    private let log = Mutex<[Delivery]>([])
 
     /// Binds a port; the seed decides cuts and changes, the rate is in bytes per second of one answer.
     init(seed: UInt64, size: Int, rate: Int) throws {
-        (listener, port) = try Loopback.listen()
+        acceptor = try LoopbackAcceptor()
         self.seed = seed
         self.size = size
         self.rate = rate
@@ -59,27 +60,15 @@ final class HostileServer: Sendable {
 
     /// Takes connections from now on.
     func start() throws {
-        try SystemThread.start { [self] in
-            while !isStopped.withLock({ $0 }) {
-                var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-                guard poll(&waiting, 1, 200) > 0 else { continue }
-                let socket = accept(listener, nil, nil)
-                guard socket >= 0 else { continue }
-                // No tool that is started meanwhile may hold the connection open.
-                _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-                let connection = HostileConnection(server: self, socket: socket)
-                do { try SystemThread.start { connection.serve() } } catch { close(socket) }
-            }
-            close(listener)
-        }
+        try acceptor.start { [self] in HostileConnection(server: self, socket: $0).serve() }
     }
 
     func stop() {
-        isStopped.withLock { $0 = true }
+        acceptor.stop()
     }
 
     func url(_ behaviour: Behaviour, file: Int) -> String {
-        "http://127.0.0.1:\(port)/\(behaviour.rawValue)/\(file)"
+        "http://127.0.0.1:\(acceptor.port)/\(behaviour.rawValue)/\(file)"
     }
 
     /// The versions that a file has had.
@@ -87,13 +76,24 @@ final class HostileServer: Sendable {
         1...files.withLock { $0[file]?.version ?? 1 }
     }
 
-    /// The bytes of bodies that were given to the kernel.
-    func sentBytes(_ behaviour: Behaviour) -> Int {
-        sent.withLock { $0[behaviour] ?? 0 }
+    /// All answers so far, in the order in which they began.
+    var deliveries: [Delivery] { log.withLock { $0 } }
+
+    /// Takes note of an answer that begins at an offset; returns its place in ``deliveries``.
+    func begin(at start: Int, of file: Int, _ behaviour: Behaviour) -> Int {
+        log.withLock { log in
+            log.append(Delivery(file: file, behaviour: behaviour, start: start, end: start))
+            return log.count - 1
+        }
     }
 
-    func count(_ bytes: Int, for behaviour: Behaviour) {
-        sent.withLock { $0[behaviour, default: 0] += bytes }
+    /// Counts bytes that are given to the kernel.
+    func count(_ bytes: Int, in delivery: Int) {
+        let now = MonotonicTime.now
+        log.withLock { log in
+            log[delivery].end += bytes
+            log[delivery].ended = now
+        }
     }
 
     /// Decides the next answer for a file: by the seed, the file and how often it was asked for, and by nothing else.

@@ -64,6 +64,7 @@ struct TortureOptions: Sendable {
 
         exit status: 1 when a file was wrong, was left over or never came; when a download began again although its
         file had not changed and its bytes were on record; or when the good server sent more than 1.05 times its files
-        and a second's bytes (at least 1 MiB) for each kill
+        and a second's bytes (at least 1 MiB) for each kill. A kill before a download's first record, which comes after
+        a second, costs all of it; such kills are counted apart
         """
 }

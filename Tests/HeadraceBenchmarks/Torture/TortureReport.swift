@@ -14,17 +14,23 @@ struct TortureReport {
     struct Counts {
         var files = 0
         var kills = 0
+        /// Kills that came before the first record, when nothing can be gone on with.
+        var earlyKills = 0
         /// Runs that the tool ended with an error.
         var failures = 0
         var wrongFiles = 0
         var leftovers = 0
         var resumes = 0
-        var sentBytes = 0
+        /// For what a kill before the first record left, which is no fault.
+        var earlyRestarts = Restarts()
+        /// All others, by their reason.
         var restarts: [String: Restarts] = [:]
     }
 
     let options: TortureOptions
     var seconds = 0.0
+    /// What the server sent, answer by answer.
+    var deliveries: [HostileServer.Delivery] = []
     /// Everything that makes the run a failure, but for the bytes.
     private var complaints: [String] = []
     private var counts: [HostileServer.Behaviour: Counts] = [:]
@@ -46,23 +52,39 @@ struct TortureReport {
         complaints.append(complaint)
     }
 
-    /// The complaint about the good server's bytes, which are known at the end.
-    private var excess: [String] {
+    /// What the good server may have sent: its files, and for each kill what the tool has not yet recorded.
+    private var allowedBytes: Int {
         let good = self[.good]
         let files = good.files * options.size
-        let allowed = files + files / 20 + good.kills * options.bytesPerKill
-        guard good.sentBytes > allowed else { return [] }
-        return [
-            "the good server sent \(Format.mebibytes(good.sentBytes)) MiB for \(Format.mebibytes(files)) MiB of files "
-                + "and \(good.kills) kills; \(Format.mebibytes(allowed)) MiB would be right"
-        ]
+        return files + files / 20 + good.kills * options.bytesPerKill
+    }
+
+    /// The complaints about what the good server was asked for, which is known at the end.
+    private var excess: [String] {
+        var complaints: [String] = []
+        let sent = sentBytes(.good)
+        if sent > allowedBytes {
+            complaints.append("the good server sent \(sent) bytes; \(allowedBytes) would be right")
+        }
+        // Whatever the tool itself says of its restarts.
+        let beginnings = deliveries.count { $0.behaviour == .good && $0.start == 0 }
+        let mostBeginnings = self[.good].files + self[.good].earlyKills
+        if beginnings > mostBeginnings {
+            complaints.append("the good server began a file \(beginnings) times; \(mostBeginnings) would be right")
+        }
+        return complaints
+    }
+
+    private func sentBytes(_ behaviour: HostileServer.Behaviour) -> Int {
+        deliveries.reduce(0) { $0 + ($1.behaviour == behaviour ? $1.end - $1.start : 0) }
     }
 
     private var behaviours: [HostileServer.Behaviour] { HostileServer.Behaviour.allCases }
 
     var text: String {
         var table = Table(columns: [
-            "server", "kills", "files", "wrong", "left over", "errors", "resumes", "restarts", "sent/files",
+            "server", "kills", "no record", "files", "wrong", "left over", "errors", "resumes", "restarts",
+            "sent/files",
             "lost/kill MiB",
         ])
         for behaviour in behaviours {
@@ -71,26 +93,34 @@ struct TortureReport {
             table.add(
                 [behaviour.rawValue]
                     + [
-                        counts.kills, counts.files, counts.wrongFiles, counts.leftovers, counts.failures,
+                        counts.kills, counts.earlyKills, counts.files, counts.wrongFiles, counts.leftovers,
+                        counts.failures,
                         counts.resumes, restarts,
-                    ].map(String.init) + [sentRatio(counts).map(Format.ratio) ?? "-", lostPerKill(counts)]
+                    ].map(String.init) + [sentRatio(behaviour).map(Format.ratio) ?? "-", lostPerKill(behaviour)]
             )
         }
         let reasons = behaviours.flatMap { behaviour in
-            self[behaviour].restarts.sorted { $0.key < $1.key }.map { reason, restarts in
+            let counts = self[behaviour]
+            let restarts = counts.restarts.sorted { $0.key < $1.key }
+            let early =
+                counts.earlyRestarts.count == 0 ? [] : [("killed before the first record", counts.earlyRestarts)]
+            return (early + restarts).map { reason, restarts in
                 "  \(behaviour.rawValue): \(restarts.count) x, \(Format.mebibytes(restarts.bytesWasted)) MiB: \(reason)"
             }
         }
+        let good =
+            "good: \(Format.mebibytes(sentBytes(.good))) MiB sent, \(Format.mebibytes(allowedBytes)) MiB allowed: 1.05 x the "
+            + "files and \(Format.mebibytes(options.bytesPerKill)) MiB a kill, which is a second of the pace"
         let head =
             "\(kills) kills in \(Format.decimal(seconds, places: 0)) s, seed \(options.seed), files of "
             + "\(Format.size(options.size)), \(options.jobs) at once"
-        return ([head, ""] + table.lines + ["", "restarts:"] + reasons).joined(separator: "\n")
+        return ([head, ""] + table.lines + ["", good, "given up:"] + reasons).joined(separator: "\n")
     }
 
     var json: JSON {
         .object([
             ("seed", .integer(Int(clamping: options.seed))), ("size", .integer(options.size)),
-            ("kills", .integer(kills)), ("seconds", .number(seconds)),
+            ("kills", .integer(kills)), ("seconds", .number(seconds)), ("allowedBytes", .integer(allowedBytes)),
             ("servers", .array(behaviours.map(json))), ("violations", .array(violations.map { .string($0) })),
         ])
     }
@@ -105,20 +135,23 @@ struct TortureReport {
         }
         return .object([
             ("server", .string(behaviour.rawValue)), ("kills", .integer(counts.kills)),
+            ("earlyKills", .integer(counts.earlyKills)), ("earlyRestarts", .integer(counts.earlyRestarts.count)),
             ("files", .integer(counts.files)), ("wrongFiles", .integer(counts.wrongFiles)),
             ("leftovers", .integer(counts.leftovers)), ("errors", .integer(counts.failures)),
-            ("resumes", .integer(counts.resumes)), ("sentBytes", .integer(counts.sentBytes)),
+            ("resumes", .integer(counts.resumes)), ("sentBytes", .integer(sentBytes(behaviour))),
             ("fileBytes", .integer(counts.files * options.size)), ("restarts", .array(restarts)),
         ])
     }
 
-    private func sentRatio(_ counts: Counts) -> Double? {
-        counts.files == 0 ? nil : Double(counts.sentBytes) / Double(counts.files * options.size)
+    private func sentRatio(_ behaviour: HostileServer.Behaviour) -> Double? {
+        let files = self[behaviour].files * options.size
+        return files == 0 ? nil : Double(sentBytes(behaviour)) / Double(files)
     }
 
-    private func lostPerKill(_ counts: Counts) -> String {
+    private func lostPerKill(_ behaviour: HostileServer.Behaviour) -> String {
+        let counts = self[behaviour]
         guard counts.kills > 0 else { return "-" }
-        let lost = Double(counts.sentBytes - counts.files * options.size) / Double(counts.kills) / 1_048_576
+        let lost = Double(sentBytes(behaviour) - counts.files * options.size) / Double(counts.kills) / 1_048_576
         return Format.decimal(lost, places: 2)
     }
 }

@@ -100,6 +100,7 @@ struct TorturedFile {
         note(&report)
         current = nil
         isRecorded = try !recordNames().isEmpty
+        if !isRecorded, !FileSystem.exists(path) { report[behaviour].earlyKills += 1 }
         // With its name, the file is done; without a record, another run could not know and would fetch a second one.
         if FileSystem.exists(path), !isRecorded { try check(&report) }
     }
@@ -110,9 +111,13 @@ struct TorturedFile {
         let events = ToolEvents(log: log)
         report[behaviour].resumes += events.resumes.count
         for (index, restart) in events.restarts.enumerated() {
-            report[behaviour].restarts[restart.reason, default: TortureReport.Restarts()].add(restart.bytesWasted)
             // What a killed run had not yet recorded is lost, and nothing else is.
-            if !behaviour.isChanging, isRecorded || index > 0 {
+            guard isRecorded || index > 0 else {
+                report[behaviour].earlyRestarts.add(restart.bytesWasted)
+                continue
+            }
+            report[behaviour].restarts[restart.reason, default: TortureReport.Restarts()].add(restart.bytesWasted)
+            if !behaviour.isChanging {
                 report.complain("\(title): \(restart.bytesWasted) bytes given up: \(restart.reason)")
             }
         }

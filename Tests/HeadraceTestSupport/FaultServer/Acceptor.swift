@@ -29,11 +29,15 @@ final class Acceptor: Sendable {
     private let stopGate: Gate
     private let completion: Completion
 
+    /// Begins to accept.
+    ///
+    /// `open` registers a connection and returns its number, or refuses it; `serve` does what there is to do with it, on
+    /// a thread of its own, and closes it; `close` closes one that there is no thread for.
     init(
         _ listener: Listener,
-        log: TrafficLog,
-        greeting: @escaping @Sendable (Int) -> Ending?,
-        response: Response
+        open: @escaping @Sendable (Socket) -> Int?,
+        serve: @escaping @Sendable (Socket, Int) -> Void,
+        close: @escaping @Sendable (Int) -> Void
     ) throws {
         let stopGate = try Gate()
         let completion = Completion()
@@ -41,19 +45,18 @@ final class Acceptor: Sendable {
         self.completion = completion
         thread = try PosixThread {
             Acceptor.run(listener, until: stopGate) { socket, finished in
-                guard let number = log.open(socket) else {
+                guard let number = open(socket) else {
                     socket.close()
                     return nil
                 }
-                let connection = Connection(socket, number: number, log: log)
                 do {
                     let thread = try PosixThread {
-                        connection.run(answering: response, greeting: greeting(number))
+                        serve(socket, number)
                         finished.add(number)
                     }
                     return (number, thread)
                 } catch {
-                    log.close(number)
+                    close(number)
                     return nil
                 }
             }

@@ -57,7 +57,15 @@ package final class FaultServer: Sendable {
         try acceptor.withLock { acceptor in
             precondition(acceptor == nil, "The server listens already")
             try listener.listen()
-            acceptor = try Acceptor(listener, log: log, greeting: greeting, response: response)
+            acceptor = try Acceptor(
+                listener,
+                open: { [log] in log.open($0) },
+                serve: { [log, response, greeting] socket, number in
+                    Connection(socket, number: number, log: log)
+                        .run(answering: response, greeting: greeting(number))
+                },
+                close: { [log] in log.close($0) }
+            )
         }
     }
 

@@ -21,13 +21,7 @@ struct Listener: Sendable {
     private let descriptor: Int32
 
     init() throws {
-        #if canImport(Glibc)
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
-        descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-        guard descriptor >= 0 else { throw CallFailure("socket") }
-        keepFromChildren(descriptor)
+        descriptor = try Socket.make().descriptor
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         address.sin_family = sa_family_t(AF_INET)
@@ -45,13 +39,13 @@ struct Listener: Sendable {
         port = UInt16(bigEndian: address.sin_port)
     }
 
-    func listen() throws {
+    func listen(backlog: Int32 = Listener.backlog) throws {
         #if canImport(Glibc)
-        let code = Glibc.listen(descriptor, Listener.backlog)
+        let code = Glibc.listen(descriptor, backlog)
         #elseif canImport(Musl)
-        let code = Musl.listen(descriptor, Listener.backlog)
+        let code = Musl.listen(descriptor, backlog)
         #else
-        let code = Darwin.listen(descriptor, Listener.backlog)
+        let code = Darwin.listen(descriptor, backlog)
         #endif
         guard code == 0 else { throw CallFailure("listen") }
     }

@@ -17,6 +17,60 @@ struct Socket: Sendable {
 
     let descriptor: Int32
 
+    /// A socket for TCP over IPv4 that no child inherits.
+    static func make() throws -> Socket {
+        #if canImport(Glibc)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+        guard descriptor >= 0 else { throw CallFailure("socket") }
+        keepFromChildren(descriptor)
+        return Socket(descriptor: descriptor)
+    }
+
+    /// Connects to a port of 127.0.0.1.
+    static func connected(to port: UInt16) throws -> Socket {
+        let socket = try make()
+        guard socket.connect(to: port) == 0 else {
+            let failure = CallFailure("connect")
+            socket.close()
+            throw failure
+        }
+        return socket
+    }
+
+    /// Begins to connect to a port of 127.0.0.1, and tells whether that is done already.
+    static func connecting(to port: UInt16) throws -> (socket: Socket, isConnected: Bool) {
+        let socket = try make()
+        _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
+        let isConnected = socket.connect(to: port) == 0
+        guard isConnected || errno == EINPROGRESS else {
+            let failure = CallFailure("connect")
+            socket.close()
+            throw failure
+        }
+        return (socket, isConnected)
+    }
+
+    private func connect(to port: UInt16) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return withUnsafeBytes(of: &address) { bytes in
+            guard let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }
+            let size = socklen_t(bytes.count)
+            #if canImport(Glibc)
+            return Glibc.connect(descriptor, address, size)
+            #elseif canImport(Musl)
+            return Musl.connect(descriptor, address, size)
+            #else
+            return Darwin.connect(descriptor, address, size)
+            #endif
+        }
+    }
+
     /// Small pieces leave at once, and a write to a closed connection is an error and not a signal.
     func prepare() {
         setOption(Int32(IPPROTO_TCP), TCP_NODELAY)

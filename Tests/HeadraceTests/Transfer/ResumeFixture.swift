@@ -75,6 +75,7 @@ enum ResumeFixture {
 
     static func run(
         from server: FaultServer,
+        through proxy: FaultProxy? = nil,
         in folder: URL,
         expecting expected: Resource = old,
         retries: Int = 3,
@@ -88,7 +89,11 @@ enum ResumeFixture {
         configure(&configuration)
         return try await withDownloadManager(configuration) { manager in
             let download = try await manager.download(
-                DownloadRequest(server.url("/file.bin"), to: .directory(folder), resumePolicy: policy)
+                DownloadRequest(
+                    proxy?.url("/file.bin") ?? server.url("/file.bin"),
+                    to: .directory(folder),
+                    resumePolicy: policy
+                )
             )
             var events: [DownloadEvent] = []
             for await event in download.events { events.append(event) }

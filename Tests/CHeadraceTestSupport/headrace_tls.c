@@ -1,0 +1,96 @@
+#include "headrace_tls.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+static struct {
+    const void *(*TLS_server_method)(void);
+    void *(*SSL_CTX_new)(const void *);
+    void (*SSL_CTX_free)(void *);
+    int (*SSL_CTX_use_certificate_ASN1)(void *, int, const unsigned char *);
+    int (*SSL_CTX_use_PrivateKey_ASN1)(int, void *, const unsigned char *, long);
+    void *(*SSL_new)(void *);
+    void (*SSL_free)(void *);
+    int (*SSL_set_fd)(void *, int);
+    int (*SSL_accept)(void *);
+    int (*SSL_read)(void *, void *, int);
+    int (*SSL_pending)(const void *);
+    int (*SSL_write)(void *, const void *, int);
+    int (*SSL_shutdown)(void *);
+} ssl;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_loaded;
+
+static void load(void) {
+    void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        library = dlopen("libssl.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library == NULL) {
+        return;
+    }
+#define FIND(name) ((*(void **)&ssl.name = dlsym(library, #name)) != NULL)
+    is_loaded = FIND(TLS_server_method) && FIND(SSL_CTX_new) && FIND(SSL_CTX_free)
+        && FIND(SSL_CTX_use_certificate_ASN1) && FIND(SSL_CTX_use_PrivateKey_ASN1) && FIND(SSL_new) && FIND(SSL_free)
+        && FIND(SSL_set_fd) && FIND(SSL_accept) && FIND(SSL_read) && FIND(SSL_pending) && FIND(SSL_write)
+        && FIND(SSL_shutdown);
+#undef FIND
+}
+
+bool htls_load(void) {
+    pthread_once(&once, load);
+    return is_loaded;
+}
+
+htls_context htls_context_new(const unsigned char *certificate, int certificate_size, const unsigned char *key, int key_size) {
+    const int elliptic_curve = 408; // EVP_PKEY_EC
+    void *context = ssl.SSL_CTX_new(ssl.TLS_server_method());
+    if (context != NULL && ssl.SSL_CTX_use_certificate_ASN1(context, certificate_size, certificate) == 1
+        && ssl.SSL_CTX_use_PrivateKey_ASN1(elliptic_curve, context, key, key_size) == 1) {
+        return context;
+    }
+    ssl.SSL_CTX_free(context);
+    return NULL;
+}
+
+void htls_context_free(htls_context context) {
+    ssl.SSL_CTX_free(context);
+}
+
+htls_session htls_accept(htls_context context, int socket) {
+    // libssl writes with write(), for which a client that has gone is a signal.
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    void *session = ssl.SSL_new(context);
+    if (session != NULL && ssl.SSL_set_fd(session, socket) == 1 && ssl.SSL_accept(session) == 1) {
+        return session;
+    }
+    ssl.SSL_free(session);
+    return NULL;
+}
+
+int htls_receive(htls_session session, void *buffer, int size) {
+    int count = ssl.SSL_read(session, buffer, size);
+    return count > 0 ? count : 0;
+}
+
+int htls_pending(htls_session session) {
+    return ssl.SSL_pending(session);
+}
+
+bool htls_send(htls_session session, const void *bytes, int size) {
+    return size == 0 || ssl.SSL_write(session, bytes, size) == size;
+}
+
+void htls_say_goodbye(htls_session session) {
+    ssl.SSL_shutdown(session);
+}
+
+void htls_free(htls_session session) {
+    ssl.SSL_free(session);
+}

@@ -1,0 +1,25 @@
+/// The verb `checkpoint`: what a download's record saves when the tool is killed, and what it costs when it is not.
+enum Checkpoint {
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try CheckpointOptions(arguments)
+        if options.isHelp {
+            Console.print(CheckpointOptions.help)
+            return 0
+        }
+        let subject = try Comparison.subject(options.subject)
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        try workspace.requireSpace(options.size)
+        var report = CheckpointReport(options: options)
+        if options.kills > 0 {
+            report.kills = try CheckpointKills(options: options, workspace: workspace, subject: subject).run()
+        }
+        if options.rounds > 0 {
+            report.pairs = try CheckpointCost(options: options, workspace: workspace, subject: subject).run()
+        }
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+    }
+}

@@ -1,0 +1,90 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Races the tool against itself without records.
+struct CheckpointCost {
+    private static let name = "file.bin"
+    private static let timeout = 600
+
+    /// Two runs, one after the other.
+    struct Pair: Sendable {
+        let with: Measurement
+        let without: Measurement
+    }
+
+    let options: CheckpointOptions
+    let workspace: Workspace
+    let subject: String
+
+    func run() throws -> [Pair] {
+        try workspace.requireSpace(2 * options.costSize)
+        let server = try OriginServer.start(.automatic, isTLSWanted: false, in: workspace)
+        defer { server.stop() }
+        try SourceFile.make(workspace.site + "/" + Self.name, size: options.costSize, seed: 0)
+        let url = server.url(for: Self.name, isEncrypted: false)
+        let record = try warmUp(url)
+        return try (0..<options.rounds).map { round in
+            func measure(isRecorded: Bool) throws -> Measurement {
+                try workspace.prepareForRun()
+                // What the next record is written to before it takes the last one's place.
+                let obstacle = isRecorded ? nil : "\(workspace.output)/\(record).new"
+                if let obstacle { try FileSystem.makeDirectory(obstacle) }
+                let measurement = try Measurement.run(command(url), in: workspace, timeout: Self.timeout)
+                try check(obstacle: obstacle)
+                return measurement
+            }
+            // The order turns, so that neither always follows the other.
+            let isFirst = round.isMultiple(of: 2)
+            let first = try measure(isRecorded: isFirst)
+            let second = try measure(isRecorded: !isFirst)
+            let pair = isFirst ? Pair(with: first, without: second) : Pair(with: second, without: first)
+            let walls = [pair.with, pair.without].map { Metric.wall.text($0.wall) }
+            Console.error("round \(round + 1)/\(options.rounds): \(walls[0]) with records, \(walls[1]) without")
+            return pair
+        }
+    }
+
+    /// Fills the caches, and returns the name of the record that the tool makes.
+    private func warmUp(_ url: String) throws -> String {
+        try workspace.prepareForRun()
+        let log = workspace.scratch + "/run.log"
+        let tool = try ChildProcess.spawn(command(url), home: workspace.home, log: log)
+        var record: String?
+        while true {
+            if let exit = tool.poll() {
+                if let failure = exit.failure { throw BenchmarkError("\(failure): \(FileSystem.text(of: log))") }
+                break
+            }
+            do {
+                try Signals.check()
+                record = try record ?? FileSystem.names(in: workspace.output).first { $0.hasSuffix(".part.record") }
+            } catch {
+                _ = tool.crash()
+                throw error
+            }
+            usleep(10_000)
+        }
+        try check(obstacle: nil)
+        guard let record else {
+            throw BenchmarkError("\(Format.size(options.costSize)) came so fast that no record was made: take more")
+        }
+        return record
+    }
+
+    private func command(_ url: String) -> Command {
+        Command(executable: subject, arguments: ["get", "-q", "-d", workspace.output, "-o", Self.name, url])
+    }
+
+    private func check(obstacle: String?) throws {
+        let source = workspace.site + "/" + Self.name
+        if let wrong = try SourceFile.difference(of: workspace.output + "/" + Self.name, from: source) {
+            throw BenchmarkError("wrong file: \(wrong)")
+        }
+        if let obstacle, !FileSystem.isDirectory(obstacle) { throw BenchmarkError("the tool removed \(obstacle)") }
+    }
+}

@@ -1,0 +1,97 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Kills paced downloads, and finds out from the server's log what each kill lost.
+struct CheckpointKills {
+    private static let name = "file.bin"
+
+    let options: CheckpointOptions
+    let workspace: Workspace
+    let subject: String
+    private let server: HostileServer
+
+    init(options: CheckpointOptions, workspace: Workspace, subject: String) throws {
+        self.options = options
+        self.workspace = workspace
+        self.subject = subject
+        server = try HostileServer(seed: options.seed, size: options.size, rate: options.rate)
+    }
+
+    struct Result: Sendable {
+        /// The bytes that were sent again because of each kill; one before the request costs none and is not among them.
+        var losses: [Int] = []
+        /// The bytes per second of each answer, which a busy machine makes fewer than were asked for.
+        var rates: [Double] = []
+    }
+
+    func run() throws -> Result {
+        try server.start()
+        defer { server.stop() }
+        var random = SplitMix(seed: options.seed)
+        var kills = 0
+        var file = 0
+        while kills < options.kills {
+            try download(file, &kills, &random)
+            file += 1
+        }
+        let deliveries = server.deliveries
+        return Result(
+            losses: zip(deliveries, deliveries.dropFirst()).compactMap { earlier, later in
+                earlier.file == later.file ? max(0, earlier.end - later.start) : nil
+            },
+            // The last one has no pace.
+            rates: deliveries.dropLast().filter { $0.ended > $0.began }.map {
+                Double($0.end - $0.start) / ($0.ended - $0.began)
+            }
+        )
+    }
+
+    /// Downloads one file, however often it takes.
+    private func download(_ file: Int, _ kills: inout Int, _ random: inout SplitMix) throws {
+        let directory = "\(workspace.output)/\(file)"
+        try FileSystem.makeDirectory(directory)
+        defer { FileSystem.remove(directory) }
+        while true {
+            let isLast = kills == options.kills
+            let log = workspace.scratch + "/tool.log"
+            let pace = isLast ? ["--header", "Bench-Rate: 0"] : []
+            let arguments = ["get", "-q", "--json", "-d", directory, "-o", Self.name] + pace
+            let command = Command(executable: subject, arguments: arguments + [server.url(.good, file: file)])
+            let tool = try ChildProcess.spawn(command, home: workspace.home, log: log)
+            let delay = isLast ? 600 : Double.random(in: CheckpointOptions.killWindow, using: &random)
+            guard let exit = try wait(for: tool, atMost: delay) else {
+                guard !isLast else { throw BenchmarkError("the tool hangs") }
+                kills += 1
+                continue
+            }
+            if let failure = exit.failure {
+                throw BenchmarkError("\(failure): \(ToolEvents(log: log).failure ?? FileSystem.text(of: log))")
+            }
+            let path = directory + "/" + Self.name
+            guard let wrong = try ContentCheck.complaint(about: path, file: file, size: options.size, versions: 1...1)
+            else { return }
+            throw BenchmarkError("the file after \(kills) kills (seed \(options.seed)) \(wrong)")
+        }
+    }
+
+    /// The tool's end; `nil` where it was killed because the time was up.
+    private func wait(for tool: ChildProcess, atMost seconds: Double) throws -> ChildProcess.Exit? {
+        let end = MonotonicTime.now + seconds
+        while MonotonicTime.now < end {
+            if let exit = tool.poll() { return exit }
+            do { try Signals.check() } catch {
+                _ = tool.crash()
+                throw error
+            }
+            usleep(1_000)
+        }
+        let exit = tool.crash()
+        // It may have been faster by a hair.
+        return exit.status & 0x7f == SIGKILL ? nil : exit
+    }
+}

@@ -1,0 +1,95 @@
+/// What came of the kills and of the race.
+struct CheckpointReport {
+    /// The most seconds of a download that a kill may cost: the record's interval, and its writing.
+    private static let mostSeconds = 1.2
+    /// The largest share of a download's time that its record may take.
+    private static let mostCost = 0.01
+
+    let options: CheckpointOptions
+    var kills = CheckpointKills.Result()
+    var pairs: [CheckpointCost.Pair] = []
+
+    private var lostSeconds: [Double] { kills.losses.map { Double($0) / Double(options.rate) } }
+
+    /// How much longer the runs with records took, pair by pair and sorted, as shares of those without.
+    private func costs(_ metric: Metric) -> [Double] {
+        pairs.map { metric.value(of: $0.with) / metric.value(of: $0.without) - 1 }.sorted()
+    }
+
+    var violations: [String] {
+        var violations: [String] = []
+        if let most = lostSeconds.max(), most > Self.mostSeconds {
+            violations.append("a kill lost \(seconds(most)); \(seconds(Self.mostSeconds)) is the most")
+        }
+        let costs = costs(.wall)
+        // Where a quarter of the pairs say otherwise, the machine is too restless to tell.
+        if !costs.isEmpty, costs[costs.count / 4] > Self.mostCost {
+            violations.append(
+                "records cost \(percent(middle(costs))) of the time; \(percent(Self.mostCost)) is the most"
+            )
+        }
+        return violations
+    }
+
+    var text: String {
+        var lines: [String] = []
+        if let most = lostSeconds.max() {
+            lines += [
+                "\(options.kills) kills of a download of \(Format.size(options.size)), seed \(options.seed); "
+                    + "\(kills.losses.count) of them during an answer",
+                "  pace: \(rate(Double(options.rate))) asked for, \(rate(middle(kills.rates))) had",
+                "  lost a kill: \(seconds(middle(lostSeconds))) in the middle, \(seconds(most)) at the most "
+                    + "(target: at most \(seconds(Self.mostSeconds)) of the pace)",
+            ]
+        }
+        if !pairs.isEmpty {
+            lines.append("\(pairs.count) pairs of \(Format.size(options.costSize)), with records and without")
+            for metric in [Metric.wall, .cpu] {
+                let costs = costs(metric)
+                let medians = [metric.median(of: pairs.map(\.with)), metric.median(of: pairs.map(\.without))]
+                let texts = medians.map { metric.text($0 ?? 0) }
+                lines.append(
+                    "  \(metric.rawValue): \(texts[0]) with, \(texts[1]) without; with takes \(percent(middle(costs))) more "
+                        + "(\(percent(costs[0])) to \(percent(costs[costs.count - 1])))"
+                )
+            }
+            lines.append("  (target: at most \(percent(Self.mostCost)) of the wall time)")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    var json: JSON {
+        .object([
+            ("seed", .integer(Int(clamping: options.seed))), ("size", .integer(options.size)),
+            ("rate", .integer(options.rate)), ("kills", .integer(options.kills)),
+            ("rates", .array(kills.rates.map { .integer(Int($0)) })),
+            ("lostBytes", .array(kills.losses.map { .integer($0) })),
+            ("mostLostSeconds", lostSeconds.max().map { .number($0) } ?? .null),
+            ("costSize", .integer(options.costSize)),
+            ("with", .array(pairs.map { json($0.with) })), ("without", .array(pairs.map { json($0.without) })),
+            ("cost", pairs.isEmpty ? .null : .number(middle(costs(.wall)))),
+            ("violations", .array(violations.map { .string($0) })),
+        ])
+    }
+
+    private func json(_ measurement: Measurement) -> JSON {
+        .object([("wall", .number(measurement.wall)), ("cpu", .number(measurement.cpu))])
+    }
+
+    private func middle(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+    }
+
+    private func seconds(_ value: Double) -> String {
+        Format.decimal(value, places: 2) + " s"
+    }
+
+    private func rate(_ value: Double) -> String {
+        Format.mebibytes(Int(value)) + " MiB/s"
+    }
+
+    private func percent(_ share: Double) -> String {
+        Format.decimal(share * 100, places: 2) + " %"
+    }
+}

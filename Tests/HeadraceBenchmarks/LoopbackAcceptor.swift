@@ -1,0 +1,49 @@
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Takes connections on 127.0.0.1, each in a thread of this process, until it is stopped.
+final class LoopbackAcceptor: Sendable {
+    let port: UInt16
+    private let listener: Int32
+    private let isStopped = Mutex(false)
+
+    init() throws {
+        (listener, port) = try Loopback.listen()
+    }
+
+    /// Hands over sockets from now on, each in a thread of its own, and closes them when `serve` returns.
+    func start(_ serve: @escaping @Sendable (Int32) -> Void) throws {
+        try SystemThread.start { [self] in
+            while !isStopped.withLock({ $0 }) {
+                var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+                guard poll(&waiting, 1, 200) > 0 else { continue }
+                let socket = accept(listener, nil, nil)
+                guard socket >= 0 else { continue }
+                // No tool that is started meanwhile may hold the connection open.
+                _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+                var one: Int32 = 1
+                setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+                do {
+                    try SystemThread.start {
+                        serve(socket)
+                        close(socket)
+                    }
+                } catch {
+                    close(socket)
+                }
+            }
+            close(listener)
+        }
+    }
+
+    func stop() {
+        isStopped.withLock { $0 = true }
+    }
+}

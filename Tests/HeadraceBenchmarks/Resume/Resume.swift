@@ -1,0 +1,82 @@
+/// The verb `resume`: what headrace and its peers make of the rest of a file that is not its rest.
+struct Resume {
+    /// Far beyond what three megabytes take.
+    private static let longestRun = 30
+
+    let workspace: Workspace
+    let server: ResumeServer
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try ResumeOptions(arguments)
+        if options.isHelp {
+            Console.print(ResumeOptions.help)
+            return 0
+        }
+        let subject = try Comparison.subject(options.subject)
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        let server = try ResumeServer()
+        try server.start()
+        defer { server.stop() }
+        let resume = Resume(workspace: workspace, server: server)
+        let installed = options.peers.compactMap { peer in FileSystem.find(peer.executable).map { (peer, $0) } }
+        var report = ResumeReport()
+        for (peer, executable) in [(ResumePeer.subject, subject)] + installed {
+            let version = Version.of(executable, in: workspace)
+            let cells = try ResumeCase.allCases.map { situation in
+                let trial = report.columns.count
+                return try resume.run(peer, executable, situation, trial: trial)
+            }
+            report.columns.append(ResumeReport.Column(name: peer.name, version: version, cells: cells))
+        }
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+    }
+
+    /// Both runs of one program in one case.
+    private func run(
+        _ peer: ResumePeer,
+        _ executable: String,
+        _ situation: ResumeCase,
+        trial: Int
+    ) throws -> ResumeCell {
+        let directory = "\(workspace.output)/\(situation.rawValue)-\(trial)"
+        try FileSystem.makeDirectory(directory)
+        defer { FileSystem.remove(directory) }
+        let log = workspace.scratch + "/resume.log"
+        func status(isResumed: Bool) throws -> Int32? {
+            let run = ResumePeer.Run(
+                url: server.url(situation, trial: trial),
+                directory: directory,
+                isResumed: isResumed
+            )
+            let command = Command(executable: executable, arguments: peer.arguments(run))
+            let process = try ChildProcess.spawn(command, home: workspace.home, log: log)
+            do {
+                return try process.wait(atMost: Self.longestRun).code
+            } catch let error as BenchmarkError where error.status < 128 {
+                // It did not end by itself.
+                return nil
+            }
+        }
+        var cell = ResumeCell()
+        _ = try status(isResumed: false)
+        server.endFirstRun(situation, trial: trial)
+        cell.hadHalf = try hasHalf(in: directory, situation)
+        cell.status = try status(isResumed: true)
+        cell.file = try ResumeCell.File(at: directory + "/" + ResumeServer.fileName, in: situation)
+        cell.isKept = try hasHalf(in: directory, situation)
+        if cell.status != 0 { cell.message = ToolEvents(log: log).failure }
+        return cell
+    }
+
+    /// Whether some file begins with the bytes of before the cut.
+    private func hasHalf(in directory: String, _ situation: ResumeCase) throws -> Bool {
+        let old = situation.versions[0].content
+        return try FileSystem.names(in: directory).contains { name in
+            try ContentCheck.firstDifference(in: directory + "/" + name, 0..<ResumeCase.cut, from: old) == nil
+        }
+    }
+}

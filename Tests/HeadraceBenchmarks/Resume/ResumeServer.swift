@@ -1,0 +1,65 @@
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// A server on 127.0.0.1 that cuts every first download in the middle and then answers by its case.
+///
+/// `http://127.0.0.1:PORT/<case>/<trial>/file.bin` is a trial's file.
+final class ResumeServer: Sendable {
+    static let fileName = "file.bin"
+
+    private let acceptor: LoopbackAcceptor
+    /// The trials whose first run is over.
+    private let resumed = Mutex<Set<String>>([])
+
+    init() throws {
+        acceptor = try LoopbackAcceptor()
+    }
+
+    func start() throws {
+        try acceptor.start { [self] in serve($0) }
+    }
+
+    func stop() {
+        acceptor.stop()
+    }
+
+    func url(_ situation: ResumeCase, trial: Int) -> String {
+        "http://127.0.0.1:\(acceptor.port)/\(situation.rawValue)/\(trial)/\(Self.fileName)"
+    }
+
+    /// From now on, the trial's requests get the answer of its case.
+    func endFirstRun(_ situation: ResumeCase, trial: Int) {
+        resumed.withLock { _ = $0.insert("\(situation.rawValue)/\(trial)") }
+    }
+
+    private func serve(_ socket: Int32) {
+        var buffered: [UInt8] = []
+        while let head = LoopbackConnection.readHead(from: socket, &buffered) {
+            let request = LoopbackRequest(head)
+            guard let answer = answer(request) else {
+                _ = LoopbackConnection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", to: socket)
+                return
+            }
+            guard answer.send(to: socket, isHead: request.method == "HEAD"), request.isKept else { break }
+        }
+        // A close with unread bytes in the socket would be a reset, and the end that is meant is an orderly one.
+        shutdown(socket, Int32(SHUT_WR))
+        while LoopbackConnection.readHead(from: socket, &buffered) != nil {}
+    }
+
+    private func answer(_ request: LoopbackRequest) -> ResumeAnswer? {
+        let parts = request.path.split(separator: "/").map(String.init)
+        guard ["GET", "HEAD"].contains(request.method), parts.count == 3, parts[2] == Self.fileName,
+            let situation = ResumeCase(rawValue: parts[0])
+        else { return nil }
+        let isResumed = resumed.withLock { $0.contains("\(parts[0])/\(parts[1])") }
+        return isResumed ? ResumeAnswer(request, in: situation) : .first(request, in: situation)
+    }
+}

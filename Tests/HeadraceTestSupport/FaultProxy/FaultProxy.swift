@@ -1,0 +1,135 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A proxy on a port of 127.0.0.1 that carries connections to a server badly, or encrypted, or both.
+package final class FaultProxy: Sendable {
+    private struct State {
+        var connectionCount = 0
+        var sockets: [Int: [Socket]] = [:]
+        var isStopping = false
+    }
+
+    /// Whether libssl could be loaded, without which there are no certificates to present.
+    package static var speaksTLS: Bool { TLSContext.isAvailable }
+
+    private let listener: Listener
+    private let serverPort: UInt16
+    private let context: TLSContext?
+    private let link: @Sendable (Int) -> Link
+    private let state = Locked(State())
+    private let acceptor = Locked<Acceptor?>(nil)
+
+    fileprivate init(
+        to serverPort: UInt16,
+        presenting certificate: TestCertificate?,
+        link: @escaping @Sendable (Int) -> Link
+    ) throws {
+        self.serverPort = serverPort
+        self.link = link
+        context = try certificate.map(TLSContext.init)
+        listener = try Listener()
+    }
+
+    /// How many connections were accepted, ever.
+    package var connectionCount: Int { state.withLock { $0.connectionCount } }
+
+    /// Returns the URL of a path in its encoded form; https where the proxy presents a certificate.
+    package func url(_ path: String = "/") -> URL {
+        let text = "\(context == nil ? "http" : "https")://127.0.0.1:\(listener.port)\(path)"
+        guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
+        return url
+    }
+
+    fileprivate func start() throws {
+        try listener.listen()
+        let acceptor = try Acceptor(
+            listener,
+            open: { [self] in open($0) },
+            serve: { [self] socket, number in
+                serve(socket, number)
+                close(number)
+            },
+            close: { [self] in close($0) }
+        )
+        self.acceptor.withLock { $0 = acceptor }
+    }
+
+    fileprivate func stop() async {
+        state.withLock { state in
+            state.isStopping = true
+            for socket in state.sockets.values.joined() { socket.shutDown() }
+        }
+        await acceptor.withLock { $0 }?.stop()
+        listener.close()
+    }
+
+    /// Registers a connection and returns its number; nil when the proxy is stopping.
+    private func open(_ socket: Socket) -> Int? {
+        state.withLock { state in
+            guard !state.isStopping else { return nil }
+            let number = state.connectionCount
+            state.connectionCount += 1
+            state.sockets[number] = [socket]
+            return number
+        }
+    }
+
+    /// Registers the socket to the server as well; false when the proxy is stopping.
+    private func add(_ socket: Socket, to number: Int) -> Bool {
+        state.withLock { state in
+            state.sockets[number]?.append(socket)
+            return !state.isStopping
+        }
+    }
+
+    /// Closes under the lock, so that no one can shut down a descriptor that was given anew.
+    private func close(_ number: Int) {
+        state.withLock { state in
+            for socket in state.sockets.removeValue(forKey: number) ?? [] { socket.close() }
+        }
+    }
+
+    private func serve(_ client: Socket, _ number: Int) {
+        client.prepare()
+        var session: TLSSession?
+        if let context {
+            guard let accepted = context.accept(client) else { return }
+            session = accepted
+        }
+        defer { session?.free() }
+        guard let server = try? Socket.connected(to: serverPort), add(server, to: number) else { return }
+        server.prepare()
+        ProxyConnection(client: client, server: server, link: link(number), session: session).run()
+    }
+}
+
+/// Runs the body beside a proxy to a server, and takes the proxy down afterwards: sockets shut, threads joined.
+/// - Parameters:
+///   - server: Where connections are carried to.
+///   - certificate: Presented to clients, who must speak TLS then; the server itself never does.
+///   - link: How a connection is carried, by its number from zero.
+///   - body: Gets the proxy.
+/// - Returns: What the body returns.
+/// - Throws: What the body throws, or `CallFailure` when no proxy can be started.
+package func withFaultProxy<Result>(
+    to server: FaultServer,
+    presenting certificate: TestCertificate? = nil,
+    link: @escaping @Sendable (Int) -> Link = { _ in Link() },
+    _ body: (FaultProxy) async throws -> Result
+) async throws -> Result {
+    let proxy = try FaultProxy(to: server.port, presenting: certificate, link: link)
+    do {
+        try proxy.start()
+        let result = try await body(proxy)
+        await proxy.stop()
+        return result
+    } catch {
+        await proxy.stop()
+        throw error
+    }
+}

@@ -1,0 +1,84 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A client's connection and the one to the server behind it, on one thread.
+struct ProxyConnection {
+    private let client: Socket
+    private let server: Socket
+    private let link: Link
+    private let session: TLSSession?
+
+    init(client: Socket, server: Socket, link: Link, session: TLSSession?) {
+        self.client = client
+        self.server = server
+        self.link = link
+        self.session = session
+    }
+
+    /// Carries bytes until a side or the link ends it; the sockets stay open.
+    func run() {
+        guard let ending = carry() else { return }
+        switch ending {
+        case .fin:
+            if link.saysGoodbye { session?.sayGoodbye() }
+            client.finish()
+        case .reset:
+            client.armReset()
+        case .stall:
+            _ = client.wait()
+        }
+    }
+
+    /// Returns how the client's connection is to end; nil where the client has ended it.
+    private func carry() -> Ending? {
+        let start = ContinuousClock.now
+        var up = DelayLine(latency: link.latency)
+        var down = DelayLine(latency: link.latency, bytesPerSecond: link.bytesPerSecond)
+        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+        var rest = link.cut?.offset ?? .max
+        var isServerDone = false
+        while true {
+            let now = start.duration(to: .now)
+            while let piece = up.receive(at: now) {
+                _ = piece.withUnsafeBytes { server.send($0) }
+            }
+            while rest > 0, let piece = down.receive(at: now) {
+                let part = piece.prefix(Int(clamping: rest))
+                guard part.withUnsafeBytes(send) else { return nil }
+                rest -= Int64(part.count)
+            }
+            if rest <= 0, let cut = link.cut { return cut.ending }
+            if isServerDone, down.isEmpty { return .fin }
+
+            let isHeldBack = isServerDone || down.isFull
+            var sockets = [
+                pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isHeldBack ? -1 : server.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let arrival = [up.nextArrival, down.nextArrival].compactMap(\.self).min()
+            guard Poll.wait(for: &sockets, timeout: arrival.map { $0 - start.duration(to: .now) }) else { continue }
+            if sockets[0].revents != 0 {
+                repeat {
+                    let count = session?.receive(into: &buffer) ?? client.receive(into: &buffer)
+                    guard count > 0 else { return nil }
+                    up.send(buffer[..<count], at: start.duration(to: .now))
+                } while session?.hasPending == true
+            }
+            if sockets[1].revents != 0 {
+                let count = server.receive(into: &buffer)
+                if count > 0 { down.send(buffer[..<count], at: start.duration(to: .now)) }
+                isServerDone = count == 0
+            }
+        }
+    }
+
+    /// Sends to the client; false where the connection broke.
+    private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        session.map { $0.send(bytes) } ?? (client.send(bytes) == bytes.count)
+    }
+}

@@ -1,0 +1,37 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Runs the body beside a port of 127.0.0.1 that answers no one who wants to connect, as if every packet were lost.
+///
+/// Its queue of connections that wait to be accepted is full, and Linux drops the packets of further ones.
+/// - Parameter body: Gets a URL with that port.
+/// - Returns: What the body returns.
+/// - Throws: What the body throws, or `CallFailure` where the queue takes everyone.
+package func withSilentPort<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+    let listener = try Listener()
+    defer { listener.close() }
+    try listener.listen(backlog: 0)
+    var waiting: [Socket] = []
+    defer { for socket in waiting { socket.close() } }
+    for _ in 0..<16 {
+        let (socket, isConnected) = try Socket.connecting(to: listener.port)
+        waiting.append(socket)
+        var descriptors = [pollfd(fd: socket.descriptor, events: Int16(POLLOUT), revents: 0)]
+        guard !isConnected, !Poll.wait(for: &descriptors, timeout: .milliseconds(100)) else { continue }
+        let text = "http://127.0.0.1:\(listener.port)/"
+        guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
+        return try await body(url)
+    }
+    throw CallFailure("listen", code: 0)
+}
