@@ -34,6 +34,12 @@ typedef struct hr_message {
     } data;
 } hr_message;
 
+// curl_tlssessioninfo.
+typedef struct hr_tls_session {
+    int backend;
+    const void *internals;
+} hr_tls_session;
+
 // curl_sockaddr. What is longer than a struct sockaddr goes on behind it.
 struct hr_address {
     int family;
@@ -65,6 +71,9 @@ static struct {
     hr_message *(*multi_info_read)(hr_multi, int *);
 } curl;
 
+// OpenSSL's SSL_CTX_set_info_callback, found through libcurl, which may use another TLS library.
+static void (*set_tls_info_callback)(void *context, void (*callback)(const void *tls, int where, int value));
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned int loaded_version;
 static const char *description = "libcurl is not loaded";
@@ -95,6 +104,7 @@ static void load(void) {
         return;
     }
 #undef FIND
+    *(void **)&set_tls_info_callback = dlsym(library, "SSL_CTX_set_info_callback");
     const long everything = 3;
     if (curl.global_init(everything) != HR_E_OK) {
         description = "libcurl could not be initialised";
@@ -193,6 +203,44 @@ hr_slist hr_slist_append(hr_slist list, const char *text) {
 
 void hr_slist_free_all(hr_slist list) {
     curl.slist_free_all(list);
+}
+
+static _Thread_local hr_goodbye_callback goodbye_callback;
+static _Thread_local void *goodbye_context;
+
+void hr_on_goodbye(hr_goodbye_callback callback, void *context) {
+    goodbye_callback = callback;
+    goodbye_context = context;
+}
+
+static void tls_happened(const void *tls, int where, int value) {
+    const int alert_was_read = 0x4004; // SSL_CB_READ_ALERT
+    const int close_notify = 0;
+    if (where == alert_was_read && (value & 0xff) == close_notify && goodbye_callback != NULL) {
+        goodbye_callback(goodbye_context, tls);
+    }
+}
+
+static int tls_is_made(void *easy, void *context, void *user) {
+    (void)easy;
+    (void)user;
+    set_tls_info_callback(context, tls_happened);
+    return HR_E_OK;
+}
+
+void hr_easy_watch_tls(hr_easy easy) {
+    if (set_tls_info_callback != NULL) {
+        curl.easy_setopt(easy, HR_OPT_SSL_CTX_FUNCTION, tls_is_made);
+    }
+}
+
+const void *hr_easy_tls(hr_easy easy) {
+    hr_tls_session *session = NULL;
+    if (set_tls_info_callback == NULL || curl.easy_getinfo(easy, HR_INFO_TLS_SSL_PTR, &session) != HR_E_OK
+        || session == NULL || session->backend != HR_SSLBACKEND_OPENSSL) {
+        return NULL;
+    }
+    return session->internals;
 }
 
 hr_multi hr_multi_init(void) {

@@ -22,6 +22,7 @@ SAME_VALUE(HR_OPT_HTTP_VERSION, CURLOPT_HTTP_VERSION);
 SAME_VALUE(HR_OPT_BUFFERSIZE, CURLOPT_BUFFERSIZE);
 SAME_VALUE(HR_OPT_NOSIGNAL, CURLOPT_NOSIGNAL);
 SAME_VALUE(HR_OPT_PRIVATE, CURLOPT_PRIVATE);
+SAME_VALUE(HR_OPT_SSL_CTX_FUNCTION, CURLOPT_SSL_CTX_FUNCTION);
 SAME_VALUE(HR_OPT_CONNECTTIMEOUT_MS, CURLOPT_CONNECTTIMEOUT_MS);
 SAME_VALUE(HR_OPT_HTTP_CONTENT_DECODING, CURLOPT_HTTP_CONTENT_DECODING);
 SAME_VALUE(HR_OPT_OPENSOCKETFUNCTION, CURLOPT_OPENSOCKETFUNCTION);
@@ -43,6 +44,8 @@ SAME_VALUE(HR_INFO_PRIVATE, CURLINFO_PRIVATE);
 SAME_VALUE(HR_INFO_OS_ERRNO, CURLINFO_OS_ERRNO);
 SAME_VALUE(HR_INFO_NUM_CONNECTS, CURLINFO_NUM_CONNECTS);
 SAME_VALUE(HR_INFO_PRETRANSFER_TIME_T, CURLINFO_PRETRANSFER_TIME_T);
+SAME_VALUE(HR_INFO_TLS_SSL_PTR, CURLINFO_TLS_SSL_PTR);
+SAME_VALUE(HR_SSLBACKEND_OPENSSL, CURLSSLBACKEND_OPENSSL);
 SAME_VALUE(HR_PROTO_HTTP, CURLPROTO_HTTP);
 SAME_VALUE(HR_PROTO_HTTPS, CURLPROTO_HTTPS);
 SAME_VALUE(HR_HTTP_VERSION_1_1, CURL_HTTP_VERSION_1_1);
@@ -104,6 +107,8 @@ _Static_assert(offsetof(struct curl_sockaddr, addrlen) == 3 * sizeof(int), "curl
 _Static_assert(offsetof(struct curl_sockaddr, addr) == 4 * sizeof(int), "curl_sockaddr.addr");
 _Static_assert(offsetof(struct CURLMsg, easy_handle) == sizeof(void *), "CURLMsg.easy_handle");
 _Static_assert(offsetof(struct CURLMsg, data) == 2 * sizeof(void *), "CURLMsg.data");
+_Static_assert(offsetof(struct curl_tlssessioninfo, backend) == 0, "curl_tlssessioninfo.backend");
+_Static_assert(offsetof(struct curl_tlssessioninfo, internals) == sizeof(void *), "curl_tlssessioninfo.internals");
 _Static_assert(offsetof(curl_version_info_data, version) == sizeof(void *), "curl_version_info_data.version");
 _Static_assert(offsetof(curl_version_info_data, version_num) == 2 * sizeof(void *), "version_num");
 
@@ -127,6 +132,8 @@ SAME_TYPE(CURLMcode (*)(CURLM *, curl_socket_t, int, int *), curl_multi_socket_a
 SAME_TYPE(CURLMsg *(*)(CURLM *, int *), curl_multi_info_read);
 _Static_assert(
     __builtin_types_compatible_p(curl_write_callback, size_t (*)(char *, size_t, size_t, void *)), "write callback");
+_Static_assert(
+    __builtin_types_compatible_p(curl_ssl_ctx_callback, CURLcode (*)(CURL *, void *, void *)), "TLS context callback");
 _Static_assert(
     __builtin_types_compatible_p(
         curl_opensocket_callback, curl_socket_t (*)(void *, curlsocktype, struct curl_sockaddr *)),

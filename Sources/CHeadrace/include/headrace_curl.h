@@ -36,6 +36,7 @@ typedef enum hr_easy_option {
     HR_OPT_BUFFERSIZE = 98,
     HR_OPT_NOSIGNAL = 99,
     HR_OPT_PRIVATE = 10103,
+    HR_OPT_SSL_CTX_FUNCTION = 20108,
     HR_OPT_CONNECTTIMEOUT_MS = 156,
     HR_OPT_HTTP_CONTENT_DECODING = 158,
     HR_OPT_OPENSOCKETFUNCTION = 20163,
@@ -60,6 +61,7 @@ typedef enum hr_easy_info {
     HR_INFO_PRIVATE = 0x100000 + 21,
     HR_INFO_OS_ERRNO = 0x200000 + 25,
     HR_INFO_NUM_CONNECTS = 0x200000 + 26,
+    HR_INFO_TLS_SSL_PTR = 0x400000 + 45,
     HR_INFO_PRETRANSFER_TIME_T = 0x600000 + 53,
 } hr_easy_info;
 
@@ -80,6 +82,7 @@ enum {
     HR_CSELECT_OUT = 2,
     HR_CSELECT_ERR = 4,
     HR_POLL_REMOVE = 4,
+    HR_SSLBACKEND_OPENSSL = 1,
 };
 
 /// The CURLcode values that are told apart.
@@ -122,6 +125,8 @@ typedef struct hr_address hr_address;
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
 /// Is told which events to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
+/// Is told that the peer of a TLS connection has said that nothing follows (close_notify).
+typedef void (*hr_goodbye_callback)(void *context, const void *tls);
 /// Is told when to act without an event, in milliseconds from now; -1 is never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
@@ -152,6 +157,13 @@ void hr_slist_free_all(hr_slist list);
 int hr_address_bytes(const hr_address *address, uint8_t *bytes);
 /// The socket that libcurl wants, closed on exec, or HR_SOCKET_BAD.
 int hr_address_open(const hr_address *address);
+
+/// Sets what is told of the ends of the TLS connections that this thread drives.
+void hr_on_goodbye(hr_goodbye_callback callback, void *context);
+/// Has the ends of the TLS connections that the handle opens told; nothing where TLS is not OpenSSL's.
+void hr_easy_watch_tls(hr_easy easy);
+/// The TLS connection in use, or NULL where there is none or its end is not told.
+const void *hr_easy_tls(hr_easy easy);
 
 hr_multi hr_multi_init(void);
 int hr_multi_cleanup(hr_multi multi);

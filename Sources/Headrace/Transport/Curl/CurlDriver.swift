@@ -21,6 +21,8 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// Transfers that delivered since the last flush.
     private var delivered: [CurlTransfer] = []
+    /// Transfers whose body ends with their TLS connection.
+    private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// When libcurl wants to be called without an event.
     fileprivate var timer: ContinuousClock.Instant?
     /// When the next transfer could turn out to be stalled.
@@ -37,6 +39,7 @@ final class CurlDriver {
         _ = hr_multi_set_socket_callback(multi, socketChanged)
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
+        hr_on_goodbye(tlsEnded, context)
         _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, Self.maxIdleConnections)
         // One transfer, one connection: with shared HTTP/2 connections, one paused transfer would halt the others.
         _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
@@ -51,6 +54,7 @@ final class CurlDriver {
         for handle in idleHandles { hr_easy_cleanup(handle) }
         idleHandles = []
         _ = hr_multi_cleanup(multi)
+        hr_on_goodbye(nil, nil)
     }
 
     func perform(_ command: CurlLoop.Command) {
@@ -96,6 +100,7 @@ final class CurlDriver {
         }
         let transfer = CurlTransfer(id, handle, request, stream, now: clock.now) { [unowned self] transfer in
             delivered.append(transfer)
+            if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
         }
         transfers[id] = transfer
         do throws(DownloadError) {
@@ -132,6 +137,7 @@ final class CurlDriver {
             hr_easy_cleanup(transfer.handle)
         }
         transfers[transfer.id] = nil
+        if let connection = transfer.endingConnection { endingConnections[connection] = nil }
     }
 
     private func checkForStalls() {
@@ -148,11 +154,20 @@ final class CurlDriver {
         }
     }
 
+    fileprivate func noteGoodbye(on connection: UnsafeRawPointer) {
+        endingConnections[connection]?.hasGoodbye = true
+    }
+
     fileprivate func watch(_ socket: Int32, _ what: Int32) {
         // CURL_POLL_IN and _OUT have the values of HR_CSELECT_IN and _OUT.
         let events = what == Int32(HR_POLL_REMOVE) ? 0 : what
         withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
     }
+}
+
+private let tlsEnded: hr_goodbye_callback = { context, connection in
+    guard let context, let connection else { return }
+    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().noteGoodbye(on: connection)
 }
 
 private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in

@@ -22,6 +22,10 @@ final class CurlTransfer {
     private var hasFinalHead = false
     /// Set where the answer broke a rule that libcurl does not know.
     private var violation: String?
+    /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
+    private(set) var endingConnection: UnsafeRawPointer?
+    /// Set when the server has said that nothing follows on ``endingConnection``.
+    var hasGoodbye = false
     private var lastActivity: ContinuousClock.Instant?
     private var isPaused = false
     private var isDelivered = false
@@ -71,6 +75,7 @@ final class CurlTransfer {
         }
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
+        if request.url.scheme?.lowercased() == "https" { hr_easy_watch_tls(handle) }
         if let allowsAddress = options.allowsAddress {
             self.allowsAddress = allowsAddress
             try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
@@ -124,7 +129,13 @@ final class CurlTransfer {
     /// Tells the reader how libcurl ended the transfer.
     func end(_ code: hr_code) {
         if code == HR_E_OK, hasFinalHead {
-            return stream.finish()
+            guard endingConnection != nil, !hasGoodbye else { return stream.finish() }
+            return stream.fail(
+                DownloadError(
+                    .connectionLost,
+                    "The TLS connection was cut (it ended without close_notify), so that more of the file may follow."
+                )
+            )
         }
         var osError = 0
         _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
@@ -195,6 +206,7 @@ final class CurlTransfer {
         case .more: break
         case .head(let head):
             hasFinalHead = true
+            if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
             markDelivered()
         case .invalid(let reason):
@@ -248,5 +260,13 @@ private let receiveHeader: hr_data_callback = { bytes, size, count, context in
 private let receiveBody: hr_data_callback = { bytes, size, count, context in
     guard let bytes, let context else { return 0 }
     return transfer(context).receive(body: UnsafeRawBufferPointer(start: bytes, count: size * count))
+}
+
+extension ResponseHead {
+    /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
+    fileprivate var endsWithTLSConnection: Bool {
+        guard url.scheme?.lowercased() == "https", status == 200 || status == 206 else { return false }
+        return (try? BodyFraming(of: self)) == .connectionClose
+    }
 }
 #endif
