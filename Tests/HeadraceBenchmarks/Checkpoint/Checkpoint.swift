@@ -16,7 +16,9 @@ enum Checkpoint {
             report.kills = try CheckpointKills(options: options, workspace: workspace, subject: subject).run()
         }
         if options.rounds > 0 {
-            report.pairs = try CheckpointCost(options: options, workspace: workspace, subject: subject).run()
+            let cost = CheckpointCost(options: options, workspace: workspace, subject: subject)
+            report.pairs = try cost.run()
+            report.recordTime = try cost.recordTime()
         }
         Console.print(options.isJSON ? report.json.text() : report.text)
         for violation in report.violations { Console.error("headrace-bench: \(violation)") }

@@ -76,6 +76,21 @@ struct CheckpointCost {
         return record
     }
 
+    /// How long the file calls of one record take, in seconds; the middle of many.
+    ///
+    /// It tells what no race can, in which a record is less than the noise.
+    func recordTime() throws -> Double {
+        let path = workspace.scratch + "/record"
+        let text = String(repeating: "r", count: 700)
+        let times = try (0..<501).map { _ in
+            let start = MonotonicTime.now
+            try FileSystem.write(text, to: path + ".new")
+            guard rename(path + ".new", path) == 0 else { throw BenchmarkError.system("cannot rename \(path)") }
+            return MonotonicTime.now - start
+        }
+        return times.sorted()[times.count / 2]
+    }
+
     private func command(_ url: String) -> Command {
         Command(executable: subject, arguments: ["get", "-q", "-d", workspace.output, "-o", Self.name, url])
     }

@@ -8,6 +8,8 @@ struct CheckpointReport {
     let options: CheckpointOptions
     var kills = CheckpointKills.Result()
     var pairs: [CheckpointCost.Pair] = []
+    /// The seconds that the file calls of one record take, of which there is one a second.
+    var recordTime = 0.0
 
     private var lostSeconds: [Double] { kills.losses.map { Double($0) / Double(options.rate) } }
 
@@ -49,11 +51,14 @@ struct CheckpointReport {
                 let medians = [metric.median(of: pairs.map(\.with)), metric.median(of: pairs.map(\.without))]
                 let texts = medians.map { metric.text($0 ?? 0) }
                 lines.append(
-                    "  \(metric.rawValue): \(texts[0]) with, \(texts[1]) without; with takes \(percent(middle(costs))) more "
+                    "  \(metric.rawValue): \(texts[0]) with, \(texts[1]) without; difference \(percent(middle(costs))) "
                         + "(\(percent(costs[0])) to \(percent(costs[costs.count - 1])))"
                 )
             }
             lines.append("  (target: at most \(percent(Self.mostCost)) of the wall time)")
+            lines.append(
+                "  a record's file calls take \(Format.decimal(recordTime * 1_000, places: 3)) ms of each second"
+            )
         }
         return lines.joined(separator: "\n")
     }
@@ -67,7 +72,7 @@ struct CheckpointReport {
             ("mostLostSeconds", lostSeconds.max().map { .number($0) } ?? .null),
             ("costSize", .integer(options.costSize)),
             ("with", .array(pairs.map { json($0.with) })), ("without", .array(pairs.map { json($0.without) })),
-            ("cost", pairs.isEmpty ? .null : .number(middle(costs(.wall)))),
+            ("recordSeconds", .number(recordTime)), ("cost", pairs.isEmpty ? .null : .number(middle(costs(.wall)))),
             ("violations", .array(violations.map { .string($0) })),
         ])
     }
