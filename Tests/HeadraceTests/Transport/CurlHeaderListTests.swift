@@ -9,6 +9,9 @@ import Testing
 /// A request goes out with all that belongs to it, or not at all.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlHeaderListTests {
+    /// Nothing of libcurl may be called before.
+    init() { #expect(hr_curl_load() > 0) }
+
     private let fields = (0..<4).map { HeaderField(name: "X-\($0)", value: $0 == 2 ? "" : "v") }
 
     @Test func `each field is a line, in order`() throws {
