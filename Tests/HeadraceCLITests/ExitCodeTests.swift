@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ExitCodeTests {
     private static let numbers: [(DownloadError.Code, Int32)] = [
         (.invalidRequest, 2), (.nameResolution, 3), (.connection, 3), (.tls, 3), (.stalled, 3),

@@ -3,7 +3,7 @@ import Testing
 @testable import HeadraceTestSupport
 
 /// The proxy's sense of time.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DelayLineTests {
     @Test func `bytes arrive after the latency, in their order`() {
         var line = DelayLine(latency: .milliseconds(20))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The documentation's promises name the tests that hold them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DocumentationTests {
     private let tests = URL(filePath: #filePath).deletingLastPathComponent()
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// The manager with the real transport, against the fault server.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DownloadManagerTests {
     /// A server, an empty folder and a manager.
     private func withAll<Result>(

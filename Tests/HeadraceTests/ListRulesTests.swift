@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Rules of the list of downloads that hold from outside.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ListRulesTests {
     @Test func `C11 the same URL for the same place is one transfer`() async throws {
         let gate = try Gate()

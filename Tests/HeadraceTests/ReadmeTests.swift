@@ -16,7 +16,7 @@ func fetch(_ url: URL, into folder: URL) async throws -> URL {
 // sample end
 
 /// The README's sample is this file's, which compiles and runs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ReadmeTests {
     private let source = URL(filePath: #filePath)
 

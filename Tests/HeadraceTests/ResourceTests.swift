@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// What downloads hold, and that they give it back.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ResourceTests {
     @Test func `Z06 a slow disk halts the network, and memory stays bounded`() async throws {
         let size: Int64 = 256 << 20

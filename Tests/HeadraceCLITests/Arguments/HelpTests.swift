@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct HelpTests {
     @Test(arguments: Option.allCases)
     func `every option is in the table once and in the help`(_ option: Option) throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct InvocationTests {
     @Test(arguments: [["--help"], ["-h"], ["get", "--help"], ["get", "-h", "--jobs", "many"], ["get", "-qh", "x"]])
     func `help is asked for before and after the command`(_ line: [String]) throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ParsedArgumentsTests {
     @Test(arguments: [
         ["-o", "x"], ["-ox"], ["--output", "x"], ["--output=x"], ["-qo", "x"], ["-qox"], ["-o", "a", "-o", "x"],

@@ -16,7 +16,7 @@ import Darwin
 #endif
 
 /// The built tool against bad servers, bad disks, bad command lines and signals.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct FailureTests {
     private static let body = Response.Body.pattern(size: 300_000)
 

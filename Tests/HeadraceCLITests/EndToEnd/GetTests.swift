@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 /// The built tool against a server that does what it should.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct GetTests {
     private let body = Response.Body.pattern(size: 300_000)
 

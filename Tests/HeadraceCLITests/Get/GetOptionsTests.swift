@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct GetOptionsTests {
     private func options(_ line: String...) throws -> GetOptions {
         try GetOptions(ParsedArguments(line))

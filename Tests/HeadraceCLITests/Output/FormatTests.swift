@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct FormatTests {
     @Test(arguments: [
         (0, "0 B"), (-1, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536, "1.50 KiB"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct LiveAreaTests {
     /// The frame in words, so that a test can be read.
     private func readable(_ frame: String?) -> String? {

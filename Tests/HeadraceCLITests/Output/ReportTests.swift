@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ReportTests {
     private let file = URL(filePath: "/d/a.bin")
     private let lost = DownloadError(.connectionLost, "Gone.")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct SnapshotTests {
     private func draw(_ running: [Item], of tally: Tally? = nil, width: Int = 80, height: Int = 24) -> [String] {
         Snapshot(running: running, tally: tally ?? Tally(count: running.count)).draw(width: width, height: height)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct TextTests {
     @Test(arguments: [
         ("plain name.txt", "plain name.txt"), ("Übung 日本.iso", "Übung 日本.iso"), ("a\u{1B}[2Jb", "a\u{FFFD}[2Jb"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct PatienceTests {
     @Test
     func `the second request counts, and the echo of the first does not`() {

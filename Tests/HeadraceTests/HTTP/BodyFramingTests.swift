@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct BodyFramingTests {
     private func framing(_ fields: [(String, String)], isMultiplexed: Bool = false) throws -> BodyFraming {
         try BodyFraming(

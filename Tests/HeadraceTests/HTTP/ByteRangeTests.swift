@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ByteRangeTests {
     @Test(
         arguments: [
@@ -24,7 +24,7 @@ struct ByteRangeTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ContentRangeTests {
     @Test(
         arguments: [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ContentDispositionTests {
     private func names(_ text: String) -> [String] { ContentDisposition(parsing: text).fileNames }
 

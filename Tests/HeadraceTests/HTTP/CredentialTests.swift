@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// What is never shown, and where it may go.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CredentialTests {
     @Test(arguments: [
         ("http://user:secret@a.example:81/b?c#d", "http://a.example:81/b?c#d"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct EntityTagTests {
     @Test(arguments: [
         (#""v1""#, false), (#""""#, false), (#""a-b:c/d=""#, false), (#""W/""#, false), (#"W/"v1""#, true),
@@ -37,7 +37,7 @@ struct EntityTagTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct EntityValidatorTests {
     private func validator(_ fields: KeyValuePairs<String, String>) -> EntityValidator? {
         EntityValidator(of: Representation(of: HeadFixture.head(200, fields), totalBytes: nil))

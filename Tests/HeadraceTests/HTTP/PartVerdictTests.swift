@@ -3,7 +3,7 @@ import Testing
 @testable import Headrace
 
 /// What a 206 means.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct PartVerdictTests {
     private func judge(_ changes: [String: String], for ask: RangeAsk? = nil) throws -> ResponseVerdict {
         .judge(HeadFixture.part(changes), for: try ask ?? HeadFixture.rest())

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RangeAskTests {
     private func fields(_ ask: RangeAsk) -> [String] { ask.fields.map { "\($0.name): \($0.value)" } }
 

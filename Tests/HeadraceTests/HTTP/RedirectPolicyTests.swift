@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RedirectPolicyTests {
     private let policy = RedirectPolicy(maxRedirects: 20, allowsInsecure: false)
 

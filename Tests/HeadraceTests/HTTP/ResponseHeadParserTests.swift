@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ResponseHeadParserTests {
     private func parse(_ text: String) throws -> ResponseHeadParser.Step {
         try parse(lines: text.utf8.split(separator: 10).map { Array($0) + [10] })

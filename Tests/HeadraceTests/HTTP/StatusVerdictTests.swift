@@ -3,7 +3,7 @@ import Testing
 @testable import Headrace
 
 /// What a status other than 200 and 206 means.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct StatusVerdictTests {
     private func judge(
         _ status: Int,

@@ -3,7 +3,7 @@ import Testing
 @testable import Headrace
 
 /// What a 200 means.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct WholeVerdictTests {
     private func judge(_ changes: [String: String], for ask: RangeAsk? = nil) throws -> ResponseVerdict {
         .judge(HeadFixture.whole(changes), for: try ask ?? HeadFixture.rest())

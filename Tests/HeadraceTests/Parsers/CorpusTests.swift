@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// Replays the corpora of the fuzzers: what has to hold for any bytes holds for each of their files.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CorpusTests {
     private func files(of property: ParserProperty) throws -> [(name: String, bytes: [UInt8])] {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct SchedulerTests {
     private let a = Download.ID(rawValue: 1)
     private let b = Download.ID(rawValue: 2)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CheckpointPolicyTests {
     typealias Action = CheckpointPolicy.Action
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ControlRecordTests {
     @Test func `a record is read back as it was written`() throws {
         var record = try ControlRecord.sample()

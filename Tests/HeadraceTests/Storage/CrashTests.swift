@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// Crashes between any two changes of a disk: a second run ends with the exact file, whatever was lost.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CrashTests {
     private static let size = 8000
     private static let expected = Array(DiskFixture.bytes.prefix(size))

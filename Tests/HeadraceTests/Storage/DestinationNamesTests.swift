@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DestinationNamesTests {
     private func names(_ destination: DownloadRequest.Destination) throws -> DestinationNames {
         DestinationNames(DownloadRequest(try #require(URL(string: "http://h/asked.bin")), to: destination))

@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Disks that fail in the middle of a download, and what the next run finds.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DiskFaultTests {
     /// Writes as a file system does that is full from an offset on.
     private func full(from limit: Int64) -> FileCalls {

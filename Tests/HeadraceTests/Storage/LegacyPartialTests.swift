@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// What became of a partial and its record between two runs.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct LegacyPartialTests {
     private static let held: Int64 = 400_000
 

@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// From the first byte to the final name: the order of the file calls, their failures, and the conflict policies.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct PartialFileTests {
     private let url = "http://example.org/file.bin"
 

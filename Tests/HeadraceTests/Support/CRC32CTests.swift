@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CRC32CTests {
     /// The check value of the algorithm, and the examples of RFC 3720, appendix B.4.
     @Test(

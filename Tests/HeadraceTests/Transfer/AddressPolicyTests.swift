@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Who is asked before a connection is made.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct AddressPolicyTests {
     /// What came of one download, and which addresses were asked about.
     private struct Outcome {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct BodyCutterTests {
     private func body(offset: Int64, skip: Int64 = 0, overlap: Int64 = 0, length: Int64?) -> AcceptedBody {
         AcceptedBody(

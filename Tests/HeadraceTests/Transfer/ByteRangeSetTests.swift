@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ByteRangeSetTests {
     private let some = ByteRangeSet([10..<20, 30..<40])
 

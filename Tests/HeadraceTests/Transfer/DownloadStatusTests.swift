@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct DownloadStatusTests {
     @Test func `each reader has a stream of its own, and all see the end`() async {
         let status = DownloadStatus()

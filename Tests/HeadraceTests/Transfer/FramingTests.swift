@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// Where bodies end, and what a download makes of ends that are wrong.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct FramingTests {
     private typealias Fixture = ResumeFixture
     private let file = ResumeFixture.old

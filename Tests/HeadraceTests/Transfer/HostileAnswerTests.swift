@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// Answers that break rules or end early: the right error, nothing under the final name, no hang.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct HostileAnswerTests {
     private struct Outcome {
         var result: Result<URL, DownloadError>

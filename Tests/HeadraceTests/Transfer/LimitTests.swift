@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// What a manager allows a download: bytes, time, and slowness.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct LimitTests {
     private let file = ResumeFixture.old
     private let cut = ResumeFixture.cut

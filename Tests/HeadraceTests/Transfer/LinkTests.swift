@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// What the line between client and server does to a download.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct LinkTests {
     private let file = ResumeFixture.old
 
@@ -57,7 +57,7 @@ struct LinkTests {
 }
 
 /// Downloads over TLS that a server ends or begins as it should not.
-@Suite(.timeLimit(.minutes(1)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+@Suite(.timeLimit(.minutes(4)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
 struct TLSTests {
     private let file = ResumeFixture.old
 

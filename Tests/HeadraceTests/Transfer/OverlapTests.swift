@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Going on without a validator, by the policy that has to be asked for.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct OverlapTests {
     private typealias Fixture = ResumeFixture
     private let cut = ResumeFixture.cut

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ProgressMeterTests {
     @Test func `progress is told at most ten times a second`() {
         var meter = ProgressMeter(start: .zero)

@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// Where redirects lead, what goes along, and what does not.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RedirectTests {
     private let file = ResumeFixture.old
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// What comes after a cut: answers to a range, right and wrong ones.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ResumeRangeTests {
     private typealias Fixture = ResumeFixture
     private let old = ResumeFixture.old

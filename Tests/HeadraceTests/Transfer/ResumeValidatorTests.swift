@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// Whether the bytes after a cut are of the version of those before.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct ResumeValidatorTests {
     private typealias Fixture = ResumeFixture
     private let old = ResumeFixture.old

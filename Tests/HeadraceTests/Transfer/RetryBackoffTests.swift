@@ -18,7 +18,7 @@ private final class Attempts {
     func progress(_ bytes: Int64) { backoff.progressed(by: bytes) }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RetryBackoffTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `delays are spread up to a bound that doubles to its maximum`(_ seed: UInt64) throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// What is tried again, when, and what never is; all times by a clock that the test moves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RetryTests {
     private let file = ResumeFixture.old
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct SpeedFloorTests {
     /// The wait, in seconds, at whose end the floor was broken; nil where it never was.
     private func broken(after waits: [Double], bytes: Int, floor: Int64 = 1000) -> Int? {

@@ -7,7 +7,7 @@ import Testing
 @testable import Headrace
 
 /// A request goes out with all that belongs to it, or not at all.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct CurlHeaderListTests {
     /// Nothing of libcurl may be called before.
     init() { #expect(hr_curl_load() > 0) }

@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// What every transport has to do, against a server that plays each part.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct TransportConformanceTests {
     private struct Answer: Sendable {
         var head: ResponseHead
