@@ -236,9 +236,8 @@ struct TransportConformanceTests {
             try await withTransport { transport in
                 try await withThrowingTaskGroup { group in
                     for number in 0..<1000 {
-                        group.addTask {
-                            try await self.get(transport, TransportRequest(url: server.url("/\(number)"))).body.count
-                        }
+                        let request = TransportRequest(url: server.url("/\(number)"), stallTimeout: .seconds(180))
+                        group.addTask { try await self.get(transport, request).body.count }
                     }
                     for try await count in group { #expect(count == 100_000) }
                 }
