@@ -66,7 +66,7 @@ extension Download {
         get async throws {
             for await state in states {
                 switch state {
-                case .waiting, .running: continue
+                case .waiting, .running, .paused: continue
                 case .finished(let file): return file
                 case .failed(let error): throw error
                 case .cancelled: throw DownloadError.cancelled(request.url)
@@ -76,11 +76,69 @@ extension Download {
         }
     }
 
-    /// Cancels the download and removes its partial file.
+    /// Stops the download until ``resume()``; its place in the list and its bytes are kept.
     ///
-    /// Returns when the transfer has ended and its place is free. Does nothing to a download that has ended.
+    /// Returns when the transfer has ended and the next download has its place among the running. Does nothing to a
+    /// download that has ended.
+    public func pause() async {
+        manager.list.pause(id)
+        for await state in states where state == .paused || !manager.list.isPausing(id) { return }
+    }
+
+    /// Has the download wait for its turn again after a pause, a failure or a cancellation.
+    ///
+    /// It never runs beyond a limit: where all places are taken it waits, and as its place in the list is kept, it runs
+    /// before those after it. Returns at once. Does nothing to one that waits, runs or is finished, and to one whose file
+    /// another download was added for meanwhile.
+    public func resume() {
+        manager.list.resume(id)
+    }
+
+    /// Fetches a finished download again, when it is its turn; what happens to the file that is there is the request's
+    /// ``DownloadRequest/conflictPolicy-swift.property``.
+    ///
+    /// Returns at once. Does nothing to a download that is not finished, and to one whose file another download was added
+    /// for meanwhile.
+    public func restart() {
+        manager.list.restart(id)
+    }
+
+    /// Makes room for this download, where all places are taken, by sending a running one of a lower priority back to
+    /// waiting: that of the lowest, and of several the newest.
+    ///
+    /// Returns at once. Does nothing to a download that does not wait, or where none that runs has a lower priority.
+    public func preempt() {
+        manager.list.preempt(for: id)
+    }
+
+    /// Cancels the download and removes its partial file; that is no failure.
+    ///
+    /// Returns when the transfer has ended, its place is free and the file is gone. Does nothing to a download that is
+    /// finished or cancelled.
     public func cancel() async {
-        await manager.cancel(record)
+        await manager.list.cancel(id)
+        for await state in states where state.isEnded { return }
+    }
+
+    /// Takes the download out of the list, whatever it does.
+    ///
+    /// Returns when the transfer, where one ran, has ended. One that had not ended is told to be cancelled.
+    /// - Parameter deletingFile: Whether its file, finished or not, goes as well.
+    public func remove(deletingFile: Bool = false) async {
+        await manager.list.remove(id, deletingFile: deletingFile)
+        for await state in states where state.isEnded { return }
+    }
+
+    /// Changes the download's place in the list; one that runs goes on.
+    /// - Parameter place: Where it goes to.
+    public func move(to place: ListPlace) {
+        manager.list.move(id, to: place)
+    }
+
+    /// Changes the priority, which decides before the order of the list who runs next; 0 is that of every download at first.
+    /// - Parameter priority: The greater, the sooner.
+    public func setPriority(_ priority: Int) {
+        manager.list.setPriority(priority, of: id)
     }
 }
 

@@ -26,8 +26,12 @@ public enum DownloadEvent: Sendable, Equatable {
     case finished(DownloadSummary)
     /// The download ended with an error.
     case failed(DownloadError)
+    /// The download was paused.
+    case paused
     /// The download was cancelled.
     case cancelled
+    /// The download was taken out of the list.
+    case removed
 }
 
 /// What a finished download took.

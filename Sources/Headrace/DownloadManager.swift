@@ -10,8 +10,8 @@
 public actor DownloadManager {
     private let environment: TransferEnvironment
     private let executor: BlockingExecutor
-    private let starts: AsyncStream<DownloadRecord>.Continuation
-    private let list: DownloadList
+    private let works: AsyncStream<DownloadList.Work>.Continuation
+    nonisolated let list: DownloadList
     private let host: Task<Void, Never>
 
     /// Starts a manager.
@@ -39,32 +39,47 @@ public actor DownloadManager {
     /// - Throws: `fileSystem` where the thread for file calls cannot be started.
     package init(environment: TransferEnvironment) throws(DownloadError) {
         let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
-        let (records, starts) = AsyncStream.makeStream(of: DownloadRecord.self)
-        let list = DownloadList(limit: environment.configuration.maxConcurrentDownloads) { record in
-            if case .terminated = starts.yield(record) { false } else { true }
+        let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
+        let list = DownloadList(
+            limit: environment.configuration.maxConcurrentDownloads,
+            clock: environment.clock
+        ) { work in
+            if case .terminated = works.yield(work) { false } else { true }
         }
         self.environment = environment
         self.executor = executor
-        self.starts = starts
+        self.works = works
         self.list = list
         // The one unstructured task: every download is in a child of the group in it.
         host = Task {
             await withDiscardingTaskGroup { group in
-                for await record in records {
-                    group.addTask(executorPreference: executor) {
-                        await run(record, of: list, in: environment)
+                let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
+                group.addTask { await ring(alarms, for: list, environment.clock) }
+                for await work in work {
+                    switch work {
+                    case .transfer(let record, let stop):
+                        group.addTask(executorPreference: executor) {
+                            await run(record, stop, of: list, in: environment)
+                        }
+                    case .removal(let removal):
+                        group.addTask(executorPreference: executor) {
+                            perform(removal, in: environment)
+                            list.ended(removal)
+                        }
+                    case .alarm(let time): alarm.yield(time)
                     }
                 }
+                alarm.finish()
             }
         }
     }
 
     deinit {
         list.shutDown()
-        starts.finish()
+        works.finish()
     }
 
-    /// All downloads in the order of adding.
+    /// All downloads in their order, which is that of adding until one is moved.
     public var downloads: [Download] {
         list.records.map { Download(manager: self, record: $0) }
     }
@@ -105,25 +120,70 @@ public actor DownloadManager {
     /// Returns when nothing is left running. Further calls wait for the first.
     public func shutdown() async {
         list.shutDown()
-        starts.finish()
+        works.finish()
         await host.value
         await environment.transport.shutdown()
         await executor.shutdown()
     }
 
-    nonisolated func cancel(_ record: DownloadRecord) async {
-        list.cancel(record.id)
-        for await state in record.status.states() where state.isEnded { return }
+    /// Changes how many downloads run at once, from now on.
+    ///
+    /// A higher limit starts more at once. A lower one sends the newest of the running ones back to waiting, where they keep
+    /// their places and their bytes.
+    /// - Parameter limit: At least 1.
+    /// - Throws: `invalidRequest` for a limit below 1, and nothing changes.
+    public func setMaxConcurrentDownloads(_ limit: Int) throws(DownloadError) {
+        guard limit >= 1 else {
+            throw DownloadError(.invalidRequest, "The limit on downloads at once is \(limit); 1 is the least.")
+        }
+        list.setLimit(limit)
+    }
+
+    /// Changes how many downloads from one host run at once, from now on.
+    ///
+    /// A host at its limit holds up no other. Lowering sends the newest back to waiting.
+    /// - Parameter limit: At least 1, or nil for none.
+    /// - Throws: `invalidRequest` for a limit below 1, and nothing changes.
+    public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {
+        guard limit ?? 1 >= 1 else {
+            throw DownloadError(.invalidRequest, "The limit on downloads of a host is \(limit ?? 0); 1 is the least.")
+        }
+        list.setHostLimit(limit)
     }
 }
 
 /// Runs a transfer, and then those that get its place, on the blocking executor without a hop in between.
-private func run(_ first: DownloadRecord, of list: DownloadList, in environment: TransferEnvironment) async {
-    var next: DownloadRecord? = first
-    while let record = next {
-        let transfer = DownloadTransfer(record, in: environment)
-        let outcome = await record.stop.cancellingTask { await TransferOutcome(of: transfer) }
+private func run(
+    _ record: DownloadRecord,
+    _ stop: StopSignal,
+    of list: DownloadList,
+    in environment: TransferEnvironment
+) async {
+    var next: (record: DownloadRecord, stop: StopSignal)? = (record, stop)
+    while let (record, stop) = next {
+        let transfer = DownloadTransfer(record, stop, in: environment)
+        let outcome = await stop.cancellingTask { await TransferOutcome(of: transfer) }
         next = list.ended(record, outcome, taskIsCancelled: Task.isCancelled)
+    }
+}
+
+/// Removes what is on the disk of a download that is wanted no more; blocks.
+private func perform(_ removal: DownloadList.Removal, in environment: TransferEnvironment) {
+    var session = PartialSession(removal.record, environment)
+    session.removeLeftovers()
+    if let file = removal.file { try? environment.files.remove(file.filePath) }
+}
+
+/// Ticks at each of the times, until there are no more of them.
+private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clock: ClockWitness) async {
+    await withDiscardingTaskGroup { group in
+        for await time in alarms {
+            group.addTask {
+                guard (try? await clock.sleep(time)) != nil else { return }
+                list.tick()
+            }
+        }
+        group.cancelAll()
     }
 }
 

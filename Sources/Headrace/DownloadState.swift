@@ -6,13 +6,15 @@ public import Foundation
 
 /// Where a download stands.
 public enum DownloadState: Sendable, Equatable {
-    /// In the list, not running: the limit on downloads at once is reached.
+    /// In the list, not running: it is not its turn, a limit is reached, or it is to begin later.
     case waiting
     /// Being fetched.
     case running
+    /// Stopped by ``Download/pause()`` until ``Download/resume()``; the place in the list and the bytes are kept.
+    case paused
     /// Complete; the file has its final name, which this file URL gives.
     case finished(URL)
-    /// Ended by an error.
+    /// Ended by an error; the place in the list and the bytes are kept, and ``Download/resume()`` tries again.
     case failed(DownloadError)
     /// Ended by ``Download/cancel()``.
     case cancelled
@@ -20,7 +22,7 @@ public enum DownloadState: Sendable, Equatable {
     /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
     public var isEnded: Bool {
         switch self {
-        case .waiting, .running: false
+        case .waiting, .running, .paused: false
         case .finished, .failed, .cancelled: true
         }
     }

@@ -18,6 +18,7 @@ extension String {
 extension Collection<UInt8> {
     /// The bytes with each `%41` decoded (RFC 3986, section 2.1); a `%` that begins none stays.
     var percentDecoded: [UInt8] {
+        guard contains(UInt8(ascii: "%")) else { return Array(self) }
         var decoded: [UInt8] = []
         var rest = self[...]
         while let byte = rest.popFirst() {

@@ -23,7 +23,9 @@ extension String {
     ///
     /// By its bytes alone, so that no text is too odd for it to be found.
     var withoutUserInfo: String {
-        guard let start = utf8.firstRange(of: "//".utf8)?.upperBound else { return self }
+        guard utf8.contains(UInt8(ascii: "@")), let start = utf8.firstRange(of: "//".utf8)?.upperBound else {
+            return self
+        }
         let authority = utf8[start...].prefix { !"/?#".utf8.contains($0) }
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return self }
         return String(self[..<start] + self[utf8.index(after: at)...])

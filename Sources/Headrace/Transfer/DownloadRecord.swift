@@ -4,7 +4,6 @@ final class DownloadRecord: Sendable {
     let request: DownloadRequest
     let names: DestinationNames
     let status = DownloadStatus()
-    let stop = StopSignal()
 
     init(id: Download.ID, request: DownloadRequest) {
         self.id = id

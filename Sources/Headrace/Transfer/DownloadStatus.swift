@@ -8,6 +8,8 @@ final class DownloadStatus: Sendable {
 
     private struct Storage {
         var state = DownloadState.waiting
+        /// The turn of ``state``; see ``enter(_:_:turn:)``.
+        var turn: UInt64 = 0
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
         var stateSubscribers = Subscribers<DownloadState>()
@@ -20,13 +22,16 @@ final class DownloadStatus: Sendable {
     var state: DownloadState { storage.withLock { $0.state } }
     var progress: DownloadProgress { storage.withLock { $0.progress } }
 
-    /// Sets the state and tells of it; does nothing to a download that has ended.
-    func enter(_ state: DownloadState, _ event: DownloadEvent?) {
+    /// Tells an event, and sets the state unless one of a later turn was set already; nil leaves it.
+    ///
+    /// A state that has ended may be left again: those who follow the download from then on see it go on.
+    func enter(_ state: DownloadState?, _ event: DownloadEvent?, turn: UInt64) {
         let finish: (() -> Void)? = storage.withLock { storage in
-            guard !storage.state.isEnded else { return nil }
+            if let event { Self.append(event, to: &storage) }
+            guard let state, turn > storage.turn else { return nil }
+            storage.turn = turn
             storage.state = state
             storage.stateSubscribers.yield(state)
-            if let event { Self.append(event, to: &storage) }
             guard state.isEnded else { return nil }
             let states = storage.stateSubscribers.removeAll()
             let progress = storage.progressSubscribers.removeAll()

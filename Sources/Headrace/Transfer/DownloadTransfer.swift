@@ -11,12 +11,20 @@ struct DownloadTransfer {
     /// The longest body of a redirect or refusal that is read to keep its connection.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
+    /// Thrown where the transfer was told to stop.
+    struct Stopped: Error {
+        /// Whether a partial is left.
+        var keptBytes: Bool
+    }
+
     let record: DownloadRecord
+    let stop: StopSignal
     let environment: TransferEnvironment
     let start: Duration
 
-    init(_ record: DownloadRecord, in environment: TransferEnvironment) {
+    init(_ record: DownloadRecord, _ stop: StopSignal, in environment: TransferEnvironment) {
         self.record = record
+        self.stop = stop
         self.environment = environment
         start = environment.clock.now()
     }
@@ -24,7 +32,7 @@ struct DownloadTransfer {
     var request: DownloadRequest { record.request }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
-    /// Returns the finished file; throws `CancellationError` or a ``DownloadError``.
+    /// Returns the finished file; throws ``Stopped`` or a ``DownloadError``.
     func run() async throws -> URL {
         let plan = try DestinationPlan(record, calls: environment.files)
         var session = PartialSession(record, environment)
@@ -49,12 +57,11 @@ struct DownloadTransfer {
             attempts.meter.correct(to: session.heldBytes)
             tell(attempts.meter.progress(at: environment.clock.now()))
             // Bytes are kept for a later attempt, unless nobody wants them or there are none.
-            if session.heldBytes == 0 || record.stop.reason == .cancelled {
-                session.remove()
-            } else {
-                session.keep()
-            }
-            throw error
+            let reason = stop.reason
+            let keepsBytes = session.heldBytes > 0 && reason != .cancelled
+            if keepsBytes { session.keep() } else { session.remove() }
+            guard reason != nil || error is CancellationError else { throw error }
+            throw Stopped(keptBytes: keepsBytes)
         }
     }
 

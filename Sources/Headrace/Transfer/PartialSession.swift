@@ -238,6 +238,18 @@ struct PartialSession {
         partial.remove()
     }
 
+    /// Removes what an earlier run left, unless another one is writing it.
+    mutating func removeLeftovers() {
+        do {
+            partial = try PartialFile.existing(path, calls: environment.files)
+        } catch {
+            return
+        }
+        if partial == nil { return recordFile.remove() }
+        remove()
+        close()
+    }
+
     func close() {
         partial?.close()
     }

@@ -1,7 +1,12 @@
-/// Tells one running download from outside that it has to stop, and why; the first reason holds.
+/// Tells one run of a download from outside that it has to stop, and why.
+///
+/// The first reason holds, except that a download which is cancelled is wanted no more, whatever was asked before.
 final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
+        case paused
+        /// It has to wait again, since a limit was lowered or another one is more urgent.
+        case demoted
         case shutDown
         case timedOut(after: Duration)
     }
@@ -18,7 +23,7 @@ final class StopSignal: Sendable {
     func stop(_ reason: Reason) {
         // Under the lock, since the task may end as soon as it is free. Cancelling does not come back here.
         state.withLock { state in
-            if state.reason == nil { state.reason = reason }
+            if state.reason == nil || reason == .cancelled { state.reason = reason }
             state.cancel?()
         }
     }

@@ -8,7 +8,8 @@ import Foundation
 enum TransferOutcome: Sendable {
     case finished(URL)
     case failed(DownloadError)
-    case stopped(StopSignal.Reason)
+    /// It was told to stop; `keptBytes` where a partial is left.
+    case stopped(keptBytes: Bool)
 
     /// Runs a transfer to its end, or until its time is over.
     init(of transfer: DownloadTransfer) async {
@@ -21,7 +22,7 @@ enum TransferOutcome: Sendable {
             group.addTask(executorPreference: globalConcurrentExecutor) {
                 let clock = transfer.environment.clock
                 guard (try? await clock.sleep(transfer.start + limit)) != nil else { return }
-                transfer.record.stop.stop(.timedOut(after: limit))
+                transfer.stop.stop(.timedOut(after: limit))
             }
             let outcome = await TransferOutcome(ofUnlimited: transfer)
             group.cancelAll()
@@ -29,36 +30,30 @@ enum TransferOutcome: Sendable {
         }
     }
 
+    /// A stop that was asked for explains what it made fail.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())
+        } catch let stopped as DownloadTransfer.Stopped {
+            self =
+                if case .timedOut(let limit) = transfer.stop.reason {
+                    .failed(.timedOut(transfer.request.url, after: limit))
+                } else {
+                    .stopped(keptBytes: stopped.keptBytes)
+                }
         } catch let error as DownloadError {
             self = .failed(error)
-        } catch is CancellationError {
-            self = .stopped(.cancelled)
         } catch {
             self = .failed(DownloadError(.connectionLost, "The transfer failed: \(error).", cause: error))
         }
     }
-}
 
-extension DownloadRecord {
-    /// Enters the terminal state that the outcome means; a stop that was asked for explains what it made fail.
-    func end(with outcome: TransferOutcome) {
-        switch (outcome, stop.reason) {
-        case (.finished(let file), _): status.enter(.finished(file), nil)
-        case (.stopped(.cancelled), .none), (.stopped, .cancelled), (.failed, .cancelled):
-            status.enter(.cancelled, .cancelled)
-        case (.stopped, .shutDown), (.stopped(.shutDown), .none), (.failed, .shutDown):
-            let error = DownloadError.shutDown(request.url)
-            status.enter(.failed(error), .failed(error))
-        case (.stopped(.timedOut(let limit)), .none), (.stopped, .timedOut(let limit)),
-            (.failed, .timedOut(let limit)):
-            let error = DownloadError.timedOut(request.url, after: limit)
-            status.enter(.failed(error), .failed(error))
-        case (.failed(let error), .none):
-            let error = error.about(request.url)
-            status.enter(.failed(error), .failed(error))
+    /// What of the outcome decides what runs next.
+    func forQueue(at now: Duration) -> DownloadQueue.Outcome {
+        switch self {
+        case .finished: .finished
+        case .failed: .failed
+        case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
         }
     }
 }

@@ -8,7 +8,7 @@ import Foundation
 
 /// Events as JSON lines for a program: each has `event`, `id` and `url`.
 ///
-/// Every download ends with exactly one of `finished`, `skipped`, `failed` and `cancelled`.
+/// Every download ends with exactly one of `finished`, `skipped`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
     static func line(for event: DownloadEvent, of item: Item) -> String {
         switch event {
@@ -54,7 +54,9 @@ enum JSONLines {
                     "exitStatus": .integer(Int64(ExitCode(error.code).code)),
                 ]
             ).text
+        case .paused: return object("paused", item).text
         case .cancelled: return object("cancelled", item).text
+        case .removed: return object("removed", item).text
         }
     }
 

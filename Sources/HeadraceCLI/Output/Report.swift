@@ -45,11 +45,11 @@ struct Report: Sendable {
         item.apply(event)
         items[index] = item
         switch event {
-        case .started, .redirected, .responded, .resumed, .restarted, .retrying, .fellBack: return lines
+        case .started, .redirected, .responded, .resumed, .restarted, .retrying, .fellBack, .paused: return lines
         case .skipped: tally.addFinished(0)
         case .finished(let summary): tally.addFinished(summary.fileSize)
         case .failed(let error): tally.addFailure(ExitCode(error.code))
-        case .cancelled: tally.addFailure(.other)
+        case .cancelled, .removed: tally.addFailure(.other)
         }
         items[index] = nil
         return lines
@@ -58,7 +58,7 @@ struct Report: Sendable {
     /// Takes over how a download stands when its events end; of a very long history the last may be missing.
     mutating func close(_ state: DownloadState, of index: Int) -> [Line] {
         switch state {
-        case .waiting, .running: []
+        case .waiting, .running, .paused: []
         case .finished(let file): record(.skipped(file), of: index)
         case .failed(let error): record(.failed(error), of: index)
         case .cancelled: record(.cancelled, of: index)

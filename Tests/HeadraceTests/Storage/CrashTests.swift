@@ -38,7 +38,7 @@ struct CrashTests {
             id: Download.ID(rawValue: 1),
             request: try DiskFixture.request(to: destination(), .overwrite)
         )
-        let outcome = await TransferOutcome(of: DownloadTransfer(record, in: environment))
+        let outcome = await TransferOutcome(of: DownloadTransfer(record, StopSignal(), in: environment))
         var failure: DownloadError?
         if case .failed(let error) = outcome { failure = error }
         let starts = transport.requests.map { Int64(DiskFixture.start(of: $0)) }

@@ -8,8 +8,8 @@ struct DownloadStatusTests {
     @Test func `each reader has a stream of its own, and all see the end`() async {
         let status = DownloadStatus()
         let early = [status.states(), status.states()]
-        status.enter(.running, .started)
-        status.enter(.cancelled, .cancelled)
+        status.enter(.running, .started, turn: 1)
+        status.enter(.cancelled, .cancelled, turn: 2)
         for states in early + [status.states()] {
             var last: DownloadState?
             for await state in states { last = state }
@@ -19,17 +19,30 @@ struct DownloadStatusTests {
 
     @Test func `C15 nothing comes after the end`() async {
         let status = DownloadStatus()
-        status.enter(.cancelled, .cancelled)
-        status.enter(.running, .started)
+        status.enter(.cancelled, .cancelled, turn: 2)
+        status.enter(.running, .started, turn: 1)
         status.publish(DownloadProgress(bytesReceived: 5))
         #expect(status.state == .cancelled)
         #expect(status.progress.bytesReceived == 0)
     }
 
+    @Test func `a download that goes on after its end is followed again`() async {
+        let status = DownloadStatus()
+        status.enter(.cancelled, .cancelled, turn: 1)
+        status.enter(.waiting, nil, turn: 2)
+        let states = status.states()
+        status.publish(DownloadProgress(bytesReceived: 5))
+        status.enter(.cancelled, .cancelled, turn: 3)
+        var last: DownloadState?
+        for await state in states { last = state }
+        #expect(last == .cancelled)
+        #expect(status.progress.bytesReceived == 5)
+    }
+
     @Test func `a late reader of events sees all that happened`() async {
         let status = DownloadStatus()
-        status.enter(.running, .started)
-        status.enter(.cancelled, .cancelled)
+        status.enter(.running, .started, turn: 1)
+        status.enter(.cancelled, .cancelled, turn: 2)
         var events: [DownloadEvent] = []
         for await event in status.events() { events.append(event) }
         #expect(events == [.started, .cancelled])
@@ -42,7 +55,7 @@ struct DownloadStatusTests {
         await task.value
         let slow = status.progressUpdates()
         for count in 1...1000 { status.publish(DownloadProgress(bytesReceived: Int64(count))) }
-        status.enter(.cancelled, nil)
+        status.enter(.cancelled, nil, turn: 1)
         var seen: [Int64] = []
         for await progress in slow { seen.append(progress.bytesReceived) }
         #expect(seen == [1000])

@@ -1,0 +1,446 @@
+/// Decides which downloads run: limits for all and for each host, priorities, the order of the list, and not-before times.
+///
+/// The one gate: whatever starts, starts here, so that no verb can go over a limit. The verbs are those of a user and of
+/// the transfers; each returns what is to be done, in order. Time comes in as the time since a fixed moment.
+///
+///     waiting ──── a place is free ───▶ running ── ended ──▶ finished, failed
+///       ▲ │                              │   │
+///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be tried again later ──▶ waiting
+///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
+///
+/// A download that is told to stop keeps its place among the running until its transfer has ended, so that the next one
+/// never runs beside it.
+struct DownloadQueue: Sendable {
+    typealias ID = Download.ID
+
+    /// How a download stands.
+    enum Phase: Sendable, Hashable {
+        case waiting
+        case running
+        case paused
+        case finished
+        case failed
+        case cancelled
+        /// The manager was shut down before the download could end.
+        case interrupted
+
+        var isEnded: Bool {
+            switch self {
+            case .waiting, .running, .paused: false
+            case .finished, .failed, .cancelled, .interrupted: true
+            }
+        }
+    }
+
+    /// How a transfer ended.
+    enum Outcome: Sendable, Hashable {
+        case finished
+        case failed
+        /// It was told to; `keptBytes` where a partial is left.
+        case stopped(keptBytes: Bool)
+        /// It is to be tried again, but not before this time.
+        case retry(at: Duration)
+    }
+
+    enum Action: Sendable, Hashable {
+        /// Begin the transfer of a download, which is running from now on.
+        case start(ID)
+        /// Tell a transfer to stop, or that the reason is another; ``ended(_:_:at:)`` is to follow.
+        case stop(ID, StopSignal.Reason)
+        /// The download has another phase, which is not `running`; a cancelled one has bytes on the disk that have to go
+        /// first, unless its transfer has seen to it.
+        case enter(ID, Phase, discardingBytes: Bool = false)
+        /// The download is in the list no more; where asked, its file goes as well, finished or not.
+        case remove(ID, deletingFile: Bool)
+    }
+
+    /// What was asked of a running download and happens when its transfer has ended; a later one outranks an earlier.
+    private enum Intent: Comparable {
+        case requeue
+        case pause
+        case interrupt
+        case cancel
+        case remove(deletingFile: Bool)
+
+        private var rank: Int {
+            switch self {
+            // A user may go back and forth between these two.
+            case .requeue, .pause: 0
+            case .interrupt: 1
+            case .cancel: 2
+            case .remove: 3
+            }
+        }
+
+        static func < (lhs: Intent, rhs: Intent) -> Bool { lhs.rank < rhs.rank }
+    }
+
+    private struct Entry {
+        /// An index into `runningOfHost`.
+        var host: Int
+        var priority: Int
+        var phase = Phase.waiting
+        var intent: Intent?
+        var notBefore: Duration?
+        /// Of the running ones, the order in which they began.
+        var startNumber = 0
+        /// What was noted under another number is void.
+        var generation: UInt64 = 0
+    }
+
+    /// A waiting download as the heaps hold it; of no meaning once its generation is over.
+    private struct Candidate: Comparable {
+        var priority: Int
+        var label: ListOrder.Label
+        var id: ID
+        var generation: UInt64
+
+        static func < (lhs: Candidate, rhs: Candidate) -> Bool {
+            lhs.priority != rhs.priority ? lhs.priority > rhs.priority : lhs.label < rhs.label
+        }
+    }
+
+    private struct Delayed: Comparable {
+        var time: Duration
+        var id: ID
+        var generation: UInt64
+
+        static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
+    }
+
+    private(set) var limit: Int
+    private(set) var hostLimit: Int?
+    private(set) var order = ListOrder()
+    private(set) var running: Set<ID> = []
+    private(set) var isShutDown = false
+    private var entries: [ID: Entry] = [:]
+    private var starts = 0
+    private var lastGeneration: UInt64 = 0
+    private var waitingCount = 0
+    /// What was put into the heaps since they were last rid of what is void.
+    private var insertions = 0
+    /// Those that may run as soon as there is a place.
+    private var ready = Heap<Candidate>()
+    /// Those that were next, but for their host, which has as many as it may.
+    private var held: [Int: Heap<Candidate>] = [:]
+    private var delayed = Heap<Delayed>()
+    private var hosts: [String: Int] = [:]
+    private var runningOfHost: [Int] = []
+
+    init(limit: Int, hostLimit: Int? = nil) {
+        self.limit = limit
+        self.hostLimit = hostLimit
+    }
+
+    var ids: [ID] { order.ids }
+
+    /// What the heaps hold, with what is void of it.
+    var candidateCount: Int { ready.count + delayed.count + held.values.reduce(0) { $0 + $1.count } }
+
+    func contains(_ id: ID) -> Bool { entries[id] != nil }
+    func phase(of id: ID) -> Phase? { entries[id]?.phase }
+    func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
+    func priority(of id: ID) -> Int? { entries[id]?.priority }
+
+    /// True where nothing runs and nothing waits.
+    var isIdle: Bool { running.isEmpty && waitingCount == 0 }
+
+    // MARK: The list
+
+    /// What a download brings along.
+    struct Item: Sendable, Hashable {
+        var id: ID
+        var host: String
+        var priority = 0
+        var startsPaused = false
+        var notBefore: Duration?
+    }
+
+    mutating func add(_ items: [Item], at now: Duration) -> [Action] {
+        var actions: [Action] = []
+        for item in items where entries[item.id] == nil {
+            entries[item.id] = Entry(host: number(of: item.host), priority: item.priority, notBefore: item.notBefore)
+            waitingCount += 1
+            order.append(item.id)
+            if item.startsPaused { actions += enter(.paused, item.id) } else { enqueue(item.id, at: now) }
+        }
+        return actions + startNext()
+    }
+
+    /// Changes the place in the list, and with it when the download runs; one that runs goes on.
+    mutating func move(_ id: ID, to place: ListPlace, at now: Duration) {
+        guard entries[id] != nil else { return }
+        if order.insert(id, at: place) {
+            for id in order.ids { enqueue(id, at: now) }
+        } else {
+            enqueue(id, at: now)
+        }
+    }
+
+    mutating func setPriority(_ priority: Int, of id: ID, at now: Duration) {
+        guard entries[id] != nil else { return }
+        entries[id]?.priority = priority
+        enqueue(id, at: now)
+    }
+
+    /// Takes a download out of the list, whatever it does.
+    mutating func remove(_ id: ID, deletingFile: Bool) -> [Action] {
+        guard let entry = entries[id] else { return [] }
+        guard entry.phase != .running else { return stop(id, .remove(deletingFile: deletingFile)) }
+        return forget(id, deletingFile: deletingFile)
+    }
+
+    // MARK: What the user wants of a download
+
+    mutating func pause(_ id: ID) -> [Action] {
+        switch entries[id]?.phase {
+        case .waiting: enter(.paused, id)
+        case .running: stop(id, .pause)
+        default: []
+        }
+    }
+
+    /// Has a download wait for its turn, also one that failed or was cancelled.
+    ///
+    /// Of one that waits for a time, the time has come. Its place in the list stays.
+    mutating func resume(_ id: ID, at now: Duration) -> [Action] {
+        switch entries[id]?.phase {
+        case .running:
+            // Before it has stopped, the pause can be taken back; the transfer ends all the same.
+            if entries[id]?.intent == .pause { entries[id]?.intent = .requeue }
+            return []
+        case .waiting, .paused, .failed, .cancelled, .interrupted:
+            return requeue(id, at: now)
+        case .finished, nil:
+            return []
+        }
+    }
+
+    /// Fetches a finished download again.
+    mutating func restart(_ id: ID, at now: Duration) -> [Action] {
+        entries[id]?.phase == .finished ? requeue(id, at: now) : []
+    }
+
+    /// Cancels a download, which is no failure; does nothing to one that is finished.
+    mutating func cancel(_ id: ID) -> [Action] {
+        switch entries[id]?.phase {
+        case .running: stop(id, .cancel)
+        case .waiting, .paused, .failed, .interrupted: enter(.cancelled, id, discardingBytes: true)
+        case .finished, .cancelled, nil: []
+        }
+    }
+
+    /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
+    /// of several.
+    mutating func preempt(for id: ID) -> [Action] {
+        guard let entry = entries[id], entry.phase == .waiting, entry.notBefore == nil, active.count >= limit else {
+            return []
+        }
+        let victims = active.filter { entries[$0].map { $0.priority < entry.priority } ?? false }
+        let victim = victims.min {
+            guard let a = entries[$0], let b = entries[$1] else { return false }
+            return a.priority != b.priority ? a.priority < b.priority : a.startNumber > b.startNumber
+        }
+        return victim.map { stop($0, .requeue) } ?? []
+    }
+
+    // MARK: Limits and time
+
+    /// Changes the limit for all together; where it is lowered, the newest of the running ones go back to waiting.
+    mutating func setLimit(_ limit: Int) -> [Action] {
+        self.limit = max(1, limit)
+        return demote(from: active, to: self.limit) + startNext()
+    }
+
+    /// Changes the limit for each host; nil is none.
+    mutating func setHostLimit(_ limit: Int?) -> [Action] {
+        hostLimit = limit.map { max(1, $0) }
+        for host in Array(held.keys) { release(host) }
+        guard let hostLimit else { return startNext() }
+        let hosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
+        return hosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
+    }
+
+    /// Takes note that time has passed.
+    mutating func tick(at now: Duration) -> [Action] {
+        while let first = delayed.min, first.time <= now {
+            _ = delayed.popMin()
+            guard entries[first.id]?.generation == first.generation else { continue }
+            entries[first.id]?.notBefore = nil
+            enqueue(first.id, at: now)
+        }
+        return startNext()
+    }
+
+    /// When ``tick(at:)`` is wanted next; nil where nobody waits for a time.
+    mutating func nextTick() -> Duration? {
+        while let first = delayed.min {
+            if entries[first.id]?.generation == first.generation { return first.time }
+            _ = delayed.popMin()
+        }
+        return nil
+    }
+
+    // MARK: What transfers tell
+
+    /// Takes note that a transfer has ended; does nothing for one that does not run.
+    mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
+        guard running.remove(id) != nil, let entry = entries[id] else { return [] }
+        entries[id]?.intent = nil
+        runningOfHost[entry.host] -= 1
+        release(entry.host)
+        return settle(id, entry.intent, outcome, at: now) + startNext()
+    }
+
+    private mutating func settle(_ id: ID, _ intent: Intent?, _ outcome: Outcome, at now: Duration) -> [Action] {
+        switch (intent, outcome) {
+        case (.remove(let deletingFile), _):
+            return forget(id, deletingFile: deletingFile)
+        case (_, .finished):
+            return enter(.finished, id)
+        case (.cancel, .stopped(keptBytes: false)):
+            return enter(.cancelled, id)
+        case (.cancel, _):
+            return enter(.cancelled, id, discardingBytes: true)
+        case (.interrupt, _):
+            return enter(.interrupted, id)
+        case (.pause, _):
+            return enter(.paused, id)
+        case (.requeue, .failed), (nil, .failed):
+            return enter(.failed, id)
+        case (.requeue, .retry(let time)), (nil, .retry(let time)):
+            return requeue(id, notBefore: time, at: now)
+        case (.requeue, .stopped):
+            return requeue(id, at: now)
+        case (nil, .stopped):
+            return enter(.cancelled, id)
+        }
+    }
+
+    /// Stops all that runs; nothing starts any more.
+    mutating func shutDown() -> [Action] {
+        isShutDown = true
+        let waiting = order.ids.filter { entries[$0]?.phase == .waiting }
+        return waiting.flatMap { enter(.interrupted, $0) } + inOrderOfStart(running).flatMap { stop($0, .interrupt) }
+    }
+
+    // MARK: Steps
+
+    /// The running ones that have not been told to stop.
+    private var active: [ID] { inOrderOfStart(running.filter { entries[$0]?.intent == nil }) }
+
+    private func inOrderOfStart(_ ids: some Sequence<ID>) -> [ID] {
+        ids.sorted { (entries[$0]?.startNumber ?? 0) < (entries[$1]?.startNumber ?? 0) }
+    }
+
+    private mutating func enter(_ phase: Phase, _ id: ID, discardingBytes: Bool = false) -> [Action] {
+        setPhase(phase, of: id)
+        entries[id]?.notBefore = nil
+        return [.enter(id, phase, discardingBytes: discardingBytes)]
+    }
+
+    private mutating func setPhase(_ phase: Phase, of id: ID) {
+        if entries[id]?.phase == .waiting { waitingCount -= 1 }
+        if phase == .waiting { waitingCount += 1 }
+        lastGeneration += 1
+        entries[id]?.phase = phase
+        entries[id]?.generation = lastGeneration
+    }
+
+    private mutating func requeue(_ id: ID, notBefore: Duration? = nil, at now: Duration) -> [Action] {
+        let actions = entries[id]?.phase == .waiting ? [] : enter(.waiting, id)
+        entries[id]?.notBefore = notBefore
+        enqueue(id, at: now)
+        return actions + startNext()
+    }
+
+    /// Tells a running download to stop; what outranks this was asked already, and holds.
+    private mutating func stop(_ id: ID, _ intent: Intent) -> [Action] {
+        guard let entry = entries[id], entry.intent.map({ !(intent < $0) && $0 != intent }) ?? true else { return [] }
+        entries[id]?.intent = intent
+        switch intent {
+        case .requeue: return [.stop(id, .demoted)]
+        case .pause, .remove(deletingFile: false): return [.stop(id, .paused)]
+        case .interrupt: return [.stop(id, .shutDown)]
+        case .cancel, .remove(deletingFile: true): return [.stop(id, .cancelled)]
+        }
+    }
+
+    private mutating func demote(from candidates: [ID], to limit: Int) -> [Action] {
+        candidates.dropFirst(limit).reversed().flatMap { stop($0, .requeue) }
+    }
+
+    private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
+        if entries.removeValue(forKey: id)?.phase == .waiting { waitingCount -= 1 }
+        order.remove(id)
+        return [.remove(id, deletingFile: deletingFile)]
+    }
+
+    /// Puts a waiting download where it is looked for, in place of where it was.
+    private mutating func enqueue(_ id: ID, at now: Duration) {
+        guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
+        lastGeneration += 1
+        entry.generation = lastGeneration
+        if let time = entry.notBefore, time > now {
+            delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
+        } else {
+            entry.notBefore = nil
+            ready.insert(Candidate(priority: entry.priority, label: label, id: id, generation: entry.generation))
+        }
+        entries[id] = entry
+        insertions += 1
+        if insertions > 2 * entries.count + 1000 { dropVoid() }
+    }
+
+    private func isCurrent(_ candidate: Candidate) -> Bool {
+        entries[candidate.id]?.generation == candidate.generation
+    }
+
+    /// Bounds what a download costs whose priority changes all the time.
+    private mutating func dropVoid() {
+        let entries = entries
+        let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
+        ready.filter(isCurrent)
+        for host in Array(held.keys) { held[host]?.filter(isCurrent) }
+        delayed.filter { entries[$0.id]?.generation == $0.generation }
+        insertions = 0
+    }
+
+    private mutating func startNext() -> [Action] {
+        guard !isShutDown else { return [] }
+        var actions: [Action] = []
+        while running.count < limit, let candidate = ready.popMin() {
+            guard isCurrent(candidate), let entry = entries[candidate.id] else { continue }
+            guard runningOfHost[entry.host] < hostLimit ?? .max else {
+                held[entry.host, default: Heap()].insert(candidate)
+                continue
+            }
+            starts += 1
+            entries[candidate.id]?.startNumber = starts
+            setPhase(.running, of: candidate.id)
+            running.insert(candidate.id)
+            runningOfHost[entry.host] += 1
+            actions.append(.start(candidate.id))
+        }
+        return actions
+    }
+
+    private mutating func number(of host: String) -> Int {
+        if let number = hosts[host] { return number }
+        hosts[host] = runningOfHost.count
+        runningOfHost.append(0)
+        return runningOfHost.count - 1
+    }
+
+    /// Lets the first of those that were held for their host try again, as many as there is room for.
+    private mutating func release(_ host: Int) {
+        guard var waiting = held[host] else { return }
+        var room = (hostLimit ?? .max) - runningOfHost[host]
+        while room > 0, let candidate = waiting.popMin() {
+            guard isCurrent(candidate) else { continue }
+            ready.insert(candidate)
+            room -= 1
+        }
+        held[host] = waiting.count == 0 ? nil : waiting
+    }
+}
