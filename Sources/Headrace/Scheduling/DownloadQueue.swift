@@ -317,11 +317,11 @@ struct DownloadQueue: Sendable {
         }
     }
 
-    /// Stops all that runs; nothing starts any more.
+    /// Ends all that has not ended; nothing starts any more.
     mutating func shutDown() -> [Action] {
         isShutDown = true
-        let waiting = order.ids.filter { entries[$0]?.phase == .waiting }
-        return waiting.flatMap { enter(.interrupted, $0) } + inOrderOfStart(running).flatMap { stop($0, .interrupt) }
+        let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
+        return idle.flatMap { enter(.interrupted, $0) } + inOrderOfStart(running).flatMap { stop($0, .interrupt) }
     }
 
     // MARK: Steps

@@ -270,6 +270,7 @@ struct DownloadQueueTests {
 
     @Test func `shutting down interrupts what runs and what waits, and nothing starts any more`() {
         var queue = queue()
+        _ = queue.pause(c)
         expect(queue.shutDown(), [.enter(b, .interrupted), .enter(c, .interrupted), .stop(a, .shutDown)])
         expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .interrupted)])
         expect(queue.resume(b, at: .zero), [.enter(b, .waiting)])

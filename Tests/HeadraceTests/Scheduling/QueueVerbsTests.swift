@@ -241,6 +241,19 @@ struct QueueVerbsTests {
         }
     }
 
+    @Test func `a shutdown ends what is paused as well, so that nobody waits for it for ever`() async throws {
+        try await withABC { list in
+            await list.a.pause()
+            await list.manager.shutdown()
+            let error = await #expect(throws: DownloadError.self) { try await list.a.value }
+            #expect(error?.code == .shutDown)
+            #expect(FileProbe.size(of: list.a.partialFile) != nil)
+            list.a.resume()
+            await list.a.cancel()
+            #expect(list.a.state.isEnded)
+        }
+    }
+
     @Test func `C10 verbs that come too late do nothing`() async throws {
         try await withABC { list in
             list.gate.open()
