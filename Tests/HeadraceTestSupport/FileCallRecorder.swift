@@ -36,12 +36,15 @@ package final class FileCallRecorder: Sendable {
         case status
         /// An open file was looked at.
         case openStatus
+        /// A directory was created.
+        case createDirectory
         /// A directory was checked.
         case checkDirectory
         /// The free space was asked for.
         case freeSpace
     }
 
+    private let system: FileCalls
     private let log = Locked<[Call]>([])
     private let intercept: @Sendable (Call) throws(SystemError) -> Void
 
@@ -49,14 +52,20 @@ package final class FileCallRecorder: Sendable {
     package var calls: [Call] { log.withLock { $0 } }
 
     /// Creates a recorder.
-    /// - Parameter intercept: Runs before each call on its thread; what it throws is the call's result.
-    package init(_ intercept: @escaping @Sendable (Call) throws(SystemError) -> Void = { _ throws(SystemError) in }) {
+    /// - Parameters:
+    ///   - system: What the calls reach.
+    ///   - intercept: Runs before each call on its thread; what it throws is the call's result.
+    package init(
+        to system: FileCalls = .system,
+        _ intercept: @escaping @Sendable (Call) throws(SystemError) -> Void = { _ throws(SystemError) in }
+    ) {
+        self.system = system
         self.intercept = intercept
     }
 
     /// The calls to hand to a manager.
     package var fileCalls: FileCalls {
-        let system = FileCalls.system
+        let system = system
         var calls = system
         calls.create = { path throws(SystemError) in
             try self.note(.create)
@@ -122,6 +131,10 @@ package final class FileCallRecorder: Sendable {
             try self.note(.openStatus)
             return try system.openStatus(file)
         }
+        calls.createDirectory = { path throws(SystemError) in
+            try self.note(.createDirectory)
+            try system.createDirectory(path)
+        }
         calls.checkDirectory = { path throws(SystemError) in
             try self.note(.checkDirectory)
             try system.checkDirectory(path)
@@ -136,5 +149,15 @@ package final class FileCallRecorder: Sendable {
     private func note(_ call: Call) throws(SystemError) {
         log.withLock { $0.append(call) }
         try intercept(call)
+    }
+}
+
+extension FileCalls {
+    /// The system's calls without waiting for the disk, which under load takes a second each time.
+    package static var unsynced: FileCalls {
+        var calls = FileCalls.system
+        calls.sync = { _ in }
+        calls.syncDirectory = { _ in }
+        return calls
     }
 }

@@ -46,6 +46,8 @@ package struct FileCalls: Sendable {
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// What an open file is.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
+    /// Creates a directory that must not exist, mode 0700, in one that does.
+    package var createDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Throws unless files can be made in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// The bytes that this user can still write to the open file's file system.
@@ -149,6 +151,9 @@ extension FileCalls {
             var status = stat()
             _ = try checked { fstat(file, &status) }
             return FileStatus(status)
+        },
+        createDirectory: { path throws(SystemError) in
+            _ = try checked { mkdir(path, 0o700) }
         },
         checkDirectory: { path throws(SystemError) in
             // The slash makes anything but a directory an error.

@@ -168,11 +168,11 @@ struct PartialFile: Sendable {
 }
 
 extension FileCalls {
-    /// Writes a new file's bytes.
-    func writeAll(_ file: Int32, _ bytes: [UInt8]) throws(SystemError) {
+    /// Writes all bytes, in as many calls as it takes.
+    func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int64 = 0) throws(SystemError) {
         // The standard library's call hands on any error, this one only its own.
         let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(SystemError) in try writeAll(file, bytes, 0) }
+            Result { () throws(SystemError) in try writeAll(file, bytes, offset) }
         }
         try result.get()
     }

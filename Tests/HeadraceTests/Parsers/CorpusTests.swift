@@ -30,9 +30,19 @@ struct CorpusTests {
             case .contentRange: ContentRange(parsing: text) != nil
             case .contentDisposition: !ContentDisposition(parsing: text).fileNames.isEmpty
             case .dates: HTTPDate(parsing: text) != nil
+            case .registry: isRegistry(bytes)
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }
         #expect(Set(verdicts) == [true, false])
+    }
+
+    /// Whether there is nothing to report of a journal with these payloads.
+    private func isRegistry(_ payloads: [UInt8]) -> Bool {
+        var reader = RegistryReader()
+        guard (try? reader.read(ParserProperty.journal(of: payloads))) != nil, (try? reader.finish()) != nil else {
+            return false
+        }
+        return reader.findings == RegistryFindings()
     }
 }

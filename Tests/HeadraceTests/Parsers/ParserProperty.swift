@@ -16,6 +16,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case contentDisposition = "content-disposition"
     case dates
     case controlRecord = "control-record"
+    case registry
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -24,6 +25,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .contentDisposition: Self.nameViolation(String(utf8OrLatin1: bytes))
         case .dates: Self.dateViolation(String(utf8OrLatin1: bytes))
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
+        case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
         }
     }
 
@@ -125,6 +127,75 @@ enum ParserProperty: String, CaseIterable, Sendable {
             return bytes.count < ControlRecord.maxBytes / 8 ? "\(record) is not written" : nil
         }
         return (try? ControlRecord(decoding: written)) == record ? nil : "\(record) is not read back"
+    }
+}
+
+extension ParserProperty {
+    /// A journal whose payloads are the lines of a text.
+    static func journal(of payloads: [UInt8]) -> [UInt8] {
+        payloads.split(separator: RegistryJournal.newline).reduce(into: RegistryJournal.header) { journal, payload in
+            RegistryJournal.append(Array(payload), to: &journal)
+        }
+    }
+
+    private static func journalViolation(_ bytes: [UInt8]) -> String? {
+        guard let reader = read(bytes, pieceBytes: bytes.count) else { return nil }
+        guard let inPieces = read(bytes, pieceBytes: 7), inPieces.image == reader.image,
+            inPieces.findings == reader.findings, inPieces.goodBytes == reader.goodBytes
+        else { return "in pieces it is another journal" }
+        guard reader.findings.list.count <= RegistryFindings.maxCount + 2 else { return "too much is found" }
+        guard (0...Int64(bytes.count)).contains(reader.goodBytes), reader.weight >= reader.image.entries.count else {
+            return "\(reader.goodBytes) good bytes, \(reader.weight) downloads told of"
+        }
+        // What is cut, and then added to, tells the same and more.
+        let added = RegistryChange.limits(["added": 1])
+        guard let line = try? RegistryEncoder().lines(of: [added]),
+            let longer = read(bytes.prefix(Int(reader.goodBytes)) + line, pieceBytes: 1 << 20)
+        else { return "what is cut cannot be added to" }
+        var image = reader.image
+        image.apply(added)
+        guard longer.image == image else { return "what was added is not read, or changes the rest" }
+        return snapshotViolation(of: reader.image, isSmall: bytes.count < RegistryJournal.maxEntryBytes / 8)
+    }
+
+    private static func snapshotViolation(of image: RegistryImage, isSmall: Bool) -> String? {
+        let bases = RegistryBases(home: "/home/user", registry: "/home/user/.local/state", temporary: "/tmp")
+        for entry in image.ordered {
+            let url = entry.request.url
+            guard url.withoutUserInfo == url else { return "\(url) has a user" }
+            let path = entry.request.destination.path
+            guard RegistryPath(path.description) == path else { return "\(path) is not read back" }
+            guard let absolute = path.resolved(in: bases), absolute.utf8.first == UInt8(ascii: "/") else {
+                return "\(path) is not absolute"
+            }
+            let leadsUp = absolute.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+            guard path.base == nil || !leadsUp else { return "\(path) leads out" }
+            _ = entry.request.downloadRequest(in: bases)
+        }
+        var snapshot = RegistrySnapshot(of: image)
+        var bytes: [UInt8] = []
+        do {
+            while let piece = try snapshot.next() { bytes += piece }
+        } catch {
+            // What is near the largest size may grow beyond it by another spelling.
+            return isSmall ? "\(image) is not written: \(error)" : nil
+        }
+        guard let reader = read(bytes, pieceBytes: bytes.count) else { return "what is written is too new" }
+        return reader.image == image && reader.findings == RegistryFindings() ? nil : "\(image) is not read back"
+    }
+
+    /// Nil where a later release wrote it.
+    private static func read(_ bytes: [UInt8], pieceBytes: Int) -> RegistryReader? {
+        var reader = RegistryReader()
+        do {
+            for start in stride(from: 0, to: bytes.count, by: max(1, pieceBytes)) {
+                try reader.read(Array(bytes[start..<min(start + pieceBytes, bytes.count)]))
+            }
+            try reader.finish()
+        } catch {
+            return nil
+        }
+        return reader
     }
 }
 

@@ -86,6 +86,7 @@ final class MemoryDisk: Sendable {
                     Self.status(of: try Self.node(of: file, state), state)
                 }
             },
+            createDirectory: { _ in },
             checkDirectory: { _ in },
             freeSpace: { _ in .max }
         )
@@ -172,15 +173,15 @@ struct DiskImage: Sendable {
             names[path] = node
             if files[node] == nil { files[node] = [] }
         case .write(let node, let offset, let bytes):
-            let end = Int(offset) + bytes.count
+            let start = Int(offset)
             var file = files.removeValue(forKey: node) ?? []
-            if file.count < end { file += repeatElement(0, count: end - file.count) }
-            file.replaceSubrange(Int(offset)..<end, with: bytes)
+            if file.count < start { file += [UInt8](repeating: 0, count: start - file.count) }
+            file.replaceSubrange(start..<min(start + bytes.count, file.count), with: bytes)
             files[node] = file
         case .truncate(let node, let size):
             var file = files.removeValue(forKey: node) ?? []
             let excess = file.count - Int(size)
-            if excess > 0 { file.removeLast(excess) } else { file += repeatElement(0, count: -excess) }
+            if excess > 0 { file.removeLast(excess) } else { file += [UInt8](repeating: 0, count: -excess) }
             files[node] = file
         case .rename(let path, let newPath):
             names[newPath] = names.removeValue(forKey: path)
@@ -193,6 +194,28 @@ struct DiskImage: Sendable {
 
     func bytes(of path: String) -> [UInt8]? {
         names[path].map { files[$0] ?? [] }
+    }
+}
+
+/// What of a disk's changes is on it for certain, and what is not yet.
+struct UnsyncedDisk {
+    private(set) var synced = DiskImage()
+    private(set) var bytes: [DiskChange] = []
+    private(set) var names: [DiskChange] = []
+
+    mutating func apply(_ change: DiskChange) {
+        switch change {
+        case .create, .rename, .remove:
+            names.append(change)
+        case .write, .truncate:
+            bytes.append(change)
+        case .sync(let node):
+            for change in bytes where change.node == node { synced.apply(change) }
+            bytes.removeAll { $0.node == node }
+        case .syncDirectory:
+            names.forEach { synced.apply($0) }
+            names = []
+        }
     }
 }
 
@@ -211,27 +234,16 @@ enum Crash: Sendable, CaseIterable {
 
     /// What is left of the disk after these changes.
     func image(after changes: some Sequence<DiskChange>, seed: UInt64) -> DiskImage {
+        image(of: changes.reduce(into: UnsyncedDisk()) { $0.apply($1) }, seed: seed)
+    }
+
+    /// What is left of a disk.
+    func image(of disk: UnsyncedDisk, seed: UInt64) -> DiskImage {
         var random = SeededRandom(seed: seed)
-        var image = DiskImage()
-        var bytes: [DiskChange] = []
-        var names: [DiskChange] = []
-        for change in changes {
-            switch change {
-            case .create, .rename, .remove:
-                names.append(change)
-            case .write, .truncate:
-                bytes.append(change)
-            case .sync(let node):
-                for change in bytes where change.node == node { image.apply(change) }
-                bytes.removeAll { $0.node == node }
-            case .syncDirectory:
-                names.forEach { image.apply($0) }
-                names = []
-            }
-        }
-        let kept = countOfKept(&random, of: names.count)
-        for change in names.prefix(kept) { image.apply(change) }
-        for change in bytes { if let change = survivor(of: change, &random) { image.apply(change) } }
+        var image = disk.synced
+        let kept = countOfKept(&random, of: disk.names.count)
+        for change in disk.names.prefix(kept) { image.apply(change) }
+        for change in disk.bytes { if let change = survivor(of: change, &random) { image.apply(change) } }
         return image
     }
 

@@ -1,0 +1,35 @@
+/// A download in a list that outlives the process.
+struct RegistryEntry: Sendable, Hashable, Identifiable {
+    /// Where the download stood.
+    enum State: Sendable, Hashable {
+        /// Not begun, or to be gone on with when its turn comes.
+        case waiting
+        /// Being fetched when this was written.
+        case running
+        /// Stopped until it is resumed.
+        case paused
+        /// Complete, with the file's place and its size in bytes.
+        case finished(RegistryPath, size: Int64)
+        /// Ended by an error, with the code's name and the message.
+        case failed(code: String, message: String)
+        /// Ended by being cancelled.
+        case cancelled
+    }
+
+    /// The number behind the download's identity.
+    let id: UInt64
+    /// What was asked for.
+    var request: RegistryRequest
+    /// Where the download stood.
+    var state: State
+    /// The place in the list: lower labels come first, and of the same labels lower identities.
+    var label: Int64
+
+    /// Creates an entry.
+    init(id: UInt64, _ request: RegistryRequest, state: State = .waiting, label: Int64) {
+        self.id = id
+        self.request = request
+        self.state = state
+        self.label = label
+    }
+}

@@ -1,0 +1,55 @@
+/// A journal is lines of text: what wrote it, and then the changes, each with a checksum.
+///
+///     headrace-registry 1 <CRC-32C of what is before this blank, 8 hexadecimal digits>
+///
+///     <CRC-32C of the payload, 8 hexadecimal digits> ["add",…]
+///
+/// An empty line goes before each change, so that a line end that rots takes no other line with it. The first line keeps
+/// its form in all versions.
+enum RegistryJournal {
+    static let version = 1
+    /// The longest line; it bounds what reading a bad one costs.
+    static let maxLineBytes = 1 << 20
+    static let maxPayloadBytes = maxLineBytes - 9
+    /// The longest payload of a download that comes in; whatever state it gets later, a line still has room for both.
+    static let maxEntryBytes = maxLineBytes / 2
+    /// The longest payload of a state.
+    static let maxStateBytes = maxLineBytes / 4
+    static let newline = UInt8(ascii: "\n")
+
+    private static let magic = "headrace-registry "
+    private static let space = UInt8(ascii: " ")
+
+    static let header: [UInt8] = header(of: version)
+
+    static func header(of version: Int) -> [UInt8] {
+        let text = "\(magic)\(version)"
+        return Array("\(text) \(CRC32C.checksum(of: text.utf8).hexadecimal)\n".utf8)
+    }
+
+    /// The version that a line without its end tells; nil where it is no undamaged first line.
+    static func version(of line: ArraySlice<UInt8>) -> Int? {
+        let fields = line.split(separator: space, omittingEmptySubsequences: false)
+        guard fields.count == 3, line.starts(with: magic.utf8) else { return nil }
+        let version = Int(String(decoding: fields[1], as: UTF8.self))
+        guard let version, line.elementsEqual(header(of: version).dropLast()) else { return nil }
+        return version
+    }
+
+    static func append(_ payload: [UInt8], to bytes: inout [UInt8]) {
+        bytes.append(newline)
+        bytes.append(contentsOf: CRC32C.checksum(of: payload).hexadecimal.utf8)
+        bytes.append(space)
+        bytes.append(contentsOf: payload)
+        bytes.append(newline)
+    }
+
+    /// The payload of a line without its end; nil where the line is damaged.
+    static func payload(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let payload = line.dropFirst(9)
+        guard line.count <= maxLineBytes, line.dropFirst(8).first == space,
+            line.prefix(8).elementsEqual(CRC32C.checksum(of: payload).hexadecimal.utf8)
+        else { return nil }
+        return payload
+    }
+}

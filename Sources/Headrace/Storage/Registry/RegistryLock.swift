@@ -1,0 +1,121 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Who has a list of downloads; the cause of the error that another manager gets.
+struct RegistryHolder: Error, Hashable {
+    /// The process; nil where it has not told, or no more.
+    let processID: Int32?
+}
+
+/// A list's lock: a file that one open descriptor holds, so that the end of the process frees it, however it ends.
+///
+/// The file stays for good, since one that was removed could be held twice.
+struct RegistryLock: Sendable {
+    static let fileName = "registry.lock"
+    /// Each further round needs somebody who removes the file meanwhile.
+    private static let maxRounds = 100
+
+    private enum Attempt {
+        case taken(RegistryLock)
+        case refused(RegistryHolder)
+        /// The file that was locked has lost its name.
+        case removed
+    }
+
+    private let file: Int32
+    private let calls: FileCalls
+
+    /// Takes the lock; throws `busy` with a ``RegistryHolder`` where somebody has it.
+    static func take(in directory: String, calls: FileCalls) throws(DownloadError) -> RegistryLock {
+        let path = "\(directory)/\(fileName)"
+        for _ in 0..<maxRounds {
+            switch try attempt(path, calls) {
+            case .taken(let lock): return lock
+            case .refused(let holder): throw .registryHeld(directory, by: holder)
+            case .removed: continue
+            }
+        }
+        throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
+    }
+
+    /// Frees the lock.
+    func release() {
+        // Else the next holder would go by this name until it has written its own.
+        try? calls.truncate(file, 0)
+        try? calls.close(file)
+    }
+
+    private static func attempt(_ path: String, _ calls: FileCalls) throws(DownloadError) -> Attempt {
+        do throws(SystemError) {
+            let file = try calls.openOrCreate(path)
+            do throws(SystemError) {
+                let result = try attempt(path, file, calls)
+                if case .taken = result {} else { try? calls.close(file) }
+                return result
+            } catch {
+                try? calls.close(file)
+                throw error
+            }
+        } catch {
+            throw .registry("The lock \(path) could not be taken", error)
+        }
+    }
+
+    private static func attempt(_ path: String, _ file: Int32, _ calls: FileCalls) throws(SystemError) -> Attempt {
+        let opened = try calls.openStatus(file)
+        guard opened.kind == .regular else { throw SystemError(errno: EEXIST) }
+        guard try calls.lock(file) else { return .refused(RegistryHolder(processID: processID(in: file, calls))) }
+        let named = try calls.status(path)
+        guard opened.device == named?.device, opened.inode == named?.inode else { return .removed }
+        let lock = RegistryLock(file: file, calls: calls)
+        // It is for a message only; a disk that is full does not keep the list from being read.
+        try? calls.truncate(file, 0)
+        try? calls.writeAll(file, Array("\(getpid())\n".utf8))
+        return .taken(lock)
+    }
+
+    private static func processID(in file: Int32, _ calls: FileCalls) -> Int32? {
+        guard let bytes = try? calls.readAt(file, 0, 16), bytes.last == UInt8(ascii: "\n") else { return nil }
+        return Int32(String(decoding: bytes.dropLast(), as: UTF8.self))
+    }
+}
+
+extension FileCalls {
+    fileprivate func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
+        do throws(SystemError) {
+            return try create(path)
+        } catch  where error.errno == EEXIST {
+            return try open(path)
+        }
+    }
+}
+
+extension DownloadError {
+    /// A failed file call on a list's files; `what` names the file and ends without a full stop.
+    static func registry(_ what: String, _ error: SystemError) -> DownloadError {
+        switch error.errno {
+        case EEXIST, ELOOP, EISDIR:
+            DownloadError(
+                .fileSystem,
+                "\(what): what has this name is no file of a list of downloads. Remove it and start again.",
+                cause: error
+            )
+        default: .storage(what, error)
+        }
+    }
+
+    fileprivate static func registryHeld(_ directory: String, by holder: RegistryHolder) -> DownloadError {
+        let process = holder.processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
+        return DownloadError(
+            .busy,
+            "The list of downloads in \(directory) is in use by \(process ?? "another process"). "
+                + "Wait for its end, or give this manager another folder.",
+            cause: holder
+        )
+    }
+}

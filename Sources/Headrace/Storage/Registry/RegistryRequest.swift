@@ -1,0 +1,141 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a list of downloads keeps of a request: all but its secrets, and which of those it lacks.
+struct RegistryRequest: Sendable, Hashable {
+    /// The place of the finished file.
+    enum Destination: Sendable, Hashable {
+        /// A file of this path.
+        case file(RegistryPath)
+        /// A file in this directory.
+        case directory(RegistryPath)
+    }
+
+    /// The address to fetch, without user and password.
+    let url: String
+    /// Whether the URL had a user or a password, which is not kept.
+    private(set) var withholdsUser: Bool
+    /// The place of the finished file.
+    let destination: Destination
+    /// What happens when a file of that name exists already.
+    var conflictPolicy: DownloadRequest.ConflictPolicy
+    /// The header fields that are not secret, in order.
+    private(set) var headers: [HeaderField] = []
+    /// The names of the header fields whose values are not kept.
+    private(set) var withheldHeaders: [String] = []
+    /// What it takes to go on with bytes that are held.
+    var resumePolicy: DownloadRequest.ResumePolicy
+    /// What the download belongs to.
+    var group: String?
+    /// What the download is called.
+    var title: String?
+    /// The caller's own notes, which are kept as they are.
+    var userInfo: [String: String] = [:]
+    /// How urgent the download is.
+    var priority = 0
+    /// The time before which the download does not begin, in seconds since 1970.
+    var earliestBegin: Int64?
+    /// Whether the download waits to be resumed from the start.
+    var startsPaused = false
+
+    /// Whether a secret is missing that the request was made with.
+    var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
+
+    /// Takes what may be kept.
+    /// - Parameters:
+    ///   - url: The address to fetch; its user and password are dropped.
+    ///   - destination: The place of the finished file.
+    ///   - conflictPolicy: What happens when a file of that name exists already.
+    ///   - headers: Header fields, of which those that are secret are dropped.
+    ///   - resumePolicy: What it takes to go on with bytes that are held.
+    init(
+        url: String,
+        destination: Destination,
+        conflictPolicy: DownloadRequest.ConflictPolicy = .rename,
+        headers: [HeaderField] = [],
+        resumePolicy: DownloadRequest.ResumePolicy = .validated
+    ) {
+        self.url = url.withoutUserInfo
+        withholdsUser = self.url.utf8.count < url.utf8.count
+        self.destination = destination
+        self.conflictPolicy = conflictPolicy
+        self.resumePolicy = resumePolicy
+        keep(headers)
+    }
+
+    /// Adds header fields; of those that are secret the names alone.
+    mutating func keep(_ fields: [HeaderField]) {
+        for field in fields {
+            if field.isCredential { withheldHeaders.append(field.name) } else { headers.append(field.withoutUserInfo) }
+        }
+    }
+
+    mutating func withhold(_ names: [String]) {
+        withheldHeaders += names
+    }
+
+    mutating func withholdUser() {
+        withholdsUser = true
+    }
+}
+
+extension RegistryRequest {
+    /// Keeps what may be kept of a request, with its paths told from the bases.
+    init(_ request: DownloadRequest, bases: RegistryBases) {
+        let destination: Destination =
+            switch request.destination {
+            case .file(let url): .file(RegistryPath(url.filePath, bases: bases))
+            case .directory(let url): .directory(RegistryPath(url.filePath, bases: bases))
+            }
+        self.init(
+            url: request.url.absoluteURL.absoluteString,
+            destination: destination,
+            conflictPolicy: request.conflictPolicy,
+            headers: request.headers,
+            resumePolicy: request.resumePolicy
+        )
+    }
+
+    /// The request without its secrets; nil where its URL is none or its base is not known here.
+    func downloadRequest(in bases: RegistryBases) -> DownloadRequest? {
+        guard let url = URL(string: url), let path = destination.path.resolved(in: bases) else { return nil }
+        let place: DownloadRequest.Destination =
+            switch destination {
+            case .file: .file(URL(filePath: path, directoryHint: .notDirectory))
+            case .directory: .directory(URL(filePath: path, directoryHint: .isDirectory))
+            }
+        return DownloadRequest(
+            url,
+            to: place,
+            conflictPolicy: conflictPolicy,
+            headers: headers,
+            resumePolicy: resumePolicy
+        )
+    }
+}
+
+extension RegistryRequest.Destination {
+    var path: RegistryPath {
+        switch self {
+        case .file(let path), .directory(let path): path
+        }
+    }
+}
+
+extension HeaderField {
+    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+    /// True for a field whose value is never written to a disk.
+    ///
+    /// `Referer` and `Origin` are no credentials, and many a server answers only to them.
+    fileprivate var isCredential: Bool { isSecret || Self.credentials.contains(name.lowercased()) }
+
+    /// A `Referer` has no user and password (RFC 9110, section 10.1.3); all other fields are as they were.
+    fileprivate var withoutUserInfo: HeaderField {
+        guard name.lowercased() == "referer" else { return self }
+        return HeaderField(name: name, value: value.withoutUserInfo)
+    }
+}

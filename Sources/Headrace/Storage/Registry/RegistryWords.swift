@@ -1,0 +1,46 @@
+/// The kinds of changes in a journal.
+enum RegistryKind: String {
+    case add
+    case state
+    case move
+    case relabel
+    case priority
+    case remove
+    case limits
+}
+
+/// The kinds of destinations.
+enum RegistryPlace: String {
+    case file
+    case directory
+}
+
+/// The states.
+enum RegistryStateName: String {
+    case waiting
+    case running
+    case paused
+    case finished
+    case failed
+    case cancelled
+}
+
+/// What few downloads have; what is as usual is left out.
+enum RegistryOption: String {
+    case conflict
+    case resume
+    /// Name and value of each field in turn.
+    case headers
+    /// The names of the fields that are not kept.
+    case withheld
+    /// Whether user and password of the URL are not kept.
+    case withheldUser
+    case group
+    case title
+    /// Key and value of each note in turn.
+    case info
+    case priority
+    case notBefore
+    case paused
+    case state
+}

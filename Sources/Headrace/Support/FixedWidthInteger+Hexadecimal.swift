@@ -1,0 +1,22 @@
+extension FixedWidthInteger where Self: UnsignedInteger {
+    /// As many hexadecimal digits as the type holds, so that each number has one spelling.
+    var hexadecimal: String {
+        let digits = String(self, radix: 16)
+        return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
+    }
+
+    /// Reads a number in its one spelling.
+    init?(hexadecimal text: String) {
+        guard text.utf8.count == Self.bitWidth / 4 else { return nil }
+        self = 0
+        for byte in text.utf8 {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            default: return nil
+            }
+            self = self << 4 | Self(digit)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Crashes between any two changes of a disk: the list that is read is one that was true since the last call returned.
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryCrashTests {
+    private typealias Fixture = RegistryFixture
+
+    /// What was done on a disk, and which lists may be read after so many of its changes.
+    private struct History {
+        var changes: [DiskChange] = []
+        var allowed: [Int: [RegistryImage]] = [:]
+    }
+
+    /// Random changes on a disk that now and then refuses one, with small compactions and a new opening on the way.
+    private func history(seed: UInt64, syncs: Bool) throws -> History {
+        let fault = Locked<Int32?>(nil)
+        let disk = MemoryDisk { change throws(SystemError) in
+            guard let errno = fault.withLock({ $0 }) else { return }
+            switch (change, errno) {
+            case (.write, ENOSPC), (.sync, EIO), (.syncDirectory, ETIMEDOUT): throw SystemError(errno: errno)
+            default: break
+            }
+        }
+        var random = SeededRandom(seed: seed)
+        var history = History()
+        var acknowledged = RegistryImage()
+        var possible = [acknowledged]
+        func note(from start: Int) {
+            for count in start...disk.changes.count { history.allowed[count, default: []] += possible }
+        }
+        func open() throws -> RegistryFile {
+            let start = disk.changes.count
+            let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 2)
+            let file = try RegistryFile.open("/list", syncs: syncs, compaction: compaction, calls: disk.calls).file
+            #expect(possible.contains(file.image))
+            acknowledged = file.image
+            note(from: start)
+            return file
+        }
+        var file = try open()
+        for _ in 0..<20 {
+            let changes = (0..<Int.random(in: 1...3, using: &random)).map { _ in Fixture.randomChange(&random) }
+            let faults: [Int32?] = [nil, nil, nil, nil, nil, ENOSPC, EIO, ETIMEDOUT]
+            fault.withLock { $0 = faults.randomElement(using: &random) ?? nil }
+            let start = disk.changes.count
+            possible += changes.indices.map { index in
+                var image = acknowledged
+                for change in changes[...index] { image.apply(change) }
+                return image
+            }
+            if (try? file.append(changes)) != nil {
+                note(from: start)
+                acknowledged = file.image
+                #expect(acknowledged == possible.last)
+                possible = [acknowledged]
+                history.allowed[disk.changes.count] = possible
+            } else {
+                note(from: start)
+                #expect(file.image == acknowledged)
+            }
+            fault.withLock { $0 = nil }
+            guard Int.random(in: 0..<10, using: &random) == 0 else { continue }
+            file.close()
+            file = try open()
+        }
+        file.close()
+        note(from: disk.changes.count)
+        history.changes = disk.changes
+        return history
+    }
+
+    /// Stops after each change, reads what is left, adds to it and reads that.
+    private func crashEverywhere(_ crash: Crash, syncs: Bool, seeds: Range<UInt64>) throws {
+        for seed in seeds {
+            let history = try history(seed: seed, syncs: syncs)
+            var allowed = [RegistryImage()]
+            var unsynced = UnsyncedDisk()
+            for count in 0...history.changes.count {
+                if count > 0 { unsynced.apply(history.changes[count - 1]) }
+                if let now = history.allowed[count] { allowed = now }
+                let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
+                let (file, report) = try RegistryFile.open("/list", syncs: syncs, calls: disk.calls)
+                #expect(!report.findings.hasLoss, "\(crash), seed \(seed), after \(count) changes")
+                let found = file.image
+                #expect(allowed.contains(found), "\(crash), seed \(seed), after \(count) changes")
+                try file.append([.added([Fixture.entry(1000)])])
+                file.close()
+                let again = try RegistryFile.open("/list", syncs: syncs, calls: disk.calls)
+                var expected = found
+                expected.apply(.added([Fixture.entry(1000)]))
+                #expect(again.file.image == expected, "\(crash), seed \(seed), after \(count) changes")
+                #expect(again.report == RegistryReport(), "\(crash), seed \(seed), after \(count) changes")
+                let names = disk.image.names.keys.sorted()
+                #expect(names == ["/list/registry.journal", "/list/registry.lock"])
+            }
+        }
+    }
+
+    @Test(arguments: Crash.allCases)
+    func `X02 after a crash at any change the list is one that was true`(_ crash: Crash) throws {
+        try crashEverywhere(crash, syncs: true, seeds: 0..<2)
+    }
+
+    @Test func `X01 without syncs a kill at any change leaves a list that was true`() throws {
+        try crashEverywhere(.kill, syncs: false, seeds: 10..<12)
+    }
+
+    @Test(arguments: Crash.allCases)
+    func `X02 without syncs a power cut leaves a list that can be read`(_ crash: Crash) throws {
+        for seed: UInt64 in 20..<21 {
+            let history = try history(seed: seed, syncs: false)
+            var unsynced = UnsyncedDisk()
+            for count in 0...history.changes.count {
+                if count > 0 { unsynced.apply(history.changes[count - 1]) }
+                let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
+                let file = try RegistryFile.open("/list", syncs: false, calls: disk.calls).file
+                #expect(file.image.entries.keys.allSatisfy { $0 < 20 })
+                let before = file.image
+                file.close()
+                let again = try RegistryFile.open("/list", syncs: false, calls: disk.calls)
+                #expect(again.file.image == before)
+                #expect(!again.report.findings.hasLoss)
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Disks that refuse: the list stays what it was, and can be read.
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryFaultTests {
+    private typealias Fixture = RegistryFixture
+    typealias Call = FileCallRecorder.Call
+
+    private let codes: [(errno: Int32, code: DownloadError.Code)] = [
+        (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EROFS, .permission), (EACCES, .permission), (EIO, .fileSystem),
+    ]
+
+    /// A call of one kind fails, from the time when it is armed on.
+    private final class Fault: Sendable {
+        private let armed = Locked<(call: @Sendable (Call) -> Bool, errno: Int32)?>(nil)
+
+        func arm(_ errno: Int32, _ call: @escaping @Sendable (Call) -> Bool) {
+            armed.withLock { $0 = (call, errno) }
+        }
+
+        func disarm() { armed.withLock { $0 = nil } }
+
+        var recorder: FileCallRecorder {
+            FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                let armed = self.armed.withLock { $0 }
+                if let armed, armed.call(call) { throw SystemError(errno: armed.errno) }
+            }
+        }
+    }
+
+    private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
+
+    /// Nil where it can be opened.
+    private func failure(toOpen folder: URL, _ calls: FileCalls) -> DownloadError? {
+        do throws(DownloadError) {
+            try Fixture.open(folder, calls: calls).file.close()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func read(_ folder: URL) throws -> RegistryImage {
+        let file = try Fixture.open(folder).file
+        defer { file.close() }
+        return file.image
+    }
+
+    @Test func `K01 a change that the disk refuses is refused with its reason, and is not there`() async throws {
+        for (errno, code) in codes {
+            try await withTemporaryDirectory { folder in
+                let fault = Fault()
+                let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).file
+                try file.append([.added([Fixture.entry(1)])])
+                let before = try FileProbe.bytes(of: journal(in: folder))
+                fault.arm(errno) { if case .write = $0 { true } else { false } }
+                let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
+                #expect(error?.code == code)
+                #expect(error?.message.contains("\(folder.path)/registry.journal") == true)
+                #expect(file.image.entries.keys.sorted() == [1])
+                #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
+                fault.disarm()
+                try file.append([.added([Fixture.entry(3)])])
+                file.close()
+                #expect(try read(folder).entries.keys.sorted() == [1, 3])
+            }
+        }
+    }
+
+    /// A disk takes the first bytes of a write before it is full.
+    @Test func `K01 what a full disk took of a change is taken back`() async throws {
+        try await withTemporaryDirectory { folder in
+            let isFull = Locked(false)
+            let isStuck = Locked(false)
+            var calls = FileCalls.unsynced
+            calls.write = { file, bytes, offset throws(SystemError) in
+                guard isFull.withLock({ $0 }) else { return try FileCalls.system.write(file, bytes, offset) }
+                guard bytes.count > 500 else { throw SystemError(errno: ENOSPC) }
+                return try FileCalls.system.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(500)), offset)
+            }
+            calls.truncate = { file, size throws(SystemError) in
+                if isStuck.withLock({ $0 }) { throw SystemError(errno: EIO) }
+                try FileCalls.system.truncate(file, size)
+            }
+            let file = try Fixture.open(folder, calls: calls).file
+            try file.append([.added([Fixture.entry(1)])])
+            let before = try FileProbe.bytes(of: journal(in: folder))
+            let many: [RegistryChange] = (2..<9).map { .added([Fixture.entry($0)]) }
+            isFull.withLock { $0 = true }
+            #expect(throws: DownloadError.self) { try file.append(many) }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
+            // Where they cannot be taken back, nothing is added after them.
+            isStuck.withLock { $0 = true }
+            #expect(throws: DownloadError.self) { try file.append(many) }
+            isFull.withLock { $0 = false }
+            #expect(throws: DownloadError.self) { try file.append([.state(1, .paused)]) }
+            isStuck.withLock { $0 = false }
+            try file.append([.state(1, .paused)])
+            let line = try RegistryEncoder().lines(of: [.state(1, .paused)])
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == before + line)
+            file.close()
+        }
+    }
+
+    @Test func `K06 a sync that failed is not tried again, and the list goes into a new file`() async throws {
+        try await withTemporaryDirectory { folder in
+            let fault = Fault()
+            let recorder = fault.recorder
+            let file = try Fixture.open(folder, calls: recorder.fileCalls).file
+            try file.append([.added([Fixture.entry(1)])])
+            fault.arm(EIO) { $0 == .sync }
+            let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
+            #expect(error?.code == .fileSystem)
+            #expect(file.image.entries.keys.sorted() == [1])
+            fault.disarm()
+            let before = recorder.calls.count
+            try file.append([.added([Fixture.entry(3)])])
+            let kinds = recorder.calls.dropFirst(before).filter { if case .write = $0 { false } else { true } }
+            #expect(kinds == [.remove, .create, .sync, .replace, .close, .syncDirectory])
+            try file.append([.state(3, .paused)])
+            #expect(recorder.calls.suffix(1) == [.sync])
+            file.close()
+            #expect(try read(folder).ordered == [Fixture.entry(1), Fixture.entry(3, .paused)])
+        }
+    }
+
+    @Test(arguments: [Call.create, .sync, .replace, .syncDirectory])
+    func `a new file that fails at any step leaves a list that can be read and goes on`(_ step: Call) async throws {
+        try await withTemporaryDirectory { folder in
+            let fault = Fault()
+            let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).file
+            try file.append([.added([Fixture.entry(1)]), .state(1, .paused)])
+            fault.arm(EIO) { $0 == step }
+            for _ in 0..<3 { #expect(throws: DownloadError.self) { try file.compact() } }
+            #expect(FileProbe.size(of: folder.appending(path: "registry.journal.new")) == nil)
+            fault.disarm()
+            try file.append([.added([Fixture.entry(2)])])
+            file.close()
+            #expect(try read(folder).ordered == [Fixture.entry(1, .paused), Fixture.entry(2)])
+        }
+    }
+
+    @Test func `a list that cannot be made is refused with its reason, and can be made later`() async throws {
+        for (errno, code) in codes {
+            for step in [Call.createDirectory, .create, .open, .lock, .sync, .replace, .syncDirectory] {
+                try await withTemporaryDirectory { outer in
+                    let folder = outer.appending(path: "list")
+                    let fault = Fault()
+                    fault.arm(errno) { $0 == step }
+                    let calls = fault.recorder.fileCalls
+                    let error = failure(toOpen: folder, calls)
+                    #expect(error?.code == (step == .open ? nil : code), "\(step)")
+                    #expect(error?.message.contains(outer.path) != false)
+                    let image = try read(folder)
+                    #expect(image == RegistryImage())
+                }
+            }
+        }
+    }
+
+    @Test func `a list that cannot be read is refused with its reason, and stays`() async throws {
+        try await withTemporaryDirectory { folder in
+            var file = try Fixture.open(folder).file
+            try file.append([.added([Fixture.entry(1)])])
+            file.close()
+            let bytes = try FileProbe.bytes(of: journal(in: folder))
+            for (errno, code) in codes {
+                let fault = Fault()
+                fault.arm(errno) { call in
+                    if case .readAt = call { true } else { false }
+                }
+                let error = #expect(throws: DownloadError.self) {
+                    try Fixture.open(folder, calls: fault.recorder.fileCalls)
+                }
+                #expect(error?.code == code)
+                #expect(try FileProbe.bytes(of: journal(in: folder)) == bytes)
+            }
+            // The lock is free again.
+            file = try Fixture.open(folder).file
+            #expect(file.image.entries.count == 1)
+            file.close()
+        }
+    }
+
+    @Test func `a folder in no folder is refused, and nothing is made`() async throws {
+        try await withTemporaryDirectory { outer in
+            let folder = outer.appending(path: "a/b")
+            let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+            #expect(error?.message.contains(folder.path) == true)
+            let names = try FileProbe.names(in: outer)
+            #expect(names == [])
+        }
+    }
+
+    @Test func `a download that holds too much is refused, and nothing is written`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = try Fixture.open(folder).file
+            var entry = Fixture.entry(2)
+            entry.request.title = String(repeating: "t", count: RegistryJournal.maxEntryBytes)
+            let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(1), entry])]) }
+            #expect(error?.code == .invalidRequest)
+            #expect(error?.message.contains("0000000000000002 holds more than the 512 KiB") == true)
+            #expect(file.image == RegistryImage())
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == RegistryJournal.header)
+            file.close()
+        }
+    }
+
+    @Test func `K08 no descriptor is lost, however opening fails`() async throws {
+        try await withTemporaryDirectory { folder in
+            let open = Locked(0)
+            let fault = Fault()
+            var calls = fault.recorder.fileCalls
+            let inner = calls
+            calls.create = { path throws(SystemError) in
+                let file = try inner.create(path)
+                open.withLock { $0 += 1 }
+                return file
+            }
+            calls.open = { path throws(SystemError) in
+                let file = try inner.open(path)
+                open.withLock { $0 += 1 }
+                return file
+            }
+            calls.close = { file throws(SystemError) in
+                try inner.close(file)
+                open.withLock { $0 -= 1 }
+            }
+            let steps: [Call] = [
+                .create, .open, .lock, .status, .openStatus, .sync, .replace, .syncDirectory, .setMode(0o600),
+            ]
+            for damage in [false, true] {
+                for step in steps {
+                    try? FileManager.default.removeItem(at: journal(in: folder))
+                    if damage { try Data("rotten\n".utf8).write(to: journal(in: folder)) }
+                    fault.arm(EIO) { $0 == step }
+                    if let file = try? Fixture.open(folder, calls: calls).file { file.close() }
+                    #expect(open.withLock { $0 } == 0, "\(step)")
+                    fault.disarm()
+                }
+            }
+        }
+    }
+}

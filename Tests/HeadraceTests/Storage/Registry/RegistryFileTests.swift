@@ -1,0 +1,362 @@
+import Foundation
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The files of a list, on a real disk.
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryFileTests {
+    private typealias Fixture = RegistryFixture
+    private typealias Call = FileCallRecorder.Call
+
+    private let entries = (1...3).map { Fixture.entry($0, label: Int64($0)) }
+
+    private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
+
+    /// Opens the list of a folder for as long as the body runs.
+    private func withList<Result>(
+        _ folder: URL,
+        syncs: Bool = true,
+        calls: FileCalls = .unsynced,
+        compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
+        _ body: (RegistryFile, RegistryReport) throws -> Result
+    ) throws -> Result {
+        let (file, report) = try Fixture.open(folder, syncs: syncs, compaction: compaction, calls: calls)
+        defer { file.close() }
+        return try body(file, report)
+    }
+
+    private func image(_ folder: URL) throws -> RegistryImage { try withList(folder) { file, _ in file.image } }
+
+    @Test func `a list that was closed is read as it was`() async throws {
+        try await withTemporaryDirectory { outer in
+            let folder = outer.appending(path: "list", directoryHint: .isDirectory)
+            let changes: [RegistryChange] = [
+                .added(entries), .state(1, .running), .moved(2, label: 9), .limits(["downloads": 2]), .removed([3]),
+            ]
+            let recorder = FileCallRecorder(to: .unsynced)
+            try withList(folder, calls: recorder.fileCalls) { file, report in
+                #expect(report == RegistryReport())
+                #expect(file.image == RegistryImage())
+                for count in changes.indices {
+                    try file.append([changes[count]])
+                    #expect(file.image == Fixture.image(changes[...count]))
+                }
+                let before = recorder.calls.count
+                try file.append([])
+                try file.append([.added([]), .removed([])])
+                #expect(recorder.calls.count == before)
+            }
+            #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal(changes))
+            try withList(folder) { file, report in
+                #expect(report == RegistryReport())
+                #expect(file.image == Fixture.image(changes))
+            }
+        }
+    }
+
+    @Test func `S05 the files are their owner's only, also where the journal was not`() async throws {
+        try await withTemporaryDirectory { outer in
+            let folder = outer.appending(path: "list")
+            try withList(folder) { file, _ in try file.append([.added(entries)]) }
+            #expect(FileProbe.permissions(of: folder) == 0o700)
+            for name in try FileProbe.names(in: folder) {
+                #expect(FileProbe.permissions(of: folder.appending(path: name)) == 0o600)
+            }
+            chmod(journal(in: folder).path, 0o644)
+            #expect(try image(folder).entries.count == 3)
+            #expect(FileProbe.permissions(of: journal(in: folder)) == 0o600)
+        }
+    }
+
+    @Test func `a thousand downloads are one write and one sync`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced)
+            let many = (0..<1000).map { Fixture.entry($0, label: Int64($0)) }
+            let calls = try withList(folder, calls: recorder.fileCalls) { file, _ in
+                let before = recorder.calls.count
+                try file.append([.added(many)])
+                return Array(recorder.calls.dropFirst(before))
+            }
+            let size = Int64(try Fixture.journal([.added(many)]).count)
+            let start = Int64(RegistryJournal.header.count)
+            #expect(calls == [.write(offset: start, count: Int(size - start)), .sync])
+            #expect(FileProbe.size(of: journal(in: folder)) == size)
+            #expect(try image(folder).ordered == many)
+        }
+    }
+
+    @Test func `without durability an append is one write and no sync`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced)
+            try withList(folder, syncs: false, calls: recorder.fileCalls) { file, _ in
+                let before = recorder.calls.count
+                try file.append([.added(entries)])
+                #expect(recorder.calls.count == before + 1)
+            }
+        }
+    }
+
+    // MARK: The lock
+
+    @Test func `K27 a second manager is refused until the first is closed, and told who has the list`() async throws {
+        try await withTemporaryDirectory { folder in
+            let first = try Fixture.open(folder).file
+            try first.append([.added(entries)])
+            for _ in 0..<3 {
+                let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+                #expect(error?.code == .busy)
+                #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: getpid()))
+                #expect(error?.message.contains("in use by another manager of this process") == true)
+            }
+            try first.append([.state(1, .paused)])
+            first.close()
+            first.close()
+            #expect(try image(folder).entries[1]?.state == .paused)
+            #expect(throws: DownloadError.shutDown()) { try first.append([.state(1, .running)]) }
+            #expect(first.image == RegistryImage())
+        }
+    }
+
+    @Test func `a list that is let go of is free`() async throws {
+        try await withTemporaryDirectory { folder in
+            _ = try Fixture.open(folder)
+            #expect(try image(folder) == RegistryImage())
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/flock")))
+    func `K27 a process that has the list is named, and kill -9 frees it`() async throws {
+        try await withTemporaryDirectory { folder in
+            try withList(folder) { file, _ in try file.append([.added(entries)]) }
+            let holder = Process()
+            let output = Pipe()
+            holder.executableURL = URL(filePath: "/bin/sh")
+            holder.arguments = [
+                "-c", #"exec 9<>"$0"; /usr/bin/flock 9; echo $$ >&9; echo; exec sleep 60"#,
+                folder.appending(path: RegistryLock.fileName).path,
+            ]
+            holder.standardOutput = output
+            try holder.run()
+            #expect(output.fileHandleForReading.availableData.count == 1)
+            let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+            #expect(error?.code == .busy)
+            #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: holder.processIdentifier))
+            #expect(error?.message.contains("in use by process \(holder.processIdentifier).") == true)
+            kill(holder.processIdentifier, SIGKILL)
+            holder.waitUntilExit()
+            #expect(try image(folder).entries.count == 3)
+        }
+    }
+
+    @Test func `a lock whose holder has not told its name is refused all the same`() async throws {
+        try await withTemporaryDirectory { folder in
+            let lock = folder.appending(path: RegistryLock.fileName)
+            for text in ["", "12", "x\n", "99999999999\n"] {
+                try Data(text.utf8).write(to: lock)
+                let file = open(lock.path, O_RDWR | O_CLOEXEC)
+                #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
+                let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+                #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: nil))
+                close(file)
+            }
+        }
+    }
+
+    @Test func `S03 no link is followed at the names of a list, and nothing but a file is read`() async throws {
+        try await withTemporaryDirectory { outer in
+            let target = outer.appending(path: "target")
+            for name in [RegistryStore.fileName, RegistryLock.fileName] {
+                for kind in ["link", "directory", "pipe"] {
+                    try Data("kept".utf8).write(to: target)
+                    let folder = outer.appending(path: "\(name)-\(kind)")
+                    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+                    let path = folder.appending(path: name).path
+                    switch kind {
+                    case "link": #expect(symlink(target.path, path) == 0)
+                    case "directory": #expect(mkdir(path, 0o700) == 0)
+                    default: #expect(mkfifo(path, 0o600) == 0)
+                    }
+                    let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+                    #expect(error?.code == .fileSystem)
+                    #expect(error?.message.contains(path) == true && error?.message.contains("Remove it") == true)
+                    #expect(try FileProbe.bytes(of: target) == Array("kept".utf8))
+                }
+            }
+        }
+    }
+
+    // MARK: Compaction
+
+    @Test func `a journal that is mostly dead is written anew, in one step`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced)
+            let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 4)
+            try withList(folder, calls: recorder.fileCalls, compaction: compaction) { file, _ in
+                try file.append([.added(entries)])
+                var largest: Int64 = 0
+                for round in 0..<200 {
+                    try file.append([.state(UInt64(round % 3) + 1, round % 2 == 0 ? .running : .paused)])
+                    largest = max(largest, FileProbe.size(of: journal(in: folder)) ?? 0)
+                }
+                #expect(largest > 1900 && largest < 2000)
+                let order = recorder.calls.filter { [.create, .sync, .replace, .syncDirectory].contains($0) }
+                let expected: [Call] = [.sync, .create, .sync, .replace, .syncDirectory, .sync]
+                #expect(order.indices.contains { order[$0...].starts(with: expected) })
+                try file.compact()
+                #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(file.image.ordered)]))
+                let before = recorder.calls.count
+                try file.compact()
+                #expect(recorder.calls.count == before)
+            }
+            #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
+            #expect(try image(folder).ordered.map(\.id) == [1, 2, 3])
+        }
+    }
+
+    @Test func `a journal that is mostly dead is written anew when it is opened`() async throws {
+        try await withTemporaryDirectory { folder in
+            try withList(folder) { file, _ in
+                try file.append([.added(entries)] + (0..<100).map { .moved(1, label: $0) })
+            }
+            let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 4)
+            let image = try withList(folder, compaction: compaction) { file, _ in file.image }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(image.ordered)]))
+            #expect(image.entries[1]?.label == 99)
+        }
+    }
+
+    @Test func `a compaction that fails costs nothing, and is not tried at each change`() async throws {
+        try await withTemporaryDirectory { folder in
+            let creations = Locked(0)
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                guard call == .create else { return }
+                let count = creations.withLock { count in
+                    count += 1
+                    return count
+                }
+                // The lock and the first journal are made.
+                if count > 2 { throw SystemError(errno: ENOSPC) }
+            }
+            let compaction = RegistryStore.Compaction(minBytes: 0, factor: 2)
+            let states = try withList(folder, calls: recorder.fileCalls, compaction: compaction) { file, _ in
+                try file.append([.added(entries)])
+                for round in 0..<150 { try file.append([.moved(1, label: Int64(round))]) }
+                return file.image
+            }
+            #expect(creations.withLock { $0 } < 10)
+            #expect(try image(folder) == states)
+            #expect(states.entries[1]?.label == 149)
+        }
+    }
+
+    @Test func `new labels that are too many for a line are written all at once`() async throws {
+        try await withTemporaryDirectory { folder in
+            let many = (0..<100).map { Fixture.entry($0, label: Int64($0)) }
+            let labels = Dictionary(uniqueKeysWithValues: (0..<30_000).map { (UInt64($0), Int64.max - Int64($0)) })
+            let recorder = FileCallRecorder(to: .unsynced)
+            try withList(folder, calls: recorder.fileCalls) { file, _ in
+                try file.append([.added(many)])
+                let before = recorder.calls.count { $0 == .replace }
+                try file.append([.relabelled(labels), .state(0, .paused)])
+                #expect(recorder.calls.count { $0 == .replace } == before + 1)
+                #expect(file.image.ordered.map(\.id) == many.map(\.id).reversed())
+            }
+            #expect(try image(folder).ordered.map(\.id) == many.map(\.id).reversed())
+            #expect(try image(folder).entries[0]?.state == .paused)
+        }
+    }
+
+    // MARK: Damage
+
+    @Test func `K18 a damaged journal is copied before it is written anew, and reported once`() async throws {
+        try await withTemporaryDirectory { folder in
+            try withList(folder) { file, _ in for entry in entries { try file.append([.added([entry])]) } }
+            var bytes = try FileProbe.bytes(of: journal(in: folder))
+            let place = try #require(bytes.firstRange(of: Array("file-2".utf8)))
+            bytes[place.lowerBound] = 0
+            try Data(bytes).write(to: journal(in: folder))
+            let copy = folder.appending(path: "registry.journal.unread")
+            try withList(folder) { file, report in
+                #expect(report.unreadCopy == copy.path)
+                #expect(report.findings.list.map(\.description).first?.hasPrefix("Line 5 is damaged") == true)
+                #expect(file.image.ordered.map(\.id) == [1, 3])
+            }
+            #expect(try FileProbe.bytes(of: copy) == bytes)
+            #expect(FileProbe.permissions(of: copy) == 0o600)
+            try withList(folder) { file, report in
+                #expect(report == RegistryReport())
+                #expect(file.image.ordered.map(\.id) == [1, 3])
+            }
+        }
+    }
+
+    @Test func `a damaged journal that cannot be copied is left as it is, and added to`() async throws {
+        try await withTemporaryDirectory { folder in
+            let damaged = try Fixture.journal([.added([entries[0]])]) + Array("rotten\n".utf8)
+            try Data(damaged).write(to: journal(in: folder))
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == .sync { throw SystemError(errno: ENOSPC) }
+            }
+            try withList(folder, syncs: false, calls: recorder.fileCalls) { file, report in
+                #expect(report.unreadCopy == nil && report.findings.hasLoss)
+                #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
+                try file.append([.added([entries[1]])])
+            }
+            let line = try RegistryEncoder().lines(of: [.added([entries[1]])])
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == damaged + line)
+            #expect(try image(folder).ordered.map(\.id) == [1, 2])
+        }
+    }
+
+    @Test func `a torn last line is cut before the next change`() async throws {
+        try await withTemporaryDirectory { folder in
+            let good = try Fixture.journal([.added([entries[0]])])
+            for torn in ["\n00000000 [\"add\"", "\n", "x", String(repeating: "\u{0}", count: 4000)] {
+                try Data(good + Array(torn.utf8)).write(to: journal(in: folder))
+                try withList(folder) { file, report in
+                    #expect(!report.findings.hasLoss && report.unreadCopy == nil)
+                    try file.append([.added([entries[1]])])
+                }
+                let line = try RegistryEncoder().lines(of: [.added([entries[1]])])
+                let kept = good + (torn.hasPrefix("\n") ? [RegistryJournal.newline] : [])
+                #expect(try FileProbe.bytes(of: journal(in: folder)) == kept + line)
+            }
+        }
+    }
+
+    @Test func `K20 a list of a later release is refused and left as it is`() async throws {
+        try await withTemporaryDirectory { folder in
+            let bytes = RegistryJournal.header(of: 2) + Array("what comes then".utf8)
+            try Data(bytes).write(to: journal(in: folder))
+            for _ in 0..<2 {
+                let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
+                #expect(error?.code == .fileSystem)
+                #expect(error?.message.contains("a later release (version 2)") == true)
+                #expect(try FileProbe.bytes(of: journal(in: folder)) == bytes)
+                #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
+            }
+        }
+    }
+
+    @Test func `an empty file is a list without downloads`() async throws {
+        try await withTemporaryDirectory { folder in
+            try Data().write(to: journal(in: folder))
+            try withList(folder) { file, report in
+                #expect(report == RegistryReport())
+                try file.append([.added(entries)])
+            }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(entries)]))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import HeadraceTestSupport
+
+@testable import Headrace
+
+/// Lists of downloads for tests.
+enum RegistryFixture {
+    static let bases = RegistryBases(
+        home: "/home/user",
+        registry: "/home/user/.local/state",
+        temporary: "/tmp"
+    )
+
+    /// Opens the list of a folder.
+    static func open(
+        _ folder: URL,
+        syncs: Bool = true,
+        compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
+        calls: FileCalls = .unsynced
+    ) throws(DownloadError) -> (file: RegistryFile, report: RegistryReport) {
+        try RegistryFile.open(folder.path, syncs: syncs, compaction: compaction, calls: calls)
+    }
+
+    /// An entry with nothing but what every download has.
+    static func entry(_ id: UInt64, _ state: RegistryEntry.State = .waiting, label: Int64 = 0) -> RegistryEntry {
+        let path = RegistryPath("/home/user/Downloads/file-\(id)", bases: bases)
+        let request = RegistryRequest(url: "https://example.org/file-\(id)", destination: .file(path))
+        return RegistryEntry(id: id, request, state: state, label: label)
+    }
+
+    /// An entry with every field set, and characters that JSON escapes.
+    static func fullEntry(_ id: UInt64) -> RegistryEntry {
+        var request = RegistryRequest(
+            url: "https://user:word@example.org/n%C3%A4me.zip?q=1/2",
+            destination: .directory(RegistryPath("/home/user/Down\"loads", bases: bases)),
+            conflictPolicy: .overwrite,
+            headers: [HeaderField(name: "Accept", value: "a\\b"), HeaderField(name: "Cookie", value: "secret")],
+            resumePolicy: .overlap
+        )
+        request.group = "group"
+        request.title = "näme\n\u{0}\u{2028}"
+        request.userInfo = ["key": "value", "": ""]
+        request.priority = -3
+        request.earliestBegin = 1_767_225_600
+        request.startsPaused = true
+        let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
+        return RegistryEntry(id: id, request, state: .finished(file, size: .max), label: .min)
+    }
+
+    static func image(_ changes: some Sequence<RegistryChange>) -> RegistryImage {
+        changes.reduce(into: RegistryImage()) { $0.apply($1) }
+    }
+
+    static func journal(_ changes: some Sequence<RegistryChange>) throws -> [UInt8] {
+        RegistryJournal.header + (try RegistryEncoder().lines(of: changes))
+    }
+
+    /// Where the first line ends, and then the lines of each change.
+    static func ends(of changes: [RegistryChange]) throws -> [Int] {
+        try changes.reduce(into: [RegistryJournal.header.count]) { ends, change in
+            ends.append((ends.last ?? 0) + (try RegistryEncoder().lines(of: [change]).count))
+        }
+    }
+
+    /// Reads a whole journal, so many bytes at a time.
+    static func read(_ bytes: [UInt8], pieceBytes: Int = 1 << 20) throws -> RegistryReader {
+        var reader = RegistryReader()
+        for start in stride(from: 0, to: bytes.count, by: pieceBytes) {
+            try reader.read(Array(bytes[start..<min(start + pieceBytes, bytes.count)]))
+        }
+        try reader.finish()
+        return reader
+    }
+
+    /// A change that makes sense for a list of a few downloads, in one line.
+    static func randomChange(_ random: inout SeededRandom) -> RegistryChange {
+        func id() -> UInt64 { .random(in: 0..<20, using: &random) }
+        func label() -> Int64 { Bool.random(using: &random) ? .random(in: .min ... .max, using: &random) : 7 }
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<3:
+            return .added(
+                (0..<Int.random(in: 0...5, using: &random)).map { _ in
+                    var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
+                    entry.state = randomState(&random)
+                    entry.label = label()
+                    return entry
+                }
+            )
+        case 3..<6: return .state(id(), randomState(&random))
+        case 6: return .moved(id(), label: label())
+        case 7:
+            let labels = (0..<Int.random(in: 0...9, using: &random)).map { _ in (id(), label()) }
+            return .relabelled(Dictionary(labels) { $1 })
+        case 8: return .priority(id(), .random(in: .min ... .max, using: &random))
+        default:
+            return Bool.random(using: &random) ? .removed([id(), id()]) : .limits(["downloads": label()])
+        }
+    }
+
+    private static func randomState(_ random: inout SeededRandom) -> RegistryEntry.State {
+        let states: [RegistryEntry.State] = [
+            .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), size: 5),
+            .failed(code: "httpStatus", message: "No such file: \"x\" (404)."),
+        ]
+        return states.randomElement(using: &random) ?? .waiting
+    }
+}

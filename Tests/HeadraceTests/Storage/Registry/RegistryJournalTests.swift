@@ -1,0 +1,289 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryJournalTests {
+    private typealias Fixture = RegistryFixture
+
+    /// A journal of these payloads.
+    private func read(_ payloads: String...) throws -> RegistryReader {
+        let text = payloads.joined(separator: "\n")
+        return try Fixture.read(ParserProperty.journal(of: Array(text.utf8)))
+    }
+
+    private let entry = #"["add",["0000000000000001",5,"http://h/a","file","/f"]]"#
+
+    // MARK: What is written
+
+    /// The format is a promise to later versions; a change of this text needs a new version number.
+    @Test func `a journal is a version and then a line for each change`() throws {
+        let changes: [RegistryChange] = [
+            .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
+            .state(2, .running), .state(2, .finished(RegistryPath("/tmp/f", bases: Fixture.bases), size: 9)),
+            .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]), .limits(["downloads": 3]),
+        ]
+        let payloads = [
+            #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
+                + #""home:Down\"loads","conflict","overwrite","resume","overlap","headers",["Accept","a\\b"],"#
+                + #""withheld",["Cookie"],"withheldUser",true,"group","group","title","näme\n\u0000"# + "\u{2028}"
+                + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600,"paused",true,"#
+                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807]],"#
+                + #"["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
+                + #""state",["failed","tls","No."]]]"#,
+            #"["state","0000000000000002",["running"]]"#,
+            #"["state","0000000000000002",["finished","temporary:f",9]]"#,
+            #"["move","0000000000000002",-1]"#,
+            #"["relabel",{"0000000000000002":3}]"#,
+            #"["priority","0000000000000002",4]"#,
+            #"["remove","0000000000000002","ffffffffffffffff"]"#,
+            #"["limits",{"downloads":3}]"#,
+        ]
+        let lines = payloads.map { "\n\(CRC32C.checksum(of: $0.utf8).hexadecimal) \($0)\n" }
+        let journal = "headrace-registry 1 e9d3e7cb\n" + lines.joined()
+        #expect(String(decoding: try Fixture.journal(changes), as: UTF8.self) == journal)
+        #expect(CRC32C.checksum(of: "headrace-registry 1".utf8).hexadecimal == "e9d3e7cb")
+        for count in 0...changes.count {
+            let reader = try Fixture.read(Fixture.journal(changes.prefix(count)))
+            #expect(reader.image == Fixture.image(changes.prefix(count)))
+            #expect(reader.findings == RegistryFindings())
+        }
+    }
+
+    @Test func `downloads are in the order of their labels, and of the same label in that of their numbers`() {
+        let labels: [UInt64: Int64] = [1: 7, 2: .min, 3: 7, 4: .max, 5: 0]
+        let image = Fixture.image([.added(labels.map { Fixture.entry($0, label: $1) })])
+        #expect(image.ordered.map(\.id) == [2, 5, 1, 3, 4])
+    }
+
+    @Test func `a change of a download that the list lacks does nothing and says so`() {
+        var image = Fixture.image([.added([Fixture.entry(1)])])
+        let before = image
+        #expect(image.apply(.state(2, .running)) == [2])
+        #expect(image.apply(.moved(2, label: 1)) == [2])
+        #expect(image.apply(.priority(2, 1)) == [2])
+        #expect(image.apply(.removed([2])) == [])
+        #expect(image == before)
+        #expect(image.apply(.relabelled([1: 4, 2: 5])) == [2])
+        #expect(image.entries[1]?.label == 4)
+    }
+
+    @Test func `many downloads are in many lines, none longer than a line may be`() throws {
+        var entries = (0..<9).map { Fixture.entry(UInt64($0)) }
+        for index in entries.indices { entries[index].request.title = String(repeating: "t", count: 200_000) }
+        let changes: [RegistryChange] = [.added(entries), .removed((0..<10_000).map { $0 + 1000 })]
+        let journal = try Fixture.journal(changes)
+        let lines = journal.split(separator: RegistryJournal.newline)
+        #expect(lines.count == 1 + 5 + 3)
+        #expect(lines.allSatisfy { $0.count <= RegistryJournal.maxLineBytes })
+        let reader = try Fixture.read(journal)
+        #expect(reader.image == Fixture.image(changes))
+        #expect(reader.weight == 10_009)
+    }
+
+    @Test func `what is longer than a line may be is refused`() throws {
+        var entry = Fixture.entry(7)
+        entry.request.userInfo = ["k": String(repeating: "v", count: RegistryJournal.maxEntryBytes)]
+        let message = String(repeating: "m", count: RegistryJournal.maxStateBytes)
+        for change in [
+            RegistryChange.added([Fixture.entry(6), entry]), .state(7, .failed(code: "c", message: message)),
+        ] {
+            #expect(throws: RegistryEncoder.Failure.tooLarge(7)) { try RegistryEncoder().lines(of: [change]) }
+        }
+        let labels = RegistryChange.relabelled(
+            Dictionary(uniqueKeysWithValues: (0..<30_000).map { (UInt64($0), Int64.max) })
+        )
+        #expect(throws: RegistryEncoder.Failure.indivisible) { try RegistryEncoder().lines(of: [labels]) }
+    }
+
+    @Test func `a download of the longest size has room for the longest state`() throws {
+        var entry = Fixture.entry(7)
+        entry.request.title = ""
+        let frame = RegistryJournal.maxLineBytes - RegistryJournal.maxPayloadBytes + 2
+        let bytes = try RegistryEncoder().lines(of: [.added([entry])]).count - frame
+        let longest = RegistryJournal.maxEntryBytes - bytes
+        entry.request.title = String(repeating: "t", count: longest + 1)
+        #expect(throws: RegistryEncoder.Failure.tooLarge(7)) { try RegistryEncoder().lines(of: [.added([entry])]) }
+        entry.request.title = String(repeating: "t", count: longest)
+        let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
+        let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
+        _ = try RegistryEncoder().lines(of: changes)
+        var snapshot = RegistrySnapshot(of: Fixture.image(changes))
+        let written = try #require(try snapshot.next())
+        #expect(try snapshot.next() == nil)
+        #expect(try Fixture.read(written).image == Fixture.image(changes))
+    }
+
+    @Test(arguments: [0, 1, 64, 65, 200])
+    func `a snapshot of a list is read as the list`(_ count: Int) throws {
+        let entries = (0..<count).map { Fixture.entry(UInt64($0) << 50, .paused, label: Int64(count - $0)) }
+        let image = Fixture.image([.added(entries), .limits(["downloads": 3])])
+        var snapshot = RegistrySnapshot(of: image, entriesPerPiece: 64)
+        var bytes: [UInt8] = []
+        while let piece = try snapshot.next() { bytes += piece }
+        let reader = try Fixture.read(bytes)
+        #expect(reader.image == image)
+        #expect(reader.findings == RegistryFindings())
+        #expect(reader.weight == count + 1)
+    }
+
+    // MARK: What is read
+
+    @Test func `K22 what a later release adds is passed over and told, each once`() throws {
+        let reader = try read(
+            #"["add",["0000000000000001",5,"http://h/a","file","/f","colour",{"a":[1]},"title","t"],"#
+                + #"["0000000000000002",5,"http://h/a","file","/f","colour",1]]"#,
+            #"["paint","0000000000000001"]"#,
+            #"["paint"]"#,
+            #"["move","0000000000000001",9,"there"]"#,
+            #"["state","0000000000000001",["verifying",1]]"#,
+            #"["state","0000000000000001",["paused",1]]"#,
+            #"["add",["0000000000000003",5,"http://h/a","file","/f","conflict","ask","resume","hope","state",["x"]]]"#
+        )
+        var expected = Fixture.image([])
+        let place = RegistryPath("/f", bases: Fixture.bases)
+        for id: UInt64 in 1...3 {
+            let request = RegistryRequest(url: "http://h/a", destination: .file(place))
+            expected.apply(.added([RegistryEntry(id: id, request, label: 5)]))
+        }
+        expected.apply(.moved(1, label: 9))
+        expected.apply(.state(1, .paused))
+        var first = try #require(expected.entries[1])
+        first.request.title = "t"
+        var third = try #require(expected.entries[3])
+        third.request.conflictPolicy = .fail
+        expected.apply(.added([first, third]))
+        #expect(reader.image == expected)
+        #expect(
+            reader.findings.list == [
+                .unknown(#"the field "colour" of a download"#, line: 3), .unknown(#"the change "paint""#, line: 5),
+                .unknown(#"more values of a change "move""#, line: 9), .unknown(#"the state "verifying""#, line: 11),
+                .unknown(#"more values of the state "paused""#, line: 13),
+                .unknown(#"the conflict policy "ask""#, line: 15), .unknown(#"the resume policy "hope""#, line: 15),
+                .unknown(#"the state "x""#, line: 15),
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        "{}", "[]", "null", "1", #""add""#, "[1]", "[null]", #"["state"]"#, #"["state","0000000000000001"]"#,
+        #"["state",1,["paused"]]"#, #"["state","1",["paused"]]"#, #"["state","0000000000000001",[]]"#,
+        #"["state","0000000000000001",["finished"]]"#, #"["state","0000000000000001",["finished","../f",1]]"#,
+        #"["move","0000000000000001","1"]"#, #"["move","0000000000000001",9223372036854775808]"#,
+        #"["move","0000000000000001",1e400]"#, #"["relabel",{"1":1}]"#, #"["priority","000000000000000A",1]"#,
+        #"["remove",""]"#, #"["limits",["a"]]"#, #"["add""#, "[[[[", "\u{FEFF}[]", "\u{0}",
+        #"["add",["0000000000000001"],"#, #"["limits",{"a":1}]]"#,
+    ])
+    func `a payload that is no change costs its line alone`(_ payload: String) throws {
+        let reader = try read(entry, payload, #"["move","0000000000000001",6]"#)
+        #expect(reader.image.entries.mapValues(\.label) == [1: 6])
+        #expect(reader.findings.list == [.unreadableLine(5)])
+    }
+
+    @Test(arguments: [
+        "1", "null", "{}", "[]", #"["0000000000000002"]"#, #"["2",5,"http://h/a","file","/f"]"#,
+        #"["0000000000000002",5,"http://h/a","link","/f"]"#, #"["0000000000000002",5,"http://h/a","file","f"]"#,
+        #"["0000000000000002",5,"http://h/a","file","home:../f"]"#,
+        #"["0000000000000002",5,"http://h/a","file","/f",1]"#,
+        #"["0000000000000002",5,"http://h/a","file","/f","title"]"#,
+        #"["0000000000000002",5,"http://h/a","file","/f","headers",["a"]]"#,
+        #"["0000000000000002",5,"http://h/a","file","/f","priority","1"]"#,
+    ])
+    func `a download that cannot be costs itself alone`(_ text: String) throws {
+        let reader = try read(entry.dropLast() + ",\(text)," + #"["0000000000000003",5,"http://h/a","file","/f"]]"#)
+        #expect(reader.image.entries.keys.sorted() == [1, 3])
+        #expect(reader.findings.list == [.invalidEntries(line: 3, count: 1)])
+    }
+
+    @Test func `K18 a damaged line in the middle costs what it told, and that is said`() throws {
+        let changes: [RegistryChange] = [
+            .added([Fixture.entry(1)]), .added([Fixture.entry(2)]), .added([Fixture.entry(3)]), .state(1, .paused),
+            .state(2, .paused), .priority(2, 1), .moved(3, label: 8), .state(3, .running), .removed([3]),
+        ]
+        var journal = try Fixture.journal(changes)
+        for text in ["file-2\"", "file-3\""] {
+            let place = try #require(journal.firstRange(of: Array(text.utf8)))
+            journal[place.lowerBound] ^= 1
+        }
+        let reader = try Fixture.read(journal)
+        #expect(reader.image == Fixture.image([.added([Fixture.entry(1, .paused)])]))
+        let lengths = try [2, 3].map { try RegistryEncoder().lines(of: [.added([Fixture.entry($0)])]).count - 2 }
+        #expect(
+            reader.findings.list == [
+                .damagedLine(5, bytes: lengths[0]), .damagedLine(7, bytes: lengths[1]), .missing([2]),
+            ]
+        )
+        #expect(reader.findings.hasLoss)
+    }
+
+    @Test func `a change of a download that has left is no finding`() throws {
+        let reader = try Fixture.read(
+            Fixture.journal([.added([Fixture.entry(1)]), .removed([1]), .state(1, .running), .state(2, .running)])
+        )
+        #expect(reader.findings == RegistryFindings())
+    }
+
+    @Test func `a line that is too long costs itself alone`() throws {
+        var journal = try Fixture.journal([.added([Fixture.entry(1)])])
+        let blanks = [UInt8](repeating: UInt8(ascii: " "), count: RegistryJournal.maxLineBytes)
+        RegistryJournal.append(Array(#"["move","0000000000000001",6]"#.utf8) + blanks, to: &journal)
+        journal += try RegistryEncoder().lines(of: [.state(1, .paused)])
+        for pieceBytes in [1 << 16, 1 << 20, 1 << 24] {
+            let reader = try Fixture.read(journal, pieceBytes: pieceBytes)
+            #expect(reader.image == Fixture.image([.added([Fixture.entry(1, .paused)])]))
+            #expect(reader.findings.list == [.damagedLine(5, bytes: RegistryJournal.maxLineBytes + 38)])
+        }
+    }
+
+    @Test func `of very many findings the first are told and the others counted`() throws {
+        let reader = try Fixture.read(RegistryJournal.header + Array(String(repeating: "x\n", count: 5000).utf8))
+        #expect(reader.findings.list.count == RegistryFindings.maxCount)
+        #expect(reader.findings.omittedCount == 5000 - RegistryFindings.maxCount)
+    }
+
+    // MARK: Versions
+
+    @Test(arguments: [2, 10, Int.max])
+    func `K20 a later version is refused, whatever else the journal holds`(_ version: Int) throws {
+        for rest in [[], Array("anything\n\n".utf8), [0, 255, 10], try Fixture.journal([.removed([1])])] {
+            #expect(throws: RegistryReader.TooNew(version: version)) {
+                try Fixture.read(RegistryJournal.header(of: version) + rest)
+            }
+        }
+        // Also without its line end.
+        #expect(throws: RegistryReader.TooNew(version: version)) {
+            try Fixture.read(Array(RegistryJournal.header(of: version).dropLast()))
+        }
+    }
+
+    @Test func `K19 a first line with one bit flipped is damaged, and never another version`() throws {
+        let changes: [RegistryChange] = [.added([Fixture.entry(1)]), .state(1, .paused)]
+        let journal = try Fixture.journal(changes)
+        for bit in 0..<RegistryJournal.header.count * 8 {
+            var flipped = journal
+            flipped[bit / 8] ^= 1 << (bit % 8)
+            let reader = try Fixture.read(flipped)
+            #expect(reader.image == Fixture.image(changes), "bit \(bit)")
+            #expect(reader.findings.hasLoss, "bit \(bit)")
+        }
+    }
+
+    @Test(arguments: ["x", "x\n", "headrace-registry 1", "headrace-record 1 00000000 0\n\n", "\n", "{}\n", "\u{0}"])
+    func `another kind of file has no good line, and that is told`(_ text: String) throws {
+        let reader = try Fixture.read(Array(text.utf8))
+        #expect(reader.image == RegistryImage())
+        #expect(reader.findings.hasLoss)
+    }
+
+    @Test func `findings are sentences`() {
+        let findings: [RegistryFinding] = [
+            .damagedLine(1, bytes: 5), .damagedLine(2, bytes: 5), .unreadableLine(3),
+            .invalidEntries(line: 4, count: 2),
+            .unknown("the change \"\u{1B}\"", line: 5), .missing([1]), .torn(bytes: 6),
+        ]
+        for finding in findings {
+            #expect(finding.description.hasSuffix(".") && !finding.description.contains("\u{1B}"))
+        }
+    }
+}

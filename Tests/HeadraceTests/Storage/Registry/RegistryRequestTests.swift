@@ -1,0 +1,128 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryRequestTests {
+    private let bases = RegistryFixture.bases
+
+    // MARK: Paths
+
+    @Test(arguments: [
+        ("/home/user/Downloads/a", "home:Downloads/a"), ("/home/user", "home:"), ("/home/user/", "home:"),
+        ("/home//user/./Downloads//", "home:Downloads"), ("/home/username/a", "/home/username/a"),
+        ("/home/user/.local/state/a", "registry:a"), ("/home/user/.local/states", "home:.local/states"),
+        ("/tmp/x", "temporary:x"), ("/", "/"), ("/data/a b", "/data/a b"), ("/home/user/../x", "/home/user/../x"),
+        ("/home/user/a..b", "home:a..b"), ("/home/user/\u{301}a", "home:\u{301}a"),
+        ("/home/user\u{301}/a", "/home/user\u{301}/a"),
+    ])
+    func `a path is told from the innermost base that it lies under`(_ absolute: String, _ told: String) {
+        let path = RegistryPath(absolute, bases: bases)
+        #expect(path.description == told)
+        #expect(RegistryPath(told) == path)
+        let resolved = path.resolved(in: bases).map { RegistryPath($0, bases: bases) }
+        #expect(resolved == path)
+    }
+
+    @Test func `a path still resolves after its base has moved`() {
+        let moved = RegistryBases(home: "/Users/new/", registry: "/Users/new/x", temporary: "/var/tmp")
+        for (absolute, now) in [
+            ("/home/user/Downloads/a", "/Users/new/Downloads/a"), ("/home/user", "/Users/new"),
+            ("/home/user/.local/state/a", "/Users/new/x/a"), ("/tmp/a", "/var/tmp/a"), ("/data/a", "/data/a"),
+        ] {
+            #expect(RegistryPath(absolute, bases: bases).resolved(in: moved) == now)
+        }
+    }
+
+    @Test(arguments: ["", "/"])
+    func `the root and nothing are no base`(_ home: String) {
+        let bases = RegistryBases(home: home, registry: "", temporary: "/")
+        #expect(RegistryPath("/home/a", bases: bases).description == "/home/a")
+        #expect(RegistryPath("home:a")?.resolved(in: bases) == nil)
+        #expect(RegistryPath("/a")?.resolved(in: bases) == "/a")
+    }
+
+    @Test(arguments: [
+        "", "a", "home", "home:/a", "home:a/", "home:a//b", "home:./a", "home:../a", "home:a/..", "elsewhere:a", ":a",
+        "//a", "/a/", "/./a", "/a\u{0}", "home:\u{0}", " /a", "HOME:a",
+    ])
+    func `a path in any other spelling is none, nor is one that leads out of its base`(_ text: String) {
+        #expect(RegistryPath(text) == nil)
+    }
+
+    // MARK: Requests
+
+    @Test func `a request comes back as it was`() throws {
+        let url = try #require(URL(string: "https://example.org/a%20b?c=d#e"))
+        for destination in [
+            DownloadRequest.Destination.file(URL(filePath: "/home/user/a b/ä%2F.zip")),
+            .directory(URL(filePath: "/home/user/Downloads/", directoryHint: .isDirectory)),
+            .directory(URL(filePath: "/", directoryHint: .isDirectory)), .file(URL(filePath: "/data/x")),
+        ] {
+            let request = DownloadRequest(
+                url,
+                to: destination,
+                conflictPolicy: .skip,
+                headers: [HeaderField(name: "Accept", value: "*/*"), HeaderField(name: "Origin", value: "null")],
+                resumePolicy: .overlap
+            )
+            let kept = RegistryRequest(request, bases: bases)
+            #expect(kept.downloadRequest(in: bases) == request)
+            #expect(!kept.lacksSecrets)
+        }
+    }
+
+    @Test func `a relative URL is kept in full`() throws {
+        let url = try #require(URL(string: "../a", relativeTo: URL(string: "https://secret:word@example.org/folder/")))
+        let kept = RegistryRequest(DownloadRequest(url, to: .directory(URL(filePath: "/a/"))), bases: bases)
+        #expect(kept.url == "https://example.org/a")
+        #expect(kept.withholdsUser)
+    }
+
+    @Test(arguments: [
+        "https://secret:word@example.org/a", "https://secret@example.org/a", "https://:word@example.org/a",
+        "https://@example.org/a", "https://secret:word:x@example.org/a",
+    ])
+    func `S10 user and password never get into a list, and it is told that they are missing`(_ text: String) throws {
+        let url = try #require(URL(string: text))
+        let request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
+        let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
+        let written = String(decoding: try RegistryEncoder().lines(of: [.added([entry])]), as: UTF8.self)
+        #expect(!written.contains("secret") && !written.contains("word") && !written.contains("@"))
+        let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).image.entries[1])
+        #expect(read.request.withholdsUser && read.request.lacksSecrets)
+        #expect(read.request.downloadRequest(in: bases)?.url == URL(string: "https://example.org/a"))
+    }
+
+    @Test func `S10 secret fields never get into a list, and their names do`() throws {
+        let headers = [
+            HeaderField(name: "Accept", value: "text/html"),
+            HeaderField(name: "X-Key", value: "secret1", isSecret: true),
+            HeaderField(name: "AUTHORIZATION", value: "secret2"), HeaderField(name: "Cookie", value: "secret3"),
+            HeaderField(name: "proxy-authorization", value: "secret4"),
+            HeaderField(name: "Referer", value: "https://secret5:secret6@example.org/"),
+        ]
+        let url = try #require(URL(string: "https://example.org/"))
+        let request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")), headers: headers)
+        let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
+        let journal = try RegistryFixture.journal([.added([entry])])
+        #expect(!String(decoding: journal, as: UTF8.self).contains("secret"))
+        let read = try #require(try RegistryFixture.read(journal).image.entries[1])
+        #expect(read.request.withheldHeaders == ["X-Key", "AUTHORIZATION", "Cookie", "proxy-authorization"])
+        #expect(
+            read.request.downloadRequest(in: bases)?.headers == [
+                HeaderField(name: "Accept", value: "text/html"),
+                HeaderField(name: "Referer", value: "https://example.org/"),
+            ]
+        )
+    }
+
+    @Test func `a request without a URL or a base is none`() throws {
+        let path = try #require(RegistryPath("home:a"))
+        #expect(RegistryRequest(url: "", destination: .file(path)).downloadRequest(in: bases) == nil)
+        let homeless = RegistryBases(home: "", registry: "", temporary: "")
+        #expect(RegistryRequest(url: "http://h/", destination: .file(path)).downloadRequest(in: homeless) == nil)
+    }
+}

@@ -1,0 +1,88 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Random changes, and random damage: what is undamaged is always read.
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryWalkTests {
+    private typealias Fixture = RegistryFixture
+
+    @Test func `random changes are read back as the same list, in pieces of any size and from a snapshot`() throws {
+        for seed: UInt64 in 0..<60 {
+            var random = SeededRandom(seed: seed)
+            let changes = (0..<Int.random(in: 0...40, using: &random)).map { _ in Fixture.randomChange(&random) }
+            let image = Fixture.image(changes)
+            let journal = try Fixture.journal(changes)
+            for pieceBytes in [Int.random(in: 1...200, using: &random), 1 << 20] {
+                let reader = try Fixture.read(journal, pieceBytes: pieceBytes)
+                #expect(reader.image == image, "seed \(seed)")
+                #expect(reader.findings == RegistryFindings(), "seed \(seed)")
+                #expect(reader.goodBytes == journal.count)
+                #expect(reader.weight == changes.reduce(0) { $0 + $1.weight })
+            }
+            var snapshot = RegistrySnapshot(of: image)
+            var written: [UInt8] = []
+            while let piece = try snapshot.next() { written += piece }
+            #expect(try Fixture.read(written).image == image, "seed \(seed)")
+        }
+    }
+
+    @Test func `K18 a journal cut at any byte has all whole lines, and goes on from there`() throws {
+        for seed: UInt64 in 0..<3 {
+            var random = SeededRandom(seed: seed)
+            let changes = (0..<4).map { _ in Fixture.randomChange(&random) }
+            let journal = try Fixture.journal(changes)
+            let ends = try Fixture.ends(of: changes)
+            for length in 0...journal.count {
+                let reader = try Fixture.read(Array(journal.prefix(length)))
+                // A line that lacks its end alone is whole.
+                let whole = ends.lastIndex { $0 - 1 <= length } ?? 0
+                #expect(reader.image == Fixture.image(changes.prefix(whole)), "seed \(seed), cut at \(length)")
+                guard length >= ends[0] else { continue }
+                #expect(!reader.findings.hasLoss)
+                #expect(reader.findings.list.isEmpty == (reader.goodBytes == length))
+                let later = RegistryChange.added([Fixture.entry(77)])
+                let longer = journal.prefix(Int(reader.goodBytes)) + (try RegistryEncoder().lines(of: [later]))
+                let again = try Fixture.read(Array(longer))
+                #expect(again.image == Fixture.image(changes.prefix(whole) + [later]))
+                #expect(again.findings == RegistryFindings())
+            }
+        }
+    }
+
+    @Test func `K19 whatever bytes are flipped, every line without one is read`() throws {
+        for seed: UInt64 in 0..<60 {
+            var random = SeededRandom(seed: seed)
+            let changes = (0..<15).map { _ in Fixture.randomChange(&random) }
+            var journal = try Fixture.journal(changes)
+            let ends = try Fixture.ends(of: changes)
+            var damaged: Set<Int> = []
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                // Half of them in line ends, which are few.
+                let lineEnds = journal.indices.filter { journal[$0] == RegistryJournal.newline }
+                let place =
+                    Bool.random(using: &random)
+                    ? Int.random(in: 0..<journal.count, using: &random) : lineEnds.randomElement(using: &random) ?? 0
+                let flip = UInt8.random(in: 1...255, using: &random)
+                journal[place] ^= flip
+                damaged.insert(ends.firstIndex { place < $0 } ?? 0)
+            }
+            let intact = changes.enumerated().filter { !damaged.contains($0.offset + 1) }.map(\.element)
+            let reader = try Fixture.read(journal, pieceBytes: Int.random(in: 1...500, using: &random))
+            #expect(reader.image == Fixture.image(intact), "seed \(seed)")
+            #expect(!reader.findings.list.isEmpty, "seed \(seed)")
+        }
+    }
+
+    @Test func `no garbage is a crash`() throws {
+        for seed: UInt64 in 0..<100 {
+            var random = SeededRandom(seed: seed)
+            let count = Int.random(in: 0...300, using: &random)
+            var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            #expect(ParserProperty.registry.violation(of: bytes) == nil, "seed \(seed)")
+            bytes = try Fixture.journal([.added([Fixture.fullEntry(1)])]) + bytes
+            #expect(try Fixture.read(bytes).image.entries.count == 1, "seed \(seed)")
+        }
+    }
+}
