@@ -7,7 +7,7 @@ public import Foundation
 /// A handle on one download of a manager; copies are the same download.
 public struct Download: Sendable, Identifiable {
     /// Identifies a download within its manager's list and on disk.
-    public struct ID: Sendable, Hashable, CustomStringConvertible {
+    public struct ID: Sendable, Hashable, LosslessStringConvertible {
         /// The number behind the identity.
         public let rawValue: UInt64
 
@@ -22,6 +22,13 @@ public struct Download: Sendable, Identifiable {
             let digits = String(rawValue, radix: 16)
             return String(repeating: "0", count: 16 - digits.count) + digits
         }
+
+        /// Reads an identity; nil for what is not sixteen hexadecimal digits.
+        /// - Parameter description: What ``description`` gave.
+        public init?(_ description: String) {
+            guard description.utf8.count == 16, let rawValue = UInt64(description, radix: 16) else { return nil }
+            self.init(rawValue: rawValue)
+        }
     }
 
     /// The download's identity.
@@ -30,6 +37,19 @@ public struct Download: Sendable, Identifiable {
     public var request: DownloadRequest { record.request }
     /// Where the download stands now.
     public var state: DownloadState { record.status.state }
+
+    /// The present priority, which is the request's until it is changed.
+    public var priority: DownloadPriority {
+        manager.list.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
+    }
+
+    /// Whether the finished file is still under its name; false for a download that is not finished.
+    public var fileExists: Bool {
+        get async {
+            guard case .finished(let file) = state else { return false }
+            return await manager.status(of: file) != nil
+        }
+    }
 
     /// The partial file, which is there from the first byte until the file has its final name.
     ///
@@ -81,17 +101,21 @@ extension Download {
     /// Returns when the transfer has ended and the next download has its place among the running. Does nothing to a
     /// download that has ended.
     public func pause() async {
-        manager.list.pause(id)
-        for await state in states where state == .paused || !manager.list.isPausing(id) { return }
+        try? await manager.pause(.downloads([id]))
     }
 
-    /// Has the download wait for its turn again after a pause, a failure or a cancellation.
+    /// Has the download wait for its turn again after a pause, a failure or a cancellation, or where its finished file is
+    /// gone.
     ///
     /// It never runs beyond a limit: where all places are taken it waits, and as its place in the list is kept, it runs
-    /// before those after it. Returns at once. Does nothing to one that waits, runs or is finished, and to one whose file
-    /// another download was added for meanwhile.
-    public func resume() {
-        manager.list.resume(id)
+    /// before those after it. One that waits to be tried again, or for its ``DownloadRequest/earliestBegin``, waits for that
+    /// no more. Does nothing to one that runs, and to one whose file another download was added for meanwhile.
+    public func resume() async {
+        if case .finished = state {
+            if await !fileExists { restart() }
+        } else {
+            try? manager.list.resume(.downloads([id]))
+        }
     }
 
     /// Fetches a finished download again, when it is its turn; what happens to the file that is there is the request's
@@ -100,7 +124,7 @@ extension Download {
     /// Returns at once. Does nothing to a download that is not finished, and to one whose file another download was added
     /// for meanwhile.
     public func restart() {
-        manager.list.restart(id)
+        try? manager.list.restart(.downloads([id]))
     }
 
     /// Makes room for this download, where all places are taken, by sending a running one of a lower priority back to
@@ -116,8 +140,7 @@ extension Download {
     /// Returns when the transfer has ended, its place is free and the file is gone. Does nothing to a download that is
     /// finished or cancelled.
     public func cancel() async {
-        await manager.list.cancel(id)
-        for await state in states where state.isEnded { return }
+        try? await manager.cancel(.downloads([id]))
     }
 
     /// Takes the download out of the list, whatever it does.
@@ -125,19 +148,21 @@ extension Download {
     /// Returns when the transfer, where one ran, has ended. One that had not ended is told to be cancelled.
     /// - Parameter deletingFile: Whether its file, finished or not, goes as well.
     public func remove(deletingFile: Bool = false) async {
-        await manager.list.remove(id, deletingFile: deletingFile)
-        for await state in states where state.isEnded { return }
+        try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }
 
     /// Changes the download's place in the list; one that runs goes on.
+    ///
+    /// Does nothing to a download that was taken out of the list.
     /// - Parameter place: Where it goes to.
-    public func move(to place: ListPlace) {
-        manager.list.move(id, to: place)
+    /// - Throws: `unknownDownload` for a place that the list does not have, and nothing changes.
+    public func move(to place: ListPlace) throws(DownloadError) {
+        try manager.list.move(id, to: place)
     }
 
-    /// Changes the priority, which decides before the order of the list who runs next; 0 is that of every download at first.
+    /// Changes the priority, which decides before the order of the list who runs next.
     /// - Parameter priority: The greater, the sooner.
-    public func setPriority(_ priority: Int) {
+    public func setPriority(_ priority: DownloadPriority) {
         manager.list.setPriority(priority, of: id)
     }
 }

@@ -62,12 +62,16 @@ public struct DownloadError: Error, Sendable {
         )
     }
 
+    static func unknown(_ id: Download.ID) -> DownloadError {
+        DownloadError(.unknownDownload, "No download in the list has the identity \(id).")
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
 }
 
-extension DownloadError: Equatable {
+extension DownloadError: Hashable {
     /// Compares all but the cause, which need not be comparable.
     /// - Parameters:
     ///   - lhs: An error.
@@ -75,6 +79,13 @@ extension DownloadError: Equatable {
     /// - Returns: True when code, message, status and URL are the same.
     public static func == (lhs: DownloadError, rhs: DownloadError) -> Bool {
         lhs.code == rhs.code && lhs.message == rhs.message && lhs.statusCode == rhs.statusCode && lhs.url == rhs.url
+    }
+
+    /// Hashes the code and the message.
+    /// - Parameter hasher: The hasher to feed.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
     }
 }
 
@@ -110,6 +121,7 @@ extension DownloadError {
             case permission
             case fileExists
             case fileSystem
+            case unknownDownload
             case cancelled
             case shutDown
         }
@@ -163,6 +175,8 @@ extension DownloadError {
         public static let fileExists = Code(.fileExists)
         /// Another failure of the file system.
         public static let fileSystem = Code(.fileSystem)
+        /// A download that is not in the list, or not any more, or a place that the list does not have.
+        public static let unknownDownload = Code(.unknownDownload)
         /// The download was cancelled.
         public static let cancelled = Code(.cancelled)
         /// The manager was shut down.

@@ -9,6 +9,8 @@ extension DownloadManager {
     public struct Configuration: Sendable {
         /// How many downloads run at once; at least 1.
         public var maxConcurrentDownloads = 4
+        /// How many downloads from one host run at once; at least 1, or nil for no such limit.
+        public var maxConcurrentDownloadsPerHost: Int?
         /// How long a connection may take to be made, TLS included.
         public var connectTimeout: Duration = .seconds(15)
         /// How long no byte may come before a transfer counts as stalled.
@@ -77,6 +79,12 @@ extension DownloadManager {
                 throw DownloadError(
                     .invalidRequest,
                     "maxConcurrentDownloads is \(maxConcurrentDownloads); 1 is the least."
+                )
+            }
+            guard maxConcurrentDownloadsPerHost ?? 1 >= 1 else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "maxConcurrentDownloadsPerHost is \(maxConcurrentDownloadsPerHost ?? 0); 1 is the least, nil is for none."
                 )
             }
             guard maxRetries >= 0 else {

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Keeps a list of downloads and runs as many of them at once as its limit allows, in the order of adding.
 ///
 ///     let manager = try await DownloadManager()
@@ -8,10 +14,11 @@
 /// ``shutdown()`` stops all downloads and waits for that. A manager that is let go of, with all handles on its downloads,
 /// stops them as well, and nobody waits.
 public actor DownloadManager {
-    private let environment: TransferEnvironment
-    private let executor: BlockingExecutor
+    private nonisolated let environment: TransferEnvironment
+    private nonisolated let executor: BlockingExecutor
     private let works: AsyncStream<DownloadList.Work>.Continuation
     nonisolated let list: DownloadList
+    nonisolated let clock: ClockWitness
     private let host: Task<Void, Never>
 
     /// Starts a manager.
@@ -42,6 +49,7 @@ public actor DownloadManager {
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
         let list = DownloadList(
             limit: environment.configuration.maxConcurrentDownloads,
+            hostLimit: environment.configuration.maxConcurrentDownloadsPerHost,
             clock: environment.clock
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
@@ -50,6 +58,7 @@ public actor DownloadManager {
         self.executor = executor
         self.works = works
         self.list = list
+        clock = environment.clock
         // The one unstructured task: every download is in a child of the group in it.
         host = Task {
             await withDiscardingTaskGroup { group in
@@ -57,10 +66,8 @@ public actor DownloadManager {
                 group.addTask { await ring(alarms, for: list, environment.clock) }
                 for await work in work {
                     switch work {
-                    case .transfer(let record, let stop):
-                        group.addTask(executorPreference: executor) {
-                            await run(record, stop, of: list, in: environment)
-                        }
+                    case .transfer(let first):
+                        group.addTask(executorPreference: executor) { await run(first, of: list, in: environment) }
                     case .removal(let removal):
                         group.addTask(executorPreference: executor) {
                             perform(removal, in: environment)
@@ -71,6 +78,7 @@ public actor DownloadManager {
                 }
                 alarm.finish()
             }
+            list.observers.end()
         }
     }
 
@@ -126,6 +134,13 @@ public actor DownloadManager {
         await executor.shutdown()
     }
 
+    /// What a file is; nil where there is none.
+    nonisolated func status(of file: URL) async -> FileStatus? {
+        await withTaskExecutorPreference(executor) { [files = environment.files] in
+            (try? files.status(file.filePath)) ?? nil
+        }
+    }
+
     /// Changes how many downloads run at once, from now on.
     ///
     /// A higher limit starts more at once. A lower one sends the newest of the running ones back to waiting, where they keep
@@ -153,17 +168,12 @@ public actor DownloadManager {
 }
 
 /// Runs a transfer, and then those that get its place, on the blocking executor without a hop in between.
-private func run(
-    _ record: DownloadRecord,
-    _ stop: StopSignal,
-    of list: DownloadList,
-    in environment: TransferEnvironment
-) async {
-    var next: (record: DownloadRecord, stop: StopSignal)? = (record, stop)
-    while let (record, stop) = next {
-        let transfer = DownloadTransfer(record, stop, in: environment)
-        let outcome = await stop.cancellingTask { await TransferOutcome(of: transfer) }
-        next = list.ended(record, outcome, taskIsCancelled: Task.isCancelled)
+private func run(_ first: DownloadList.Run, of list: DownloadList, in environment: TransferEnvironment) async {
+    var next: DownloadList.Run? = first
+    while let run = next {
+        let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+        let outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
+        next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
     }
 }
 

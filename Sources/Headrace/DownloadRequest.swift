@@ -18,6 +18,20 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// What it takes to go on with bytes that are held.
     public var resumePolicy: ResumePolicy
+    /// Decides, before the order of the list, when it is the download's turn.
+    public var priority = DownloadPriority.normal
+    /// The time before which the download does not begin; nil for none.
+    ///
+    /// How long that is, is reckoned when the download is added. ``Download/resume()`` begins sooner.
+    public var earliestBegin: Date?
+    /// Whether the download is paused from the start.
+    public var startsPaused = false
+    /// What the download belongs to, for verbs on all of a group and its progress as a whole; nil for nothing.
+    public var group: String?
+    /// What the download is called, for people.
+    public var title: String?
+    /// The caller's own notes, which travel with the download.
+    public var userInfo: [String: String] = [:]
 
     /// Creates a request for a URL and a destination.
     ///

@@ -5,8 +5,8 @@ public import Foundation
 #endif
 
 /// Where a download stands.
-public enum DownloadState: Sendable, Equatable {
-    /// In the list, not running: it is not its turn, a limit is reached, or it is to begin later.
+public enum DownloadState: Sendable, Hashable {
+    /// In the list, not running: it is not its turn, a limit is reached, it waits to try again, or it is to begin later.
     case waiting
     /// Being fetched.
     case running
@@ -19,11 +19,42 @@ public enum DownloadState: Sendable, Equatable {
     /// Ended by ``Download/cancel()``.
     case cancelled
 
-    /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
-    public var isEnded: Bool {
-        switch self {
-        case .waiting, .running, .paused: false
-        case .finished, .failed, .cancelled: true
+    /// The state without what comes with it.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// In the list, not running.
+        case waiting
+        /// Being fetched.
+        case running
+        /// Stopped until it is resumed.
+        case paused
+        /// Complete.
+        case finished
+        /// Ended by an error.
+        case failed
+        /// Ended because it is wanted no more.
+        case cancelled
+
+        /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
+        public var isEnded: Bool {
+            switch self {
+            case .waiting, .running, .paused: false
+            case .finished, .failed, .cancelled: true
+            }
         }
     }
+
+    /// The state without what comes with it.
+    public var kind: Kind {
+        switch self {
+        case .waiting: .waiting
+        case .running: .running
+        case .paused: .paused
+        case .finished: .finished
+        case .failed: .failed
+        case .cancelled: .cancelled
+        }
+    }
+
+    /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
+    public var isEnded: Bool { kind.isEnded }
 }

@@ -4,10 +4,10 @@ public enum ListPlace: Sendable, Hashable {
     case first
     /// After all others.
     case last
-    /// Directly before another download, or at the end where that is not in the list.
+    /// Directly before another download.
     case before(Download.ID)
-    /// Directly after another download, or at the end where that is not in the list.
+    /// Directly after another download.
     case after(Download.ID)
-    /// So far from the start, counted without the download that is moved.
+    /// So far from the start, from 0 on, counted without the download that is moved.
     case index(Int)
 }

@@ -21,6 +21,7 @@ struct ExitCode: Sendable, Hashable {
 extension ExitCode {
     private static let table: [DownloadError.Code: ExitCode] = [
         .invalidRequest: .usage,
+        .unknownDownload: .usage,
         .nameResolution: .network,
         .connection: .network,
         .tls: .network,

@@ -119,7 +119,7 @@ struct ListRulesTests {
             fileName: URL(filePath: path).lastPathComponent,
             representation: Representation(entityTag: resource.etag, totalBytes: resource.size),
             totalBytes: resource.size,
-            bootID: try readBootID(.system),
+            bootID: try FileCalls.system.bootID(),
             file: try FileCalls.system.openStatus(file).identity
         )
         record.written = ByteRangeSet([0..<held])

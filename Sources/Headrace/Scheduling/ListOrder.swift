@@ -17,13 +17,18 @@ struct ListOrder: Sendable {
 
     func label(of id: Download.ID) -> Label? { labels[id] }
 
+    /// Downloads of the list in its order.
+    func sorted(_ ids: some Sequence<Download.ID>) -> [Download.ID] {
+        ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
+    }
+
     mutating func append(_ id: Download.ID) {
         _ = insert(id, at: .last)
     }
 
     /// Adds a download, or moves it; true means that all labels are new ones.
     ///
-    /// `before` and `after` one that is not in the list, or itself, mean the end.
+    /// `before` and `after` one that is not in the list mean the end.
     mutating func insert(_ id: Download.ID, at place: ListPlace) -> Bool {
         remove(id)
         let position = position(of: place)

@@ -52,6 +52,8 @@ package struct FileCalls: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// The bytes that this user can still write to the open file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
+    /// What tells one run of the kernel from another; empty where the system does not tell.
+    package var bootID: @Sendable () throws(SystemError) -> String
 }
 
 /// What a path names.
@@ -164,7 +166,8 @@ extension FileCalls {
             _ = try checked { fstatvfs(file, &status) }
             let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
             return overflow ? .max : Int64(clamping: bytes)
-        }
+        },
+        bootID: { () throws(SystemError) in try BootID.current() }
     )
 
     /// The mode of a new file by the process's mask.

@@ -6,6 +6,8 @@ struct Subscribers<Element: Sendable> {
     private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
     private var last = 0
 
+    var isEmpty: Bool { continuations.isEmpty }
+
     mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Int {
         last += 1
         continuations[last] = continuation

@@ -1,5 +1,9 @@
 /// What the attempts of one run have in common: progress, budgets, and what was learnt.
-struct Attempts {
+///
+/// A download that waits to be tried again leaves its place to others, and takes this up when it is its turn.
+struct Attempts: Sendable {
+    /// When the first of them began.
+    let start: Duration
     var meter: ProgressMeter
     var resume: ResumeState
     /// Body bytes from the network, those that were of no use included.
@@ -7,8 +11,9 @@ struct Attempts {
     private var backoff: RetryBackoff
     private var answersOfNoUse = 0
 
-    init(meter: ProgressMeter, _ request: DownloadRequest, _ environment: TransferEnvironment) {
-        self.meter = meter
+    init(_ request: DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
+        self.start = start
+        meter = ProgressMeter(start: start)
         resume = ResumeState(request.resumePolicy)
         backoff = RetryBackoff(
             base: environment.configuration.retryBaseDelay,

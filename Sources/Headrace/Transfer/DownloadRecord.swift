@@ -3,11 +3,12 @@ final class DownloadRecord: Sendable {
     let id: Download.ID
     let request: DownloadRequest
     let names: DestinationNames
-    let status = DownloadStatus()
+    let status: DownloadStatus
 
-    init(id: Download.ID, request: DownloadRequest) {
+    init(id: Download.ID, request: DownloadRequest, observers: ListObservers = ListObservers()) {
         self.id = id
         self.request = request
         names = DestinationNames(request)
+        status = DownloadStatus(id: id, observers: observers)
     }
 }

@@ -17,10 +17,18 @@ final class DownloadStatus: Sendable {
         var eventSubscribers = Subscribers<DownloadEvent>()
     }
 
+    private let id: Download.ID
+    private let observers: ListObservers
     private let storage = Locked(Storage())
+
+    init(id: Download.ID, observers: ListObservers) {
+        self.id = id
+        self.observers = observers
+    }
 
     var state: DownloadState { storage.withLock { $0.state } }
     var progress: DownloadProgress { storage.withLock { $0.progress } }
+    var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
     /// Tells an event, and sets the state unless one of a later turn was set already; nil leaves it.
     ///
@@ -32,6 +40,8 @@ final class DownloadStatus: Sendable {
             storage.turn = turn
             storage.state = state
             storage.stateSubscribers.yield(state)
+            // Under the lock, so that states are told in their order.
+            observers.tell(.stateChanged(id, state))
             guard state.isEnded else { return nil }
             let states = storage.stateSubscribers.removeAll()
             let progress = storage.progressSubscribers.removeAll()
@@ -50,6 +60,7 @@ final class DownloadStatus: Sendable {
             guard !storage.state.isEnded else { return }
             storage.progress = progress
             storage.progressSubscribers.yield(progress)
+            observers.noteChange()
         }
     }
 
@@ -58,6 +69,11 @@ final class DownloadStatus: Sendable {
             guard !storage.state.isEnded else { return }
             Self.append(event, to: &storage)
         }
+    }
+
+    /// Returns when the download has ended, or when the task is cancelled.
+    func waitForEnd() async {
+        for await state in states() where state.isEnded { return }
     }
 
     func states() -> AsyncStream<DownloadState> {

@@ -143,7 +143,7 @@ extension DownloadTransfer {
                     file: final,
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
-                    duration: now - start,
+                    duration: now - attempts.start,
                     isLengthVerified: framing != .connectionClose
                 )
             )

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Fetches one download: asks, follows redirects, resumes, tries again, checks and names the file.
+/// Fetches one download: asks, follows redirects, resumes, checks and names the file.
 ///
 /// Runs on the blocking executor, where its file calls may block.
 struct DownloadTransfer {
@@ -17,22 +17,34 @@ struct DownloadTransfer {
         var keptBytes: Bool
     }
 
+    /// Thrown where the transfer is to be gone on with after a while.
+    struct Retry: Error {
+        var attempts: Attempts
+        var time: Duration
+    }
+
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
-    let start: Duration
+    /// What there is of earlier attempts.
+    let attempts: Attempts
 
-    init(_ record: DownloadRecord, _ stop: StopSignal, in environment: TransferEnvironment) {
+    init(
+        _ record: DownloadRecord,
+        _ stop: StopSignal,
+        after earlier: Attempts? = nil,
+        in environment: TransferEnvironment
+    ) {
         self.record = record
         self.stop = stop
         self.environment = environment
-        start = environment.clock.now()
+        attempts = earlier ?? Attempts(record.request, environment, at: environment.clock.now())
     }
 
     var request: DownloadRequest { record.request }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
-    /// Returns the finished file; throws ``Stopped`` or a ``DownloadError``.
+    /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> URL {
         let plan = try DestinationPlan(record, calls: environment.files)
         var session = PartialSession(record, environment)
@@ -46,11 +58,8 @@ struct DownloadTransfer {
         case .complete(let path): return skipped(path)
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
-        var attempts = Attempts(
-            meter: ProgressMeter(start: start, bytesReceived: session.heldBytes),
-            request,
-            environment
-        )
+        var attempts = self.attempts
+        attempts.meter.correct(to: session.heldBytes)
         do {
             return try await attempt(&session, &attempts, plan)
         } catch {
@@ -65,7 +74,7 @@ struct DownloadTransfer {
         }
     }
 
-    /// Tries until the file is there, or until there is no sense in it.
+    /// Asks until the file is there, or until something fails.
     private func attempt(
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
@@ -78,10 +87,9 @@ struct DownloadTransfer {
                 attempts.progressed(by: session.heldBytes - held)
             } catch let error as DownloadError where error.isTransient {
                 attempts.progressed(by: session.heldBytes - held)
-                session.keep()
-                guard let delay = attempts.failed(error) else { throw error }
+                guard stop.reason == nil, let delay = attempts.failed(error) else { throw error }
                 tell(.retrying(error.about(request.url), attempt: attempts.count, after: delay))
-                try await environment.clock.sleep(environment.clock.now() + delay)
+                throw Retry(attempts: attempts, time: environment.clock.now() + delay)
             }
         }
     }

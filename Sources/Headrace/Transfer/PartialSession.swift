@@ -312,7 +312,7 @@ struct PartialSession {
 
     private func bootID() throws(DownloadError) -> String {
         do {
-            return try readBootID(environment.files)
+            return try environment.files.bootID()
         } catch {
             throw .storage("The boot of this machine could not be identified", error)
         }

@@ -10,6 +10,8 @@ enum TransferOutcome: Sendable {
     case failed(DownloadError)
     /// It was told to stop; `keptBytes` where a partial is left.
     case stopped(keptBytes: Bool)
+    /// It is to be gone on with, but not before this time.
+    case retry(Attempts, at: Duration)
 
     /// Runs a transfer to its end, or until its time is over.
     init(of transfer: DownloadTransfer) async {
@@ -17,11 +19,16 @@ enum TransferOutcome: Sendable {
             self = await TransferOutcome(ofUnlimited: transfer)
             return
         }
+        let end = transfer.attempts.start + limit
+        guard end > transfer.environment.clock.now() else {
+            self = .failed(.timedOut(transfer.request.url, after: limit))
+            return
+        }
         self = await withDiscardingTaskGroup { group in
             // Not on the blocking executor, whose threads may all be held by the disk.
             group.addTask(executorPreference: globalConcurrentExecutor) {
                 let clock = transfer.environment.clock
-                guard (try? await clock.sleep(transfer.start + limit)) != nil else { return }
+                guard (try? await clock.sleep(end)) != nil else { return }
                 transfer.stop.stop(.timedOut(after: limit))
             }
             let outcome = await TransferOutcome(ofUnlimited: transfer)
@@ -41,6 +48,10 @@ enum TransferOutcome: Sendable {
                 } else {
                     .stopped(keptBytes: stopped.keptBytes)
                 }
+        } catch let retry as DownloadTransfer.Retry {
+            // At the end of its time it has to be told, whatever it waits for.
+            let limit = transfer.environment.configuration.timeLimit
+            self = .retry(retry.attempts, at: min(retry.time, limit.map { retry.attempts.start + $0 } ?? retry.time))
         } catch let error as DownloadError {
             self = .failed(error)
         } catch {
@@ -49,11 +60,12 @@ enum TransferOutcome: Sendable {
     }
 
     /// What of the outcome decides what runs next.
-    func forQueue(at now: Duration) -> DownloadQueue.Outcome {
+    var forQueue: DownloadQueue.Outcome {
         switch self {
         case .finished: .finished
         case .failed: .failed
         case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
+        case .retry(_, let time): .retry(at: time)
         }
     }
 }

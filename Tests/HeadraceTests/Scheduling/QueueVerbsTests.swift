@@ -70,7 +70,7 @@ struct QueueVerbsTests {
             #expect(await list.manager.downloads == [list.a, list.b, list.c])
             for await state in list.b.states where state == .running { break }
             list.gate.open()
-            list.a.resume()
+            await list.a.resume()
             #expect(try await list.isExact(list.a))
             #expect(try await list.isExact(list.b))
             // What was there before the pause was not fetched again.
@@ -84,7 +84,7 @@ struct QueueVerbsTests {
         try await withABC { list in
             await list.a.pause()
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }
-            list.a.resume()
+            await list.a.resume()
             #expect(list.a.state == .waiting)
             #expect(list.b.state == .running)
             list.gate.open()
@@ -117,7 +117,7 @@ struct QueueVerbsTests {
             await list.manager.waitUntilIdle()
             #expect(list.paths == ["/a", "/c"])
             list.gate.open()
-            list.b.resume()
+            await list.b.resume()
             #expect(try await list.isExact(list.b))
         }
     }
@@ -141,7 +141,7 @@ struct QueueVerbsTests {
                     await #expect(throws: DownloadError.self) { try await downloads[0].value }
                     _ = try await downloads[1].value
                     #expect(await manager.downloads == downloads)
-                    downloads[0].resume()
+                    await downloads[0].resume()
                     let finished = try await downloads[0].value
                     #expect(Self.resource.body.difference(fromFileAt: finished) == nil)
                     #expect(server.requests.map(\.path) == ["/a", "/b", "/a"])
@@ -172,7 +172,7 @@ struct QueueVerbsTests {
     @Test func `C13 one that is moved or more urgent runs sooner`() async throws {
         try await withABC { list in
             list.gate.open()
-            list.c.move(to: .before(list.b.id))
+            try list.c.move(to: .before(list.b.id))
             #expect(await list.manager.downloads == [list.a, list.c, list.b])
             list.b.setPriority(1)
             await list.a.cancel()
@@ -232,7 +232,7 @@ struct QueueVerbsTests {
             list.gate.open()
             await list.a.cancel()
             let first = try await list.c.value
-            list.c.resume()
+            await list.c.resume()
             #expect(list.c.state == .finished(first))
             list.c.restart()
             let second = try await list.c.value
@@ -248,7 +248,7 @@ struct QueueVerbsTests {
             let error = await #expect(throws: DownloadError.self) { try await list.a.value }
             #expect(error?.code == .shutDown)
             #expect(FileProbe.size(of: list.a.partialFile) != nil)
-            list.a.resume()
+            await list.a.resume()
             await list.a.cancel()
             #expect(list.a.state.isEnded)
         }
@@ -260,7 +260,7 @@ struct QueueVerbsTests {
             await list.a.cancel()
             await list.a.cancel()
             let file = try await list.b.value
-            list.b.resume()
+            await list.b.resume()
             await list.b.pause()
             await list.b.cancel()
             #expect(list.b.state == .finished(file))
@@ -274,7 +274,7 @@ struct QueueVerbsTests {
             let bad = try await list.manager.download(
                 DownloadRequest(list.server.url("/none"), to: .directory(list.folder))
             )
-            bad.move(to: .first)
+            try bad.move(to: .first)
             await list.a.pause()
             await #expect(throws: DownloadError.self) { try await bad.value }
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }
@@ -296,7 +296,7 @@ struct QueueVerbsTests {
                     )
                     for _ in 0..<1_000 where !download.state.isEnded {
                         await download.pause()
-                        download.resume()
+                        await download.resume()
                     }
                     let file = try await download.value
                     #expect(Self.resource.body.difference(fromFileAt: file) == nil)

@@ -38,7 +38,13 @@ struct CrashTests {
             id: Download.ID(rawValue: 1),
             request: try DiskFixture.request(to: destination(), .overwrite)
         )
-        let outcome = await TransferOutcome(of: DownloadTransfer(record, StopSignal(), in: environment))
+        var attempts: Attempts?
+        var outcome: TransferOutcome
+        repeat {
+            let transfer = DownloadTransfer(record, StopSignal(), after: attempts, in: environment)
+            outcome = await TransferOutcome(of: transfer)
+            attempts = if case .retry(let attempts, _) = outcome { attempts } else { nil }
+        } while attempts != nil
         var failure: DownloadError?
         if case .failed(let error) = outcome { failure = error }
         let starts = transport.requests.map { Int64(DiskFixture.start(of: $0)) }

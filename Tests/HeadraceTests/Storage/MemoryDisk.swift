@@ -88,7 +88,8 @@ final class MemoryDisk: Sendable {
             },
             createDirectory: { _ in },
             checkDirectory: { _ in },
-            freeSpace: { _ in .max }
+            freeSpace: { _ in .max },
+            bootID: { self.bootID }
         )
     }
 
@@ -111,7 +112,6 @@ final class MemoryDisk: Sendable {
     }
 
     private func read(_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8] {
-        guard path != "/proc/sys/kernel/random/boot_id" else { return Array("\(bootID)\n".utf8) }
         return try state.withLock { state throws(SystemError) in
             guard let node = state.image.names[path] else { throw SystemError(errno: ENOENT) }
             return Array((state.image.files[node] ?? []).prefix(maxBytes))

@@ -1,0 +1,81 @@
+/// How one download of a list stands at a moment.
+public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
+    /// The download's identity.
+    public var id: Download.ID
+    /// What was asked for.
+    public var request: DownloadRequest
+    /// Where the download stands.
+    public var state: DownloadState
+    /// Its present priority, which may be another than the request's.
+    public var priority: DownloadPriority
+    /// How far it is.
+    public var progress: DownloadProgress
+
+    /// Creates a snapshot.
+    /// - Parameters:
+    ///   - id: The download's identity.
+    ///   - request: What was asked for.
+    ///   - state: Where the download stands.
+    ///   - priority: Its present priority.
+    ///   - progress: How far it is.
+    public init(
+        id: Download.ID,
+        request: DownloadRequest,
+        state: DownloadState,
+        priority: DownloadPriority = .normal,
+        progress: DownloadProgress = DownloadProgress()
+    ) {
+        self.id = id
+        self.request = request
+        self.state = state
+        self.priority = priority
+        self.progress = progress
+    }
+}
+
+/// How far the downloads of a group are, as a whole.
+public struct GroupProgress: Sendable, Hashable {
+    /// How many of the downloads stand how; a state that none is in is left out.
+    public var counts: [DownloadState.Kind: Int]
+    /// Bytes that are received of all of them.
+    public var bytesReceived: Int64
+    /// The size of all of them in bytes; nil while the size of one that is wanted is not known.
+    public var totalBytes: Int64?
+    /// The sum of the smoothed speeds, in bytes per second.
+    public var bytesPerSecond: Double
+
+    /// The part of the bytes that is received, from 0 to 1; nil where the total is unknown.
+    public var fractionCompleted: Double? {
+        guard let totalBytes else { return nil }
+        return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
+    }
+
+    /// True when none of the downloads waits, runs or is paused.
+    public var isEnded: Bool {
+        counts.allSatisfy { kind, count in count == 0 || kind.isEnded }
+    }
+
+    /// Sums up snapshots; of one that failed or was cancelled only the bytes count that are there.
+    /// - Parameter downloads: The downloads of the group.
+    public init(of downloads: some Sequence<DownloadSnapshot>) {
+        (counts, bytesReceived, bytesPerSecond) = ([:], 0, 0)
+        var total: Int64? = 0
+        for download in downloads {
+            counts[download.state.kind, default: 0] += 1
+            let received = download.progress.bytesReceived
+            bytesReceived = bytesReceived.addingWithoutOverflow(received)
+            if download.state.kind == .running { bytesPerSecond += download.progress.bytesPerSecond }
+            let size = download.state.isEnded ? received : download.progress.totalBytes
+            total = total.flatMap { total in size.map { total.addingWithoutOverflow($0) } }
+        }
+        totalBytes = total
+    }
+}
+
+extension Int64 {
+    /// The sum, or the greatest number: a server may announce any size.
+    fileprivate func addingWithoutOverflow(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

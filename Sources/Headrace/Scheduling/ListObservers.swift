@@ -1,0 +1,79 @@
+import Synchronization
+
+/// Those who follow a manager's list as a whole.
+///
+/// What they cost does not grow with how slow they are: each has a buffer of a fixed size, which drops its oldest.
+final class ListObservers: Sendable {
+    static let eventCapacity = 1024
+
+    private struct State {
+        var isEnded = false
+        var events = Subscribers<DownloadManager.Event>()
+        var changes = Subscribers<Void>()
+    }
+
+    private let state = Locked(State())
+    /// False where nobody listens, so that progress costs next to nothing then.
+    private let isWatched = Atomic(false)
+
+    /// Tells an event, which is a change as well.
+    func tell(_ event: DownloadManager.Event) {
+        guard isWatched.load(ordering: .acquiring) else { return }
+        state.withLock { state in
+            state.events.yield(event)
+            state.changes.yield(())
+        }
+    }
+
+    /// Tells that something is not as it was.
+    func noteChange() {
+        guard isWatched.load(ordering: .acquiring) else { return }
+        state.withLock { $0.changes.yield(()) }
+    }
+
+    /// The events from now on, until the end.
+    func events() -> AsyncStream<DownloadManager.Event> {
+        stream(.bufferingNewest(Self.eventCapacity), \.events)
+    }
+
+    /// Whether anything has changed since the last look: yes at first.
+    func changes() -> AsyncStream<Void> {
+        stream(.bufferingNewest(1), \.changes, first: ())
+    }
+
+    /// Ends all streams.
+    func end() {
+        let (events, changes) = state.withLock { state in
+            state.isEnded = true
+            return (state.events.removeAll(), state.changes.removeAll())
+        }
+        for continuation in events { continuation.finish() }
+        for continuation in changes { continuation.finish() }
+    }
+
+    private func stream<Element>(
+        _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
+        _ subscribers: any WritableKeyPath<State, Subscribers<Element>> & Sendable,
+        first: Element? = nil
+    ) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
+        if let first { continuation.yield(first) }
+        let subscriber: Int? = state.withLock { state in
+            guard !state.isEnded else { return nil }
+            isWatched.store(true, ordering: .releasing)
+            return state[keyPath: subscribers].add(continuation)
+        }
+        guard let subscriber else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            guard let self else { return }
+            state.withLock { state in
+                state[keyPath: subscribers].remove(subscriber)
+                if state.events.isEmpty, state.changes.isEmpty { self.isWatched.store(false, ordering: .releasing) }
+            }
+        }
+        return stream
+    }
+}

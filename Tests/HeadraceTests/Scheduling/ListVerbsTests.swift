@@ -1,0 +1,374 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Verbs on many downloads, times to begin, groups, and what is told of the list as a whole; over fake connections.
+@Suite(.timeLimit(.minutes(4)))
+struct ListVerbsTests {
+    private struct Fixture {
+        let manager: DownloadManager
+        let clock: TestClock
+        let folder: URL
+        let requests: @Sendable () -> [String]
+
+        func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
+            var request = DownloadRequest(try #require(URL(string: "http://h/\(path)")), to: .directory(folder))
+            change(&request)
+            return request
+        }
+
+        @discardableResult
+        func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> Download {
+            try await manager.download(request(path, change))
+        }
+
+        func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
+    }
+
+    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, all others are files.
+    private func withList(limit: Int = 1, _ body: (Fixture) async throws -> Void) async throws {
+        try await withTemporaryDirectory { folder in
+            let refused = Locked<Set<String>>([])
+            let transport = FakeTransport { request in
+                let path = request.url.path()
+                if path.hasPrefix("/silent") {
+                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000), end: .silence)
+                }
+                if path.hasPrefix("/bad") { return FakeTransport.Answer(404) }
+                if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
+                    return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
+                }
+                return DiskFixture.answer(request)
+            }
+            let clock = TestClock()
+            let manager = try DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration {
+                        $0.maxConcurrentDownloads = limit
+                        $0.retryBaseDelay = .zero
+                    },
+                    transport: transport,
+                    clock: ClockWitness(clock)
+                )
+            )
+            do {
+                let requests: @Sendable () -> [String] = { transport.requests.map { $0.url.path() } }
+                try await body(Fixture(manager: manager, clock: clock, folder: folder, requests: requests))
+                await manager.shutdown()
+            } catch {
+                await manager.shutdown()
+                throw error
+            }
+        }
+    }
+
+    // MARK: Time
+
+    @Test func `one that waits to be tried again leaves its place to the next, and keeps its place in the list`()
+        async throws
+    {
+        try await withList { list in
+            let busy = try await list.add("busy")
+            let next = try await list.add("b")
+            _ = try await next.value
+            #expect(busy.state == .waiting)
+            try await list.clock.sleeperArmed(for: .seconds(60))
+            let silent = try await list.add("silent")
+            for await state in silent.states where state == .running { break }
+            let last = try await list.add("c")
+            list.clock.advance(by: .seconds(60))
+            #expect(busy.state == .waiting, "no more than one at once, also when a time has come")
+            await silent.pause()
+            _ = try await last.value
+            #expect(DiskFixture.isExact(try await busy.value))
+            #expect(list.requests() == ["/busy", "/b", "/silent", "/busy", "/c"])
+        }
+    }
+
+    @Test func `one that waits to be tried again is tried at once when it is resumed`() async throws {
+        try await withList { list in
+            let busy = try await list.add("busy")
+            try await list.clock.sleeperArmed(for: .seconds(60))
+            await busy.resume()
+            _ = try await busy.value
+        }
+    }
+
+    @Test func `failures are counted over all the times that a download leaves its place`() async throws {
+        try await withTemporaryDirectory { folder in
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 2) { _ in
+                throw DownloadError(.connection, "No.")
+            }
+            #expect(outcome.error?.code == .connection)
+            #expect(outcome.starts == [0, 0, 0])
+            #expect(outcome.events.filter { $0 == .started } == [.started])
+        }
+    }
+
+    @Test func `one that is to begin later is not asked for before`() async throws {
+        try await withList { list in
+            let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
+            let past = try await list.add("past") { $0.earliestBegin = Date().addingTimeInterval(-3600) }
+            _ = try await past.value
+            #expect(late.state == .waiting)
+            #expect(try await list.clock.sleeperArmed().offset > .seconds(3500))
+            list.clock.advance(by: .seconds(3601))
+            _ = try await late.value
+            #expect(list.requests() == ["/past", "/late"])
+        }
+    }
+
+    @Test func `one that is to begin later begins at once when it is resumed`() async throws {
+        try await withList { list in
+            let late = try await list.add("late") { $0.earliestBegin = .distantFuture }
+            await late.resume()
+            _ = try await late.value
+        }
+    }
+
+    // MARK: What a request brings along
+
+    @Test func `one that is added paused runs when it is resumed`() async throws {
+        try await withList { list in
+            let download = try await list.add("a") { $0.startsPaused = true }
+            #expect(download.state == .paused)
+            await list.manager.waitUntilIdle()
+            #expect(list.requests() == [])
+            await download.resume()
+            _ = try await download.value
+        }
+    }
+
+    @Test func `a priority that is given with the request decides before the order of the list`() async throws {
+        try await withList { list in
+            let silent = try await list.add("silent")
+            for (path, priority) in [("a", DownloadPriority.low), ("b", .normal), ("c", 3), ("d", .high)] {
+                try await list.add(path) { $0.priority = priority }
+            }
+            await silent.cancel()
+            await list.manager.waitUntilIdle()
+            #expect(list.requests() == ["/silent", "/d", "/c", "/b", "/a"])
+        }
+    }
+
+    @Test func `a title and notes travel with the download`() async throws {
+        try await withList { list in
+            let download = try await list.add("a") {
+                $0.title = "A film"
+                $0.userInfo = ["season": "2"]
+            }
+            #expect(list.manager[download.id]?.request.title == "A film")
+            #expect(list.manager[download.id]?.request.userInfo == ["season": "2"])
+        }
+    }
+
+    // MARK: Many at once
+
+    @Test func `all are paused, resumed and cancelled in one step each`() async throws {
+        try await withList(limit: 2) { list in
+            let downloads = try await list.manager.download(
+                ["silent1", "silent2", "a", "b"].map { try list.request($0) }
+            )
+            for download in downloads.prefix(2) { for await state in download.states where state == .running { break } }
+            await list.manager.pauseAll()
+            #expect(list.states(downloads) == [.paused, .paused, .paused, .paused])
+            #expect(list.requests().count == 2)
+            list.manager.resumeAll()
+            for download in downloads.prefix(2) { for await state in download.states where state == .running { break } }
+            await list.manager.cancelAll()
+            #expect(list.states(downloads) == [.cancelled, .cancelled, .cancelled, .cancelled])
+            #expect(try FileProbe.names(in: list.folder) == [])
+        }
+    }
+
+    @Test func `cancelling all of one running, one paused, one waiting and one failed reports no failure`() async throws
+    {
+        try await withList { list in
+            let failed = try await list.add("bad")
+            await list.manager.waitUntilIdle()
+            #expect(failed.state.kind == .failed)
+            let paused = try await list.add("silent1")
+            await paused.pause()
+            let running = try await list.add("silent2")
+            let waiting = try await list.add("b")
+            for await progress in running.progress where progress.bytesReceived > 0 { break }
+            await list.manager.cancelAll()
+            #expect(list.states([running, paused, waiting, failed]) == Array(repeating: .cancelled, count: 4))
+            #expect(try FileProbe.names(in: list.folder) == [])
+        }
+    }
+
+    @Test func `those that failed are tried again, those that are finished taken out, and no others`() async throws {
+        try await withList { list in
+            let downloads = try await list.manager.download(["bad", "a", "b"].map { try list.request($0) })
+            await downloads[2].pause()
+            await list.manager.waitUntilIdle()
+            list.manager.retryFailed()
+            await list.manager.waitUntilIdle()
+            #expect(list.requests() == ["/bad", "/a", "/bad"])
+            await list.manager.removeFinished()
+            #expect(await list.manager.downloads == [downloads[0], downloads[2]])
+            #expect(try FileProbe.names(in: list.folder) == ["a"])
+        }
+    }
+
+    @Test func `verbs are for identities, a URL, a state or a group`() async throws {
+        try await withList { list in
+            let silent = try await list.add("silent")
+            let downloads = try await list.manager.download(
+                ["a", "b", "c", "d"].map { path in try list.request(path) { $0.group = path < "c" ? "early" : nil } }
+            )
+            try await list.manager.pause(.group("early"))
+            try await list.manager.pause(.url(downloads[2].request.url))
+            try await list.manager.pause(.downloads([downloads[3].id]))
+            #expect(list.states(downloads) == [.paused, .paused, .paused, .paused])
+            #expect(try list.manager.downloads(.state(.paused)) == downloads)
+            #expect(try list.manager.downloads(.group("early")) == Array(downloads[..<2]))
+            try list.manager.resume(.group("early"))
+            #expect(list.states(downloads) == [.waiting, .waiting, .paused, .paused])
+            try await list.manager.remove(.group("early"), deletingFiles: true)
+            #expect(await list.manager.downloads == [silent, downloads[2], downloads[3]])
+            #expect(try list.manager.downloads(.group("early")) == [])
+        }
+    }
+
+    @Test func `an unknown identity or place is refused before anything changes`() async throws {
+        try await withList { list in
+            let silent = try await list.add("silent")
+            let next = try await list.add("a")
+            let unknown = Download.ID(rawValue: 7)
+            #expect(list.manager[unknown] == nil)
+            let error = await #expect(throws: DownloadError.self) {
+                try await list.manager.cancel(.downloads([silent.id, unknown]))
+            }
+            #expect(error?.code == .unknownDownload)
+            #expect(error?.message.contains("0000000000000007") == true)
+            #expect(list.states([silent, next]).allSatisfy { !$0.isEnded })
+            for place in [ListPlace.before(unknown), .after(unknown), .index(2), .index(-1)] {
+                let error = #expect(throws: DownloadError.self) { try next.move(to: place) }
+                #expect(error?.code == .unknownDownload)
+            }
+            try next.move(to: .before(next.id))
+            #expect(await list.manager.downloads == [silent, next])
+            try next.move(to: .index(0))
+            #expect(await list.manager.downloads == [next, silent])
+        }
+    }
+
+    @Test func `a finished one whose file is gone is fetched again when it is resumed, and says so before`()
+        async throws
+    {
+        try await withList { list in
+            let download = try await list.add("a")
+            let file = try await download.value
+            #expect(await download.fileExists)
+            await download.resume()
+            #expect(list.requests() == ["/a"])
+            try FileManager.default.removeItem(at: file)
+            #expect(await !download.fileExists)
+            await download.resume()
+            #expect(try await download.value == file)
+            #expect(list.requests() == ["/a", "/a"])
+        }
+    }
+
+    // MARK: Following the list
+
+    @Test func `the list tells what happens to it, in order`() async throws {
+        try await withList { list in
+            let events = list.manager.events
+            let downloads = try await list.manager.download(["a", "bad"].map { try list.request($0) })
+            let (a, bad) = (downloads[0].id, downloads[1].id)
+            await list.manager.waitUntilIdle()
+            try downloads[1].move(to: .first)
+            downloads[1].setPriority(.high)
+            try await list.manager.setMaxConcurrentDownloads(3)
+            await downloads[0].remove()
+            await list.manager.shutdown()
+            var told: [DownloadManager.Event] = []
+            for await event in events { told.append(event) }
+            let error = try #require(
+                told.compactMap { if case .stateChanged(_, .failed(let error)) = $0 { error } else { nil } }.first
+            )
+            #expect(
+                told == [
+                    .added([a, bad]), .stateChanged(a, .running),
+                    .stateChanged(a, .finished(list.folder.appending(path: "a"))), .stateChanged(bad, .running),
+                    .stateChanged(bad, .failed(error)), .idle, .moved(bad), .priorityChanged(bad, .high),
+                    .limitsChanged(downloads: 3, perHost: nil), .removed(a),
+                ]
+            )
+        }
+    }
+
+    @Test func `one who does not read what happens costs a fixed amount, and misses the oldest`() async throws {
+        try await withList { list in
+            let events = list.manager.events
+            let download = try await list.add("silent")
+            for number in 1...5_000 { download.setPriority(DownloadPriority(rawValue: number)) }
+            await list.manager.shutdown()
+            var told: [DownloadManager.Event] = []
+            for await event in events { told.append(event) }
+            #expect(told.count == ListObservers.eventCapacity)
+            #expect(told.contains(.priorityChanged(download.id, 5_000)))
+        }
+    }
+
+    @Test func `a snapshot is the whole list, and the newest for one who is slow`() async throws {
+        try await withList { list in
+            var snapshots = list.manager.snapshots.makeAsyncIterator()
+            #expect(await snapshots.next(isolation: nil) == [])
+            let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
+            await list.manager.waitUntilIdle()
+            try downloads[1].move(to: .first)
+            list.clock.advance(by: .seconds(1))
+            let newest = try #require(await snapshots.next(isolation: nil))
+            #expect(newest.map(\.id) == [downloads[1].id, downloads[0].id])
+            #expect(newest.map(\.state.kind) == [.finished, .finished])
+            #expect(newest.map(\.progress.fractionCompleted) == [1, 1])
+            await list.manager.shutdown()
+            list.clock.advance(by: .seconds(1))
+            #expect(await snapshots.next(isolation: nil) == nil)
+        }
+    }
+
+    @Test func `the progress of a group is the sum of its downloads, and ends with the last of them`() async throws {
+        try await withList(limit: 3) { list in
+            try await list.add("other")
+            let downloads = try await list.manager.download(
+                ["a", "b", "bad"].map { path in try list.request(path) { $0.group = "films" } }
+            )
+            await list.manager.waitUntilIdle()
+            var told: [GroupProgress] = []
+            for await progress in list.manager.progress(ofGroup: "films") { told.append(progress) }
+            let last = try #require(told.last)
+            #expect(told.count == 1)
+            #expect(last.counts == [.finished: 2, .failed: 1])
+            #expect(last.bytesReceived == Int64(2 * DiskFixture.size))
+            #expect(last.fractionCompleted == 1)
+            #expect(downloads.count == 3)
+        }
+    }
+
+    @Test func `a group of unknown size has no fraction, and one too large for a number does not trap`() throws {
+        let request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .directory(URL(filePath: "/")))
+        func snapshot(_ id: UInt64, _ state: DownloadState, _ received: Int64, _ total: Int64?) -> DownloadSnapshot {
+            DownloadSnapshot(
+                id: Download.ID(rawValue: id),
+                request: request,
+                state: state,
+                progress: DownloadProgress(bytesReceived: received, totalBytes: total, bytesPerSecond: 10)
+            )
+        }
+        let unknown = GroupProgress(of: [snapshot(1, .running, 5, nil), snapshot(2, .running, 5, 10)])
+        #expect(unknown.fractionCompleted == nil)
+        #expect(unknown.bytesPerSecond == 20)
+        #expect(!unknown.isEnded)
+        let large = GroupProgress(of: [snapshot(1, .running, 5, .max), snapshot(2, .waiting, 5, .max)])
+        #expect(large.totalBytes == .max)
+        let ended = GroupProgress(of: [snapshot(1, .cancelled, 5, nil), snapshot(2, .running, 5, 15)])
+        #expect(ended.fractionCompleted == 0.5)
+    }
+}
