@@ -51,6 +51,15 @@ public struct Download: Sendable, Identifiable {
         }
     }
 
+    /// Whether the finished file is as it was when it got its name, by its size, its time and its number in the file
+    /// system; false for a download that is not finished.
+    public var fileIsIntact: Bool {
+        get async {
+            guard case .finished(let file) = state, let stamp = manager.list.stamp(of: id) else { return false }
+            return await manager.status(of: file).map { FileStamp($0) } == stamp
+        }
+    }
+
     /// The partial file, which is there from the first byte until the file has its final name.
     ///
     /// After a failure it stays where bytes have come, and a later download of the same URL to the same destination goes

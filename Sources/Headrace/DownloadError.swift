@@ -66,6 +66,15 @@ public struct DownloadError: Error, Sendable {
         DownloadError(.unknownDownload, "No download in the list has the identity \(id).")
     }
 
+    static func credentialsMissing(_ request: RegistryRequest) -> DownloadError {
+        let names = request.withheldHeaders + (request.withholdsUser ? ["user and password"] : [])
+        return DownloadError(
+            .credentialsMissing,
+            "The request was made in an earlier run with \(names.joined(separator: ", ")), which no disk keeps. "
+                + "Add it again: its bytes are gone on with."
+        )
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
@@ -122,6 +131,7 @@ extension DownloadError {
             case fileExists
             case fileSystem
             case unknownDownload
+            case credentialsMissing
             case cancelled
             case shutDown
         }
@@ -130,6 +140,12 @@ extension DownloadError {
 
         private init(_ kind: Kind) {
             self.kind = kind
+        }
+
+        /// The code of a name; nil for one that this release does not have.
+        init?(name: String) {
+            guard let kind = Kind(rawValue: name) else { return nil }
+            self.init(kind)
         }
 
         /// The code's name, as in `httpStatus`.
@@ -177,6 +193,8 @@ extension DownloadError {
         public static let fileSystem = Code(.fileSystem)
         /// A download that is not in the list, or not any more, or a place that the list does not have.
         public static let unknownDownload = Code(.unknownDownload)
+        /// The request had credentials, which are never written to a disk, and is from an earlier run.
+        public static let credentialsMissing = Code(.credentialsMissing)
         /// The download was cancelled.
         public static let cancelled = Code(.cancelled)
         /// The manager was shut down.

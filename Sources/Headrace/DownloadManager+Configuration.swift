@@ -11,6 +11,15 @@ extension DownloadManager {
         public var maxConcurrentDownloads = 4
         /// How many downloads from one host run at once; at least 1, or nil for no such limit.
         public var maxConcurrentDownloadsPerHost: Int?
+        /// A directory that keeps the list for the next run; nil for a list that ends with the process.
+        ///
+        /// It is made where it is missing, in a directory that exists, and belongs to one manager at a time: a second one
+        /// fails with ``DownloadError/Code/busy``. Secrets of requests are not kept; see ``HeaderField/isSecret``.
+        public var registryDirectory: URL?
+        /// Whether those that ran when an earlier run ended are paused, instead of waiting for their turn.
+        public var restoresPaused = false
+        /// Whether downloads run; false for a manager that only keeps the list.
+        public var startsDownloads = true
         /// How long a connection may take to be made, TLS included.
         public var connectTimeout: Duration = .seconds(15)
         /// How long no byte may come before a transfer counts as stalled.
@@ -86,6 +95,9 @@ extension DownloadManager {
                     .invalidRequest,
                     "maxConcurrentDownloadsPerHost is \(maxConcurrentDownloadsPerHost ?? 0); 1 is the least, nil is for none."
                 )
+            }
+            if let directory = registryDirectory, !directory.isFileURL {
+                throw DownloadError(.invalidRequest, "registryDirectory is no file URL: \(directory.absoluteString).")
             }
             guard maxRetries >= 0 else {
                 throw DownloadError(.invalidRequest, "maxRetries is \(maxRetries); 0 is the least.")

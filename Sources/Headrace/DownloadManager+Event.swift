@@ -13,6 +13,13 @@ extension DownloadManager {
         case removed(Download.ID)
         /// The limits on downloads at once are these from now on; nil is none.
         case limitsChanged(downloads: Int, perHost: Int?)
+        /// Something in the registry on the disk was not as it was written; all else is there. One sentence for a person.
+        ///
+        /// Told first to everybody who follows the events.
+        case registryDamaged(String)
+        /// The registry could not be written. The list goes on without, and what could not be written is tried again with the
+        /// next change.
+        case registryFailed(DownloadError)
         /// The last of those that waited or ran does so no more.
         case idle
     }

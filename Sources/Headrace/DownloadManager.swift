@@ -25,14 +25,15 @@ public actor DownloadManager {
     /// - Parameters:
     ///   - configuration: The settings.
     ///   - clock: The time by which speeds are measured.
-    /// - Throws: `transportUnavailable` where the system's HTTP library is missing or too old, and `invalidRequest` for
-    ///   settings that cannot work.
+    /// - Throws: `transportUnavailable` where the system's HTTP library is missing or too old, `invalidRequest` for settings
+    ///   that cannot work, and where a ``Configuration/registryDirectory`` is given, `busy` where another manager has it, and
+    ///   `permission`, `diskFull` or `fileSystem` where it cannot be read or made.
     public init(
         configuration: Configuration = Configuration(),
         clock: any Clock<Duration> = ContinuousClock()
     ) async throws(DownloadError) {
         try configuration.validate()
-        try self.init(
+        try await self.init(
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: try makeTransport(configuration),
@@ -43,24 +44,40 @@ public actor DownloadManager {
 
     /// Starts a manager on other parts than the system's.
     /// - Parameter environment: The transport, the file calls and the clock.
-    /// - Throws: `fileSystem` where the thread for file calls cannot be started.
-    package init(environment: TransferEnvironment) throws(DownloadError) {
+    /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
+    package init(environment: TransferEnvironment) async throws(DownloadError) {
+        var environment = environment
         let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
+        let configuration = environment.configuration
+        let registry = try await executor.run { [environment] () throws(DownloadError) in
+            try OpenedRegistry(configuration, files: environment.files)
+        }
         let list = DownloadList(
-            limit: environment.configuration.maxConcurrentDownloads,
-            hostLimit: environment.configuration.maxConcurrentDownloadsPerHost,
+            DownloadQueue(
+                limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
+                hostLimit: configuration.maxConcurrentDownloadsPerHost
+            ),
+            journal: registry?.journal,
+            observers: ListObservers(findings: registry?.list.findings ?? []),
             clock: environment.clock
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
+        }
+        if let journal = registry?.journal {
+            environment.willName = { id, path, stamp in
+                journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
+                list.flushOrTell(syncing: false)
+            }
         }
         self.environment = environment
         self.executor = executor
         self.works = works
         self.list = list
         clock = environment.clock
+        if let restored = registry?.list { list.restore(restored) }
         // The one unstructured task: every download is in a child of the group in it.
-        host = Task {
+        host = Task { [environment] in
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
@@ -74,9 +91,14 @@ public actor DownloadManager {
                             list.ended(removal)
                         }
                     case .alarm(let time): alarm.yield(time)
+                    case .flush: group.addTask(executorPreference: executor) { list.flushOrTell() }
                     }
                 }
                 alarm.finish()
+            }
+            await executor.run {
+                list.flushOrTell()
+                list.journal?.close()
             }
             list.observers.end()
         }
@@ -95,25 +117,35 @@ public actor DownloadManager {
     /// Adds a download, which runs as soon as the limit allows.
     ///
     /// A download of the same URL to the same destination that has not ended is the one that is returned.
-    /// Returns at once; whatever fails later is the state of the download.
+    /// Returns at once, or where the list is kept on the disk, when it is there; whatever fails later is the state of the
+    /// download.
     /// - Parameter request: What to download and where to put it.
     /// - Returns: A handle on the download.
-    /// - Throws: `invalidRequest` for a request that cannot be made, and `shutDown` after ``shutdown()``.
+    /// - Throws: `invalidRequest` for a request that cannot be made, `shutDown` after ``shutdown()``, and what keeps the
+    ///   registry from being written; then nothing is added.
     @discardableResult
-    public func download(_ request: DownloadRequest) throws(DownloadError) -> Download {
-        try download([request])[0]
+    public func download(_ request: DownloadRequest) async throws(DownloadError) -> Download {
+        try await download([request])[0]
     }
 
     /// Adds downloads in this order, all of them or none.
     ///
-    /// Returns at once; whatever fails later is the state of the download.
+    /// Returns at once, or where the list is kept on the disk, when they are there, after one write and one sync; whatever
+    /// fails later is the state of the download.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, and `shutDown` after ``shutdown()``.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, `shutDown` after ``shutdown()``, and what keeps
+    ///   the registry from being written; then none is added.
     @discardableResult
-    public func download(_ requests: [DownloadRequest]) throws(DownloadError) -> [Download] {
+    public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
-        return try list.add(requests).map { Download(manager: self, record: $0) }
+        let records: [DownloadRecord]
+        if list.journal == nil {
+            records = try list.add(requests)
+        } else {
+            records = try await executor.run { [list] () throws(DownloadError) in try list.add(requests) }
+        }
+        return records.map { Download(manager: self, record: $0) }
     }
 
     /// Returns when every download has ended; at once where none is left, and early when the task is cancelled.
@@ -136,9 +168,7 @@ public actor DownloadManager {
 
     /// What a file is; nil where there is none.
     nonisolated func status(of file: URL) async -> FileStatus? {
-        await withTaskExecutorPreference(executor) { [files = environment.files] in
-            (try? files.status(file.filePath)) ?? nil
-        }
+        await executor.run { [files = environment.files] in (try? files.status(file.filePath)) ?? nil }
     }
 
     /// Changes how many downloads run at once, from now on.

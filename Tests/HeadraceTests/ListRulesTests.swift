@@ -78,7 +78,7 @@ struct ListRulesTests {
             try await withFaultServer(.file(resource).truncated(after: 300_000)) { server in
                 let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                 try leave(held, of: resource, for: request)
-                let manager = try DownloadManager(
+                let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration {
                             $0.maxRetries = 0

@@ -26,7 +26,7 @@ struct ResourceTests {
                     return bytes.count
                 }
                 let configuration = DownloadManager.Configuration()
-                let manager = try DownloadManager(
+                let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: configuration,
                         transport: try CurlTransport(CurlOptions(userAgent: "test")),

@@ -16,6 +16,8 @@ final class DownloadList: Sendable {
         case removal(Removal)
         /// Call ``tick()`` at that time.
         case alarm(Duration)
+        /// Call ``flush()``.
+        case flush
     }
 
     /// To remove what is on the disk of a download, and then to tell what became of it.
@@ -28,14 +30,24 @@ final class DownloadList: Sendable {
         fileprivate var done: AsyncStream<Never>.Continuation
     }
 
-    let observers = ListObservers()
+    let observers: ListObservers
+    /// Nil where the list ends with the process.
+    let journal: ListJournal?
     private let state: Locked<ListState>
     private let clock: ClockWitness
     /// Has a task do the work; false once none does any more.
     private let begin: @Sendable (Work) -> Bool
 
-    init(limit: Int, hostLimit: Int?, clock: ClockWitness, begin: @escaping @Sendable (Work) -> Bool) {
-        state = Locked(ListState(queue: DownloadQueue(limit: limit, hostLimit: hostLimit)))
+    init(
+        _ queue: DownloadQueue,
+        journal: ListJournal?,
+        observers: ListObservers,
+        clock: ClockWitness,
+        begin: @escaping @Sendable (Work) -> Bool
+    ) {
+        state = Locked(ListState(queue: queue, journal: journal))
+        self.journal = journal
+        self.observers = observers
         self.clock = clock
         self.begin = begin
     }
@@ -68,20 +80,44 @@ final class DownloadList: Sendable {
         state.withLock { $0.queue.priority(of: id) }
     }
 
+    /// A finished file as it was when it got its name.
+    func stamp(of id: Download.ID) -> FileStamp? {
+        state.withLock { $0.stamp(of: id) }
+    }
+
     // MARK: Verbs
 
+    /// Takes over what an earlier run left; before anything else.
+    func restore(_ list: RestoredList) {
+        let now = clock.now()
+        perform(state.withLock { $0.restore(list, observers: observers, at: now) })
+    }
+
     /// Adds downloads, or finds those that have the same file; throws after the shutdown.
+    ///
+    /// Blocks where there is a journal: nothing starts before it is known to outlive the process, and where that cannot
+    /// be, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
-        let (records, effects): ([DownloadRecord]?, [ListState.Effect]) = state.withLock { state in
-            guard !state.queue.isShutDown else { return (nil, []) }
-            let (records, new, effects) = state.add(requests, observers: observers, at: now)
-            if !new.isEmpty { observers.tell(.added(new)) }
-            return (records, effects)
+        typealias Added = (records: [DownloadRecord], new: [Download.ID], effects: [ListState.Effect])
+        let added: Added? = state.withLock { state in
+            guard !state.queue.isShutDown else { return nil }
+            let added = state.add(requests, observers: observers, at: now)
+            if !added.new.isEmpty { observers.tell(.added(added.new)) }
+            return added
         }
-        perform(effects)
-        guard let records else { throw .shutDown() }
-        return records
+        guard let added else { throw .shutDown() }
+        do throws(DownloadError) {
+            try flush()
+        } catch {
+            _ = try? apply(.downloads(added.new)) { queue, id, _ in queue.remove(id, deletingFile: false) }
+            for case .start(let run, _) in added.effects {
+                _ = ended(run.record, .stopped(keptBytes: false), taskIsCancelled: true)
+            }
+            throw error
+        }
+        perform(added.effects)
+        return added.records
     }
 
     /// Pauses downloads; returns those that have yet to stop.
@@ -144,18 +180,20 @@ final class DownloadList: Sendable {
                 }
             case .first, .last: break
             }
-            state.queue.move(id, to: place, at: now)
+            state.move(id, to: place, at: now)
             observers.tell(.moved(id))
         }
+        scheduleFlush()
     }
 
     func setPriority(_ priority: DownloadPriority, of id: Download.ID) {
         let now = clock.now()
         state.withLock { state in
             guard state.records[id] != nil else { return }
-            state.queue.setPriority(priority.rawValue, of: id, at: now)
+            state.setPriority(priority.rawValue, of: id, at: now)
             observers.tell(.priorityChanged(id, priority))
         }
+        scheduleFlush()
     }
 
     func setLimit(_ limit: Int) {
@@ -267,7 +305,36 @@ final class DownloadList: Sendable {
                 _ = begin(.alarm(time))
             }
         }
+        scheduleFlush()
         return removals
+    }
+
+    // MARK: The journal
+
+    private func scheduleFlush() {
+        guard let journal, journal.takesFlush() else { return }
+        // After the shutdown its end writes the rest.
+        _ = begin(.flush)
+    }
+
+    /// Writes to the disk what was decided so far; blocks.
+    func flush(syncing: Bool = true) throws(DownloadError) {
+        try journal?.flush(syncing: syncing) { atomically in
+            state.withLock { state in
+                atomically()
+                return state.members
+            }
+        }
+    }
+
+    /// As ``flush(syncing:)``, for those who can do nothing about a failure but tell it; what could not be written is
+    /// written the next time.
+    func flushOrTell(syncing: Bool = true) {
+        do throws(DownloadError) {
+            try flush(syncing: syncing)
+        } catch {
+            observers.tell(.registryFailed(error))
+        }
     }
 
     /// Takes note that the files are gone.

@@ -113,6 +113,8 @@ struct DownloadQueue: Sendable {
     private(set) var order = ListOrder()
     private(set) var running: Set<ID> = []
     private(set) var isShutDown = false
+    /// How often all labels of the order have become new ones.
+    private(set) var relabellings = 0
     private var entries: [ID: Entry] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
@@ -152,29 +154,41 @@ struct DownloadQueue: Sendable {
         var id: ID
         var host: String
         var priority = 0
-        var startsPaused = false
+        /// Not `running`.
+        var phase = Phase.waiting
         var notBefore: Duration?
+        /// Its place, of one that comes from an earlier run, in ascending order; else it comes last.
+        var label: ListOrder.Label?
     }
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
-        var actions: [Action] = []
         for item in items where entries[item.id] == nil {
             entries[item.id] = Entry(host: number(of: item.host), priority: item.priority, notBefore: item.notBefore)
-            waitingCount += 1
-            order.append(item.id)
-            if item.startsPaused { actions += enter(.paused, item.id) } else { enqueue(item.id, at: now) }
+            entries[item.id]?.phase = item.phase
+            if item.phase == .waiting { waitingCount += 1 }
+            if order.append(item.id, label: item.label) {
+                relabelled(at: now)
+            } else {
+                enqueue(item.id, at: now)
+            }
         }
-        return actions + startNext()
+        return startNext()
     }
 
     /// Changes the place in the list, and with it when the download runs; one that runs goes on.
     mutating func move(_ id: ID, to place: ListPlace, at now: Duration) {
         guard entries[id] != nil else { return }
         if order.insert(id, at: place) {
-            for id in order.ids { enqueue(id, at: now) }
+            relabelled(at: now)
         } else {
             enqueue(id, at: now)
         }
+    }
+
+    /// All that wait are looked for under other labels.
+    private mutating func relabelled(at now: Duration) {
+        relabellings += 1
+        for id in order.ids { enqueue(id, at: now) }
     }
 
     mutating func setPriority(_ priority: Int, of id: ID, at now: Duration) {

@@ -12,9 +12,15 @@ final class ListObservers: Sendable {
         var changes = Subscribers<Void>()
     }
 
+    /// Told first to each who follows the events.
+    private let findings: [DownloadManager.Event]
     private let state = Locked(State())
     /// False where nobody listens, so that progress costs next to nothing then.
     private let isWatched = Atomic(false)
+
+    init(findings: [String] = []) {
+        self.findings = findings.map { .registryDamaged($0) }
+    }
 
     /// Tells an event, which is a change as well.
     func tell(_ event: DownloadManager.Event) {
@@ -33,12 +39,12 @@ final class ListObservers: Sendable {
 
     /// The events from now on, until the end.
     func events() -> AsyncStream<DownloadManager.Event> {
-        stream(.bufferingNewest(Self.eventCapacity), \.events)
+        stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings)
     }
 
     /// Whether anything has changed since the last look: yes at first.
     func changes() -> AsyncStream<Void> {
-        stream(.bufferingNewest(1), \.changes, first: ())
+        stream(.bufferingNewest(1), \.changes, first: [()])
     }
 
     /// Ends all streams.
@@ -54,10 +60,10 @@ final class ListObservers: Sendable {
     private func stream<Element>(
         _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
         _ subscribers: any WritableKeyPath<State, Subscribers<Element>> & Sendable,
-        first: Element? = nil
+        first: [Element]
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
-        if let first { continuation.yield(first) }
+        for element in first { continuation.yield(element) }
         let subscriber: Int? = state.withLock { state in
             guard !state.isEnded else { return nil }
             isWatched.store(true, ordering: .releasing)

@@ -22,8 +22,25 @@ struct ListOrder: Sendable {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }
 
-    mutating func append(_ id: Download.ID) {
-        _ = insert(id, at: .last)
+    /// Adds a download at the end; true means that all labels are new ones.
+    ///
+    /// The label is that of an earlier run, and is kept where the labels ascend with it.
+    mutating func append(_ id: Download.ID, label: Label? = nil) -> Bool {
+        guard let label, labels[id] == nil, blocks.last?.last.flatMap({ labels[$0] }).map({ $0 < label }) ?? true else {
+            return insert(id, at: .last)
+        }
+        labels[id] = label
+        insert(id, at: end)
+        return false
+    }
+
+    /// Gives all downloads new labels.
+    mutating func relabel() {
+        var label: Label = 0
+        for id in ids {
+            labels[id] = label
+            label += Self.gap
+        }
     }
 
     /// Adds a download, or moves it; true means that all labels are new ones.
@@ -129,14 +146,6 @@ struct ListOrder: Sendable {
         let isLast = position.block == blocks.count - 1 && position.offset == block.count - 1
         let cut = isLast ? block.count - 1 : block.count / 2
         blocks.replaceSubrange(position.block...position.block, with: [Array(block[..<cut]), Array(block[cut...])])
-    }
-
-    private mutating func relabel() {
-        var label: Label = 0
-        for id in ids {
-            labels[id] = label
-            label += Self.gap
-        }
     }
 }
 

@@ -49,11 +49,15 @@ struct ListState {
     /// Those that wait or run.
     private var open: Set<Download.ID> = []
     private var groups: [String: Set<Download.ID>] = [:]
+    /// The finished files as they were when they got their names.
+    private var stamps: [Download.ID: FileStamp] = [:]
     private var turn: UInt64 = 0
     private var alarm: Duration?
+    private let journal: ListJournal?
 
-    init(queue: DownloadQueue) {
+    init(queue: DownloadQueue, journal: ListJournal?) {
         self.queue = queue
+        self.journal = journal
     }
 
     // MARK: Looking up
@@ -92,7 +96,46 @@ struct ListState {
         return active[record.names.partialPath, default: record] === record
     }
 
+    func stamp(of id: Download.ID) -> FileStamp? { stamps[id] }
+
+    /// What the journal keeps of the list, in its order.
+    var members: [ListJournal.Member] {
+        queue.ids.compactMap { member($0) }
+    }
+
+    private func member(_ id: Download.ID) -> ListJournal.Member? {
+        guard let record = records[id], let label = queue.order.label(of: id) else { return nil }
+        return ListJournal.Member(record: record, label: label, priority: queue.priority(of: id) ?? 0)
+    }
+
     // MARK: Coming in
+
+    /// Takes over what an earlier run left.
+    mutating func restore(_ list: RestoredList, observers: ListObservers, at now: Duration) -> [Effect] {
+        var items: [DownloadQueue.Item] = []
+        for member in list.members {
+            let record = DownloadRecord(
+                id: member.id,
+                request: member.request,
+                withoutSecrets: member.withoutSecrets,
+                state: member.state,
+                observers: observers
+            )
+            insert(record)
+            stamps[record.id] = member.stamp
+            var item = DownloadQueue.Item(record, at: now)
+            item.phase = member.state.phase
+            item.label = member.label
+            if !member.state.isEnded { active[record.names.partialPath] = record }
+            if member.state == .waiting { reopen(record) }
+            items.append(item)
+        }
+        let actions = queue.add(items, at: now)
+        for change in list.changes { journal?.note(change) }
+        // A list that was damaged may have two downloads in one place.
+        if list.members.contains(where: { $0.label != queue.order.label(of: $0.id) }) { noteAllLabels() }
+        return effects(of: actions)
+    }
 
     /// Adds downloads, or finds those that have the same file; returns those that are new as well.
     mutating func add(
@@ -102,14 +145,49 @@ struct ListState {
     ) -> (records: [DownloadRecord], new: [Download.ID], effects: [Effect]) {
         var items: [DownloadQueue.Item] = []
         let records = requests.map { request in
-            let record = DownloadRecord(id: newID(), request: request, observers: observers)
+            let state: DownloadState = request.startsPaused ? .paused : .waiting
+            let record = DownloadRecord(id: newID(), request: request, state: state, observers: observers)
             if let twin = active[record.names.partialPath] { return twin }
             insert(record)
-            reopen(record)
+            if state == .waiting { reopen(record) } else { active[record.names.partialPath] = record }
             items.append(DownloadQueue.Item(record, at: now))
             return record
         }
-        return (records, items.map(\.id), effects(of: queue.add(items, at: now)))
+        let relabellings = queue.relabellings
+        let actions = queue.add(items, at: now)
+        if queue.relabellings != relabellings { noteAllLabels() }
+        let new = items.map(\.id)
+        if let journal, !new.isEmpty {
+            let entries = new.compactMap { member($0) }.map { member in
+                let state: RegistryEntry.State = member.record.request.startsPaused ? .paused : .waiting
+                return RegistryEntry(member, state, bases: journal.bases)
+            }
+            journal.note(.added(entries))
+        }
+        return (records, new, effects(of: actions))
+    }
+
+    /// Changes the place of a download that is in the list.
+    mutating func move(_ id: Download.ID, to place: ListPlace, at now: Duration) {
+        let relabellings = queue.relabellings
+        queue.move(id, to: place, at: now)
+        if queue.relabellings != relabellings {
+            noteAllLabels()
+        } else if let label = queue.order.label(of: id) {
+            journal?.note(.moved(id.rawValue, label: label))
+        }
+    }
+
+    /// Changes the priority of a download that is in the list.
+    mutating func setPriority(_ priority: Int, of id: Download.ID, at now: Duration) {
+        queue.setPriority(priority, of: id, at: now)
+        journal?.note(.priority(id.rawValue, priority))
+    }
+
+    private func noteAllLabels() {
+        guard let journal else { return }
+        let labels = queue.ids.map { ($0.rawValue, queue.order.label(of: $0) ?? 0) }
+        journal.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
     }
 
     private mutating func insert(_ record: DownloadRecord) {
@@ -160,6 +238,7 @@ struct ListState {
             guard let record = records[id] else { return nil }
             let signal = StopSignal()
             signals[id] = signal
+            journal?.note(id, .running)
             let run = Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id))
             // What was begun before and tried again goes on, and does not start.
             return .start(run, telling(.running, run.attempts == nil ? .started : nil))
@@ -177,7 +256,8 @@ struct ListState {
             guard deletingFile else { return .tell(record, telling) }
             let file: URL? =
                 switch (outcome, record.status.state) {
-                case (.finished(let file), _), (nil, .finished(let file)): file
+                case (.finished(let file), _): file.url
+                case (nil, .finished(let url)): url
                 default: nil
                 }
             return .remove(record, file, telling)
@@ -187,6 +267,8 @@ struct ListState {
     private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
         attempts[id] = nil
+        stamps[id] = nil
+        journal?.note(.removed([id.rawValue]))
         if let group = record.request.group {
             groups[group]?.remove(id)
             if groups[group]?.isEmpty == true { groups[group] = nil }
@@ -200,25 +282,38 @@ struct ListState {
         _ outcome: TransferOutcome?
     ) -> Telling {
         if phase != .waiting { attempts[record.id] = nil }
+        stamps[record.id] = nil
         switch phase {
         case .running: return telling(nil, nil)
         case .waiting:
+            journal?.note(record.id, .waiting)
             reopen(record)
             return telling(.waiting, nil)
         case .paused:
+            journal?.note(record.id, .paused)
             var telling = telling(.paused, .paused)
             telling.closes = open.remove(record.id) != nil
             return telling
         case .finished:
             guard case .finished(let file) = outcome else { return close(record, telling(nil, nil)) }
-            return close(record, telling(.finished(file), nil))
+            stamps[record.id] = file.stamp
+            if let journal {
+                let path = RegistryPath(file.url.filePath, bases: journal.bases)
+                // Of a file that could not be looked at nothing is known later either.
+                let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
+                journal.note(record.id, .finished(path, stamp))
+            }
+            return close(record, telling(.finished(file.url), nil))
         case .failed:
             guard case .failed(let error) = outcome else { return close(record, telling(nil, nil)) }
             let named = error.about(record.request.url)
+            journal?.note(record.id, .failed(code: named.code.description, message: named.message))
             return close(record, telling(.failed(named), .failed(named)))
         case .cancelled:
+            journal?.note(record.id, .cancelled)
             return close(record, telling(.cancelled, .cancelled))
         case .interrupted:
+            // In the journal it stays what it was, to be gone on with by the next manager.
             let error = DownloadError.shutDown(record.request.url)
             return close(record, telling(.failed(error), .failed(error)))
         }
@@ -251,8 +346,20 @@ extension DownloadQueue.Item {
             id: record.id,
             host: request.url.host() ?? "",
             priority: request.priority.rawValue,
-            startsPaused: request.startsPaused,
+            phase: request.startsPaused ? .paused : .waiting,
             notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) }
         )
+    }
+}
+
+extension DownloadState {
+    fileprivate var phase: DownloadQueue.Phase {
+        switch self {
+        case .waiting, .running: .waiting
+        case .paused: .paused
+        case .finished: .finished
+        case .failed: .failed
+        case .cancelled: .cancelled
+        }
     }
 }

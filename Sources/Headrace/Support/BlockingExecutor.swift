@@ -77,6 +77,16 @@ final class BlockingExecutor: TaskExecutor {
         for thread in stop() { await thread.join() }
     }
 
+    /// Runs what blocks on a thread of the executor.
+    func run<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result = await withTaskExecutorPreference(self) {
+            Result { () throws(Failure) in try body() }
+        }
+        return try result.get()
+    }
+
     deinit {
         _ = stop()
     }

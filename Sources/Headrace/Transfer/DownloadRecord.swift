@@ -4,11 +4,20 @@ final class DownloadRecord: Sendable {
     let request: DownloadRequest
     let names: DestinationNames
     let status: DownloadStatus
+    /// What was kept of the request of an earlier run that had secrets, which are never written to a disk.
+    let withoutSecrets: RegistryRequest?
 
-    init(id: Download.ID, request: DownloadRequest, observers: ListObservers = ListObservers()) {
+    init(
+        id: Download.ID,
+        request: DownloadRequest,
+        withoutSecrets: RegistryRequest? = nil,
+        state: DownloadState = .waiting,
+        observers: ListObservers = ListObservers()
+    ) {
         self.id = id
         self.request = request
         names = DestinationNames(request)
-        status = DownloadStatus(id: id, observers: observers)
+        self.withoutSecrets = withoutSecrets
+        status = DownloadStatus(id: id, state, observers: observers)
     }
 }

@@ -19,11 +19,12 @@ final class DownloadStatus: Sendable {
 
     private let id: Download.ID
     private let observers: ListObservers
-    private let storage = Locked(Storage())
+    private let storage: Locked<Storage>
 
-    init(id: Download.ID, observers: ListObservers) {
+    init(id: Download.ID, _ state: DownloadState = .waiting, observers: ListObservers) {
         self.id = id
         self.observers = observers
+        storage = Locked(Storage(state: state))
     }
 
     var state: DownloadState { storage.withLock { $0.state } }

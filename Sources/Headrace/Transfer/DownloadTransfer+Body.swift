@@ -19,7 +19,7 @@ extension DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ path: String
-    ) async throws -> URL? {
+    ) async throws -> FinishedFile? {
         tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path)))
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
@@ -123,11 +123,11 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String,
         _ framing: BodyFraming?
-    ) throws(DownloadError) -> URL {
+    ) throws(DownloadError) -> FinishedFile {
         let size = session.heldBytes
-        let final: URL
+        let final: FinishedFile
         do {
-            final = URL(filePath: try session.finish(as: path, request.conflictPolicy))
+            final = try session.finish(as: path, request.conflictPolicy) { environment.willName(record.id, $0, $1) }
         } catch  where error.code == .fileExists && request.conflictPolicy == .skip {
             // It came while the bytes came: the same as if it had been there before.
             guard try DestinationPlan(record, calls: environment.files).isSatisfied(by: path) else { throw error }
@@ -140,7 +140,7 @@ extension DownloadTransfer {
         tell(
             .finished(
                 DownloadSummary(
-                    file: final,
+                    file: final.url,
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
                     duration: now - attempts.start,

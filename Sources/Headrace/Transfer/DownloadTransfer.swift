@@ -45,7 +45,8 @@ struct DownloadTransfer {
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
-    func run() async throws -> URL {
+    func run() async throws -> FinishedFile {
+        if let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
         let plan = try DestinationPlan(record, calls: environment.files)
         var session = PartialSession(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
@@ -79,7 +80,7 @@ struct DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
-    ) async throws -> URL {
+    ) async throws -> FinishedFile {
         while true {
             let held = session.heldBytes
             do {
@@ -99,7 +100,7 @@ struct DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
-    ) async throws -> URL? {
+    ) async throws -> FinishedFile? {
         let known = session.representation
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
             try sizeLimit.check(total)
@@ -137,7 +138,7 @@ struct DownloadTransfer {
     }
 
     private enum Step: Sendable {
-        case done(URL?)
+        case done(FinishedFile?)
         case redirected(URL, ResponseHead)
     }
 
@@ -149,7 +150,7 @@ struct DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
-    ) async throws -> URL? {
+    ) async throws -> FinishedFile? {
         let named = plan.names.path(for: head)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
@@ -223,10 +224,11 @@ struct DownloadTransfer {
         while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
     }
 
-    func skipped(_ path: String) -> URL {
+    func skipped(_ path: String) -> FinishedFile {
         let file = URL(filePath: path)
         tell(.skipped(file))
-        return file
+        let status = (try? environment.files.status(path)) ?? nil
+        return FinishedFile(url: file, stamp: status.map { FileStamp($0) })
     }
 
     func tell(_ event: DownloadEvent) {

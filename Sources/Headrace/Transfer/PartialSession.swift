@@ -256,13 +256,17 @@ struct PartialSession {
 
     /// Gives the complete file its final name: data, record, name, folder, in this order.
     ///
-    /// - Returns: The final path.
+    /// - Parameters:
+    ///   - finalPath: The name it is meant to get.
+    ///   - conflictPolicy: What to do where that is taken.
+    ///   - willName: Told each name before it is tried, with what tells the file from one that has the name already.
+    /// - Returns: The file under its final name.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept.
     mutating func finish(
         as finalPath: String,
-        _ conflictPolicy: DownloadRequest.ConflictPolicy
-    ) throws(DownloadError)
-        -> String
-    {
+        _ conflictPolicy: DownloadRequest.ConflictPolicy,
+        willName: (String, FileStamp) -> Void
+    ) throws(DownloadError) -> FinishedFile {
         // The last look, whoever decided the name.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
@@ -272,10 +276,12 @@ struct PartialSession {
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
-        guard partial.namedStatus?.size == heldBytes else {
+        guard let status = partial.namedStatus, status.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
         }
+        let stamp = FileStamp(status)
         do throws(SystemError) {
+            willName(candidate, stamp)
             if conflictPolicy == .overwrite {
                 try partial.replace(candidate)
             } else {
@@ -284,6 +290,7 @@ struct PartialSession {
                     candidate = next
                     state = .finalising(names.name(of: candidate))
                     if policy.hasRecord { _ = work(for: .writeRecord)() }
+                    willName(candidate, stamp)
                 }
             }
             if environment.configuration.durability == .full { try environment.files.syncDirectory(names.directory) }
@@ -298,7 +305,7 @@ struct PartialSession {
             throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
         }
         if policy.hasRecord { recordFile.remove() }
-        return candidate
+        return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 
     /// The partial, which is created where there is none yet.

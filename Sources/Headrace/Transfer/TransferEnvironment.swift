@@ -4,6 +4,8 @@ package struct TransferEnvironment: Sendable {
     package var transport: any Transport
     package var files: FileCalls
     package var clock: ClockWitness
+    /// Called, with the file as it is, before a file gets its final name; may block.
+    var willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void = { _, _, _ in }
 
     /// Creates an environment.
     /// - Parameters:

@@ -4,9 +4,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// A complete file under its final name.
+struct FinishedFile: Sendable {
+    let url: URL
+    /// The file as it was then; nil where it could not be looked at.
+    let stamp: FileStamp?
+}
+
 /// How a transfer ended.
 enum TransferOutcome: Sendable {
-    case finished(URL)
+    case finished(FinishedFile)
     case failed(DownloadError)
     /// It was told to stop; `keptBytes` where a partial is left.
     case stopped(keptBytes: Bool)

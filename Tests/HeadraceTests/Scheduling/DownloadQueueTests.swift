@@ -194,8 +194,8 @@ struct DownloadQueueTests {
     @Test func `one that is added paused does not run by itself`() {
         var queue = DownloadQueue(limit: 2)
         var paused = item(a)
-        paused.startsPaused = true
-        expect(queue.add([paused, item(b)], at: .zero), [.enter(a, .paused), .start(b)])
+        paused.phase = .paused
+        expect(queue.add([paused, item(b)], at: .zero), [.start(b)])
         expect(queue.resume(a, at: .zero), [.enter(a, .waiting), .start(a)])
     }
 

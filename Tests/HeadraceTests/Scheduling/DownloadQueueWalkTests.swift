@@ -60,11 +60,11 @@ struct DownloadQueueWalkTests {
             case 0, 1:
                 var item = DownloadQueue.Item(id: id, host: ["x", "y", "z"].randomElement(using: &random) ?? "x")
                 item.priority = Int.random(in: -1...1, using: &random)
-                item.startsPaused = Int.random(in: 0..<8, using: &random) == 0
+                if Int.random(in: 0..<8, using: &random) == 0 { item.phase = .paused }
                 if Int.random(in: 0..<8, using: &random) == 0 { item.notBefore = now + .seconds(3) }
                 if phases[id] == nil {
                     order.append(id)
-                    phases[id] = .waiting
+                    phases[id] = item.phase
                     hosts[id] = item.host
                     notBefore[id] = item.notBefore
                 }

@@ -9,7 +9,7 @@ struct ListOrderTests {
 
     private func list(_ numbers: ClosedRange<UInt64>) -> ListOrder {
         var order = ListOrder()
-        for number in numbers { order.append(id(number)) }
+        for number in numbers { _ = order.append(id(number)) }
         return order
     }
 
@@ -62,7 +62,7 @@ struct ListOrderTests {
                 model.insert(id, at: index)
             default:
                 order.remove(id)
-                order.append(id)
+                _ = order.append(id)
                 model.append(id)
             }
         }

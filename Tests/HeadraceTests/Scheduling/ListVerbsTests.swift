@@ -43,7 +43,7 @@ struct ListVerbsTests {
                 return DiskFixture.answer(request)
             }
             let clock = TestClock()
-            let manager = try DownloadManager(
+            let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: DownloadManager.Configuration {
                         $0.maxConcurrentDownloads = limit

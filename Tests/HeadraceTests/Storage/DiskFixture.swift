@@ -59,7 +59,7 @@ enum DiskFixture {
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, answer)
-        let manager = try DownloadManager(
+        let manager = try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
                     $0.maxRetries = retries

@@ -145,6 +145,7 @@ final class MemoryDisk: Sendable {
         FileStatus(
             kind: .regular,
             size: Int64(state.image.files[node]?.count ?? 0),
+            modified: 0,
             device: 1,
             inode: UInt64(node)
         )

@@ -24,7 +24,7 @@ struct PartialFileTests {
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         calls: FileCalls = .system
     ) async throws -> URL {
-        let manager = try DownloadManager(
+        let manager = try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration(),
                 transport: FakeTransport { _ in
@@ -269,7 +269,7 @@ struct PartialFileTests {
             var session = PartialSession(record, environment)
             defer { session.close() }
             let error = #expect(throws: DownloadError.self) {
-                try session.finish(as: out.path + "/" + name, .overwrite)
+                try session.finish(as: out.path + "/" + name, .overwrite) { _, _ in }
             }
             #expect(error?.code == .fileSystem)
             #expect(try FileProbe.names(in: folder) == ["out"])

@@ -93,8 +93,8 @@ struct LimitTests {
         _ clock: TestClock,
         limit: Duration,
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer
-    ) throws -> DownloadManager {
-        try DownloadManager(
+    ) async throws -> DownloadManager {
+        try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
                     $0.maxConcurrentDownloads = 1
@@ -111,7 +111,7 @@ struct LimitTests {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let isSlow = Locked(true)
-            let manager = try manager(clock, limit: .seconds(60)) { request in
+            let manager = try await manager(clock, limit: .seconds(60)) { request in
                 var answer = DiskFixture.answer(request, sending: isSlow.withLock { $0 } ? 60_000 : .max)
                 if isSlow.withLock({ $0 }) { answer = FakeTransport.Answer(answer, end: .silence) }
                 return answer
@@ -142,7 +142,7 @@ struct LimitTests {
     @Test func `T17 waits between retries count, waiting for a turn does not`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
-            let manager = try manager(clock, limit: .seconds(60)) { request in
+            let manager = try await manager(clock, limit: .seconds(60)) { request in
                 guard request.url.path() == "/b" else {
                     return FakeTransport.Answer(DiskFixture.answer(request, sending: 1), end: .silence)
                 }

@@ -187,7 +187,7 @@ struct OverlapTests {
                 let recorder = FileCallRecorder { call throws(SystemError) in
                     if case .readAt = call { throw SystemError(errno: EIO) }
                 }
-                let manager = try DownloadManager(
+                let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
                         transport: try CurlTransport(CurlOptions(userAgent: "t")),

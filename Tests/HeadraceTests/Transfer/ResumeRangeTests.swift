@@ -148,7 +148,7 @@ struct ResumeRangeTests {
                 if call == .move { throw SystemError(errno: 5) }
             }
             try await withFaultServer(.file(old)) { server in
-                let manager = try DownloadManager(
+                let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration(),
                         transport: try CurlTransport(CurlOptions(userAgent: "test")),

@@ -14,8 +14,8 @@ struct RetryTests {
         _ transport: any Transport,
         retries: Int = 3,
         base: Duration = .zero
-    ) throws -> DownloadManager {
-        try DownloadManager(
+    ) async throws -> DownloadManager {
+        try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
                     $0.maxRetries = retries
@@ -32,7 +32,7 @@ struct RetryTests {
             try await withFaultServer(.file(file), isListening: false) { server in
                 let clock = TestClock()
                 let transport = try CurlTransport(CurlOptions(userAgent: "t"))
-                let manager = try manager(clock, transport, base: .seconds(1 << 20))
+                let manager = try await manager(clock, transport, base: .seconds(1 << 20))
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                 )
@@ -115,7 +115,7 @@ struct RetryTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.sequence([first], then: .file(file))) { server in
                 let clock = TestClock()
-                let manager = try manager(clock, try CurlTransport(CurlOptions(userAgent: "t")))
+                let manager = try await manager(clock, try CurlTransport(CurlOptions(userAgent: "t")))
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                 )

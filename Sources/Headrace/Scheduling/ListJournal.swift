@@ -1,0 +1,147 @@
+/// What a list decides, on its way to the disk in the same order.
+///
+/// Decisions are noted under the list's lock, which costs no file call. ``flush(syncing:)`` writes them, and blocks.
+final class ListJournal: Sendable {
+    /// A download as the journal knows it, but for its state.
+    struct Member: Sendable {
+        var record: DownloadRecord
+        var label: Int64
+        var priority: Int
+    }
+
+    private struct Pending {
+        var changes: [RegistryChange] = []
+        /// Whether one of them, or one before, is to outlive a power cut.
+        var mustSync = false
+        var isScheduled = false
+        /// After a failure: what could not be written is in the list, which is written as a whole the next time.
+        var isBehind = false
+        /// The states but `waiting`, with what has not been written yet.
+        var states: [Download.ID: RegistryEntry.State] = [:]
+    }
+
+    let bases: RegistryBases
+    private let file: RegistryFile
+    private let pending: Locked<Pending>
+    /// Held while changes are on their way, so that none overtakes another.
+    private let turn = Locked(())
+
+    init(_ file: RegistryFile, bases: RegistryBases, _ entries: some Sequence<RegistryEntry>) {
+        self.file = file
+        self.bases = bases
+        var pending = Pending()
+        for entry in entries where entry.state != .waiting {
+            pending.states[Download.ID(rawValue: entry.id)] = entry.state
+        }
+        self.pending = Locked(pending)
+    }
+
+    // MARK: Noting
+
+    func note(_ change: RegistryChange) {
+        pending.withLock { pending in
+            pending.changes.append(change)
+            switch change {
+            case .state(let id, let state):
+                pending.states[Download.ID(rawValue: id)] = state == .waiting ? nil : state
+                // What runs or waits is as good as waiting after a power cut.
+                if state != .running, state != .waiting { pending.mustSync = true }
+            case .removed(let ids):
+                for id in ids { pending.states[Download.ID(rawValue: id)] = nil }
+                pending.mustSync = true
+            case .added(let entries):
+                for entry in entries where entry.state != .waiting {
+                    pending.states[Download.ID(rawValue: entry.id)] = entry.state
+                }
+                pending.mustSync = true
+            case .moved, .relabelled, .priority, .limits:
+                pending.mustSync = true
+            }
+        }
+    }
+
+    func note(_ id: Download.ID, _ state: RegistryEntry.State) {
+        note(.state(id.rawValue, state))
+    }
+
+    /// Whether a flush is wanted and none is on its way, which the caller then has to see to.
+    func takesFlush() -> Bool {
+        pending.withLock { pending in
+            guard !pending.changes.isEmpty, !pending.isScheduled else { return false }
+            pending.isScheduled = true
+            return true
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes what was noted; blocks.
+    ///
+    /// - Parameters:
+    ///   - syncing: False where what matters has only to outlive the process.
+    ///   - members: Gives all downloads of the list, under whose lock it calls what it is given.
+    /// - Throws: What keeps the registry from being written; what was noted is written the next time.
+    func flush(
+        syncing: Bool = true,
+        _ members: (_ atomically: () -> Void) -> [Member]
+    ) throws(DownloadError) {
+        try turn.withLock { _ throws(DownloadError) in
+            let (changes, mustSync, isBehind) = pending.withLock { pending in
+                defer {
+                    pending.changes = []
+                    pending.isScheduled = false
+                    if syncing { pending.mustSync = false }
+                }
+                return (pending.changes, pending.mustSync, pending.isBehind)
+            }
+            guard !isBehind else { return try rewrite(members) }
+            guard !changes.isEmpty || (syncing && mustSync) else { return }
+            do throws(DownloadError) {
+                switch try file.append(changes, syncing: syncing && mustSync) {
+                case .recorded: break
+                // It can be read as it is.
+                case .recordedAndDue: try? rewrite(members)
+                case .wholeListNeeded: try rewrite(members)
+                }
+            } catch {
+                pending.withLock { $0.isBehind = true }
+                throw error
+            }
+        }
+    }
+
+    /// Frees the list for other managers; blocks.
+    func close() {
+        file.close()
+    }
+
+    private func rewrite(_ members: (_ atomically: () -> Void) -> [Member]) throws(DownloadError) {
+        var states: [Download.ID: RegistryEntry.State] = [:]
+        let members = members {
+            states = pending.withLock { pending in
+                pending.changes = []
+                pending.isBehind = false
+                return pending.states
+            }
+        }
+        do throws(DownloadError) {
+            try file.replace(
+                with: members.lazy.map { [bases] member in
+                    RegistryEntry(member, states[member.record.id] ?? .waiting, bases: bases)
+                },
+                limits: [:]
+            )
+        } catch {
+            pending.withLock { $0.isBehind = true }
+            throw error
+        }
+    }
+}
+
+extension RegistryEntry {
+    init(_ member: ListJournal.Member, _ state: State, bases: RegistryBases) {
+        var request = member.record.withoutSecrets ?? RegistryRequest(member.record.request, bases: bases)
+        request.priority = member.priority
+        self.init(id: member.record.id.rawValue, request, state: state, label: member.label)
+    }
+}

@@ -1,0 +1,35 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The registry of a configuration, held, and what it told.
+struct OpenedRegistry: Sendable {
+    let journal: ListJournal
+    let list: RestoredList
+
+    /// Opens the registry, nil where the configuration has none; blocks.
+    init?(_ configuration: DownloadManager.Configuration, files: FileCalls) throws(DownloadError) {
+        guard let directory = configuration.registryDirectory else { return nil }
+        let bases = RegistryBases(of: directory)
+        let (file, image, report) = try RegistryFile.open(
+            directory.filePath,
+            syncs: configuration.durability == .full,
+            calls: files
+        )
+        list = RestoredList(image, report, bases: bases, pausing: configuration.restoresPaused, files: files)
+        journal = ListJournal(file, bases: bases, image.entries)
+    }
+}
+
+extension RegistryBases {
+    /// The folders from which the registry in a directory tells its paths.
+    init(of directory: URL) {
+        self.init(
+            home: FileManager.default.homeDirectoryForCurrentUser.filePath,
+            registry: directory.absoluteURL.standardized.deletingLastPathComponent().filePath,
+            temporary: FileManager.default.temporaryDirectory.filePath
+        )
+    }
+}

@@ -1,0 +1,101 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A list as it was when its last manager ended, however it ended.
+struct RestoredList: Sendable {
+    /// A download, and where it stands now.
+    struct Member: Sendable {
+        var id: Download.ID
+        var request: DownloadRequest
+        /// What was kept of the request, where that is not all of it.
+        var withoutSecrets: RegistryRequest?
+        var state: DownloadState
+        var stamp: FileStamp?
+        var label: Int64
+    }
+
+    /// In the order of the list.
+    private(set) var members: [Member] = []
+    /// What is otherwise than the journal has it: what ran is paused, or had got its name.
+    private(set) var changes: [RegistryChange] = []
+    /// What in it was not as it was written, each a sentence.
+    private(set) var findings: [String]
+
+    /// Reads what a journal told; blocks for files that were about to get their names.
+    init(
+        _ image: RegistryImage,
+        _ report: RegistryReport,
+        bases: RegistryBases,
+        pausing: Bool,
+        files: FileCalls
+    ) {
+        findings = report.findings.sentences
+        if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
+        for entry in image.ordered {
+            let id = Download.ID(rawValue: entry.id)
+            guard var request = entry.request.downloadRequest(in: bases) else {
+                findings.append("The download \(id) is left out: its URL or its folder is none.")
+                continue
+            }
+            // What it was changed to since.
+            request.priority = DownloadPriority(rawValue: entry.request.priority)
+            let (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
+            switch (entry.state, state) {
+            case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
+            case (.finishing(let path, let stamp), .finished):
+                changes.append(.state(entry.id, .finished(path, stamp)))
+            default: break
+            }
+            members.append(
+                Member(
+                    id: id,
+                    request: request,
+                    withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
+                    state: state,
+                    stamp: stamp,
+                    label: entry.label
+                )
+            )
+        }
+    }
+}
+
+extension RegistryEntry.State {
+    /// What a state means after the process that wrote it.
+    func restored(
+        _ url: URL,
+        bases: RegistryBases,
+        pausing: Bool = false,
+        files: FileCalls? = nil
+    ) -> (DownloadState, FileStamp?) {
+        switch self {
+        case .waiting: return (.waiting, nil)
+        case .running: return (pausing ? .paused : .waiting, nil)
+        case .paused: return (.paused, nil)
+        case .cancelled: return (.cancelled, nil)
+        case .failed(let code, let message):
+            let code = DownloadError.Code(name: code) ?? .fileSystem
+            return (.failed(DownloadError(code, message, url: url)), nil)
+        case .finished(let path, let stamp):
+            guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
+            return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
+        case .finishing(let path, let stamp):
+            // Whether it got its name is told by the file itself.
+            guard let path = path.resolved(in: bases), let status = (try? files?.status(path)) ?? nil,
+                FileStamp(status) == stamp
+            else { return (pausing ? .paused : .waiting, nil) }
+            return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
+        }
+    }
+}
+
+extension RegistryFindings {
+    fileprivate var sentences: [String] {
+        var sentences = list.map(\.description)
+        if omittedCount > 0 { sentences.append("There is more of the like: \(omittedCount).") }
+        return sentences
+    }
+}

@@ -1,0 +1,402 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Lists that outlive their manager: what the next one finds, however the last one ended.
+@Suite(.timeLimit(.minutes(4)))
+struct RegistryTests {
+    private final class Asked: Sendable {
+        let requests = Locked<[TransportRequest]>([])
+    }
+
+    /// `/silent…` never ends, `/bad…` is refused, all others are files.
+    private func withManager(
+        _ folder: URL,
+        limit: Int = 1,
+        files: FileCalls = .system,
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        asked: Asked = Asked(),
+        _ body: (DownloadManager) async throws -> Void
+    ) async throws {
+        var configuration = DownloadManager.Configuration {
+            $0.maxConcurrentDownloads = limit
+            $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
+        }
+        configure(&configuration)
+        let transport = FakeTransport { request in
+            asked.requests.withLock { $0.append(request) }
+            let path = request.url.path()
+            if path.hasPrefix("/silent") {
+                return FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000), end: .silence)
+            }
+            return path.hasPrefix("/bad") ? FakeTransport.Answer(404) : DiskFixture.answer(request)
+        }
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: configuration,
+                transport: transport,
+                files: files,
+                clock: ClockWitness(TestClock())
+            )
+        )
+        do {
+            try await body(manager)
+            await manager.shutdown()
+        } catch {
+            await manager.shutdown()
+            throw error
+        }
+    }
+
+    private func request(
+        _ path: String,
+        in folder: URL,
+        _ change: (inout DownloadRequest) -> Void = { _ in }
+    ) throws -> DownloadRequest {
+        var request = DownloadRequest(try #require(URL(string: "http://h/\(path)")), to: .directory(folder))
+        change(&request)
+        return request
+    }
+
+    private func kinds(_ manager: DownloadManager) async -> [DownloadState.Kind] {
+        await manager.downloads.map(\.state.kind)
+    }
+
+    private func names(_ manager: DownloadManager) async -> [String] {
+        await manager.downloads.map(\.request.url.lastPathComponent)
+    }
+
+    @Test func `the next manager has every download in its order with its state`() async throws {
+        try await withTemporaryDirectory { folder in
+            var ids: [Download.ID] = []
+            var finished: URL?
+            try await withManager(folder) { manager in
+                let names = ["silent", "a", "bad", "c", "d", "e"]
+                let downloads = try await manager.download(
+                    names.map { name in try request(name, in: folder) { $0.startsPaused = name == "e" } }
+                )
+                await downloads[0].pause()
+                _ = try await downloads[4].value
+                downloads[3].restart()
+                await downloads[5].cancel()
+                await manager.waitUntilIdle()
+                try downloads[1].move(to: .first)
+                await downloads[3].remove()
+                let last = try await manager.download(request("silent2", in: folder) { $0.title = "Film" })
+                last.setPriority(7)
+                finished = try await downloads[1].value
+                ids = await manager.downloads.map(\.id)
+                #expect(ids == [1, 0, 2, 4, 5].map { downloads[$0].id } + [last.id])
+                for await state in last.states where state == .running { break }
+            }
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let downloads = await manager.downloads
+                #expect(downloads.map(\.id) == ids)
+                let kinds = await kinds(manager)
+                #expect(kinds == [.finished, .paused, .failed, .finished, .cancelled, .waiting])
+                #expect(downloads[0].state == finished.map { .finished($0) })
+                #expect(await downloads[0].fileIsIntact)
+                guard case .failed(let error) = downloads[2].state else { return }
+                #expect(error.code == .httpStatus)
+                #expect(error.message.contains("404"))
+                #expect(downloads[5].priority == 7)
+                #expect(downloads[5].request.title == "Film")
+            }
+        }
+    }
+
+    @Test func `those that ran go on with their bytes, or are paused where that is wished`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let download = try await manager.download(request("silent", in: folder))
+                for await progress in download.progress where progress.bytesReceived == 60_000 { break }
+            }
+            try await withManager(folder, configure: { $0.restoresPaused = true }) { manager in
+                #expect(await kinds(manager) == [.paused])
+            }
+            let asked = Asked()
+            try await withManager(folder, asked: asked) { manager in
+                #expect(await kinds(manager) == [.paused], "what was paused stays so")
+                await manager.downloads[0].resume()
+                for await event in await manager.downloads[0].events {
+                    if case .resumed(let offset, _) = event {
+                        #expect(offset == 60_000)
+                        break
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `a file that is gone or changed since says so after a restart as well`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                try await manager.download(["a", "b", "c"].map { try request($0, in: folder) })
+                await manager.waitUntilIdle()
+            }
+            try FileManager.default.removeItem(at: folder.appending(path: "a"))
+            try Data("other".utf8).write(to: folder.appending(path: "b"))
+            try await withManager(folder) { manager in
+                let downloads = await manager.downloads
+                var told: [[Bool]] = []
+                for download in downloads { told.append([await download.fileExists, await download.fileIsIntact]) }
+                #expect(told == [[false, false], [true, false], [true, true]])
+                await downloads[0].resume()
+                _ = try await downloads[0].value
+                #expect(await downloads[0].fileIsIntact)
+            }
+        }
+    }
+
+    @Test func `ten thousand downloads that are added at once cost one write and one sync`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder()
+            try await withManager(folder, files: recorder.fileCalls, configure: { $0.startsDownloads = false }) {
+                manager in
+                let before = recorder.calls.count
+                try await manager.download((0..<10_000).map { try request("\($0)", in: folder) })
+                let calls = recorder.calls.dropFirst(before)
+                #expect(calls.count == 2)
+                #expect(calls.last == .sync)
+            }
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let names = await names(manager)
+                #expect(names == (0..<10_000).map { "\($0)" })
+            }
+        }
+    }
+
+    @Test func `a download that cannot be written to the registry is not added`() async throws {
+        try await withTemporaryDirectory { folder in
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard isFull.withLock({ $0 }) else { return }
+                switch call {
+                case .write, .create: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            let asked = Asked()
+            try await withManager(folder, files: recorder.fileCalls, asked: asked) { manager in
+                let first = try await manager.download(request("a", in: folder))
+                _ = try await first.value
+                isFull.withLock { $0 = true }
+                let error = await #expect(throws: DownloadError.self) {
+                    try await manager.download(request("b", in: folder))
+                }
+                #expect(error?.code == .diskFull)
+                #expect(await manager.downloads == [first])
+                isFull.withLock { $0 = false }
+                _ = try await manager.download(request("c", in: folder)).value
+            }
+            try await withManager(folder) { manager in
+                #expect(await names(manager) == ["a", "c"])
+                #expect(await kinds(manager) == [.finished, .finished])
+            }
+        }
+    }
+
+    @Test func `a registry that cannot be written is told, and caught up with when it can`() async throws {
+        try await withTemporaryDirectory { folder in
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard isFull.withLock({ $0 }) else { return }
+                switch call {
+                case .write, .create: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            try await withManager(folder, files: recorder.fileCalls) { manager in
+                let downloads = try await manager.download(["silent", "b", "c"].map { try request($0, in: folder) })
+                for await state in downloads[0].states where state == .running { break }
+                let events = manager.events
+                isFull.withLock { $0 = true }
+                try await manager.pause(.downloads([downloads[1].id]))
+                for await event in events {
+                    guard case .registryFailed(let error) = event else { continue }
+                    #expect(error.code == .diskFull)
+                    break
+                }
+                isFull.withLock { $0 = false }
+                try downloads[2].move(to: .first)
+            }
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                #expect(await names(manager) == ["c", "silent", "b"])
+                #expect(await kinds(manager) == [.waiting, .waiting, .paused])
+            }
+        }
+    }
+
+    @Test func `a second manager of the same registry is told who has it`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let error = await #expect(throws: DownloadError.self) { try await withManager(folder) { _ in } }
+                #expect(error?.code == .busy)
+                #expect(error?.message.contains("another manager of this process") == true)
+            }
+            try await withManager(folder) { _ in }
+        }
+    }
+
+    @Test func `a damaged line loses what it told, and is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            for name in ["a", "b", "c"] {
+                try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                    _ = try await manager.download(request(name, in: folder))
+                }
+            }
+            let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            var text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            text.replace("http://h/b", with: "http://h/x")
+            try Data(text.utf8).write(to: file)
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                #expect(await names(manager) == ["a", "c"])
+                for await event in manager.events {
+                    guard case .registryDamaged(let sentence) = event else { continue }
+                    #expect(sentence.contains("damaged"))
+                    break
+                }
+            }
+        }
+    }
+
+    @Test func `secrets are not kept, and their download says what to do`() async throws {
+        try await withTemporaryDirectory { folder in
+            let secret = HeaderField(name: "Authorization", value: "Bearer s3cret")
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                _ = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
+            }
+            let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            #expect(!text.contains("s3cret"))
+            let asked = Asked()
+            for _ in 0..<2 {
+                try await withManager(folder, asked: asked) { manager in
+                    let download = try #require(await manager.downloads.first)
+                    await download.resume()
+                    let error = await #expect(throws: DownloadError.self) { try await download.value }
+                    #expect(error?.code == .credentialsMissing)
+                    #expect(error?.message.contains("Authorization") == true)
+                }
+            }
+            #expect(asked.requests.withLock { $0.isEmpty })
+            try await withManager(folder) { manager in
+                let again = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
+                #expect(DiskFixture.isExact(try await again.value))
+            }
+        }
+    }
+
+    @Test func `a registry that was moved with its files finds them in the new place`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))
+            try FileManager.default.createDirectory(at: old, withIntermediateDirectories: false)
+            try await withManager(old) { manager in
+                try await manager.download(["a", "silent"].map { try request($0, in: old) })
+                for await progress in await manager.downloads[1].progress where progress.bytesReceived == 60_000 {
+                    break
+                }
+            }
+            try FileManager.default.moveItem(at: old, to: new)
+            try await withManager(new) { manager in
+                let downloads = await manager.downloads
+                #expect(downloads[0].state == .finished(new.appending(path: "a")))
+                #expect(await downloads[0].fileIsIntact)
+                for await event in downloads[1].events {
+                    if case .resumed(60_000, _) = event { break }
+                }
+            }
+        }
+    }
+
+    @Test func `a journal that is mostly dead is written anew, with all that it had`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            var largest: Int64 = 0
+            try await withManager(folder, limit: 2) { manager in
+                let downloads = try await manager.download(
+                    ["a", "silent", "c"].map { name in
+                        try request(name, in: folder) { $0.userInfo = ["note": String(repeating: "x", count: 100_000)] }
+                    }
+                )
+                _ = try await downloads[2].value
+                let notes = String(repeating: "y", count: 100_000)
+                for number in 0..<20 {
+                    let more = try await manager.download(
+                        request("more\(number)", in: folder) {
+                            $0.userInfo = ["note": notes]
+                            $0.startsPaused = true
+                        }
+                    )
+                    await more.remove()
+                    largest = max(largest, FileProbe.size(of: file) ?? 0)
+                }
+            }
+            #expect(largest < 1_900_000)
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                #expect(await kinds(manager) == [.finished, .waiting, .finished])
+                #expect(await manager.downloads[0].fileIsIntact)
+            }
+        }
+    }
+
+    /// A process that is killed does no file call any more.
+    @Test func `after a kill at any file call the list is whole, and a finished file is not fetched again`()
+        async throws
+    {
+        var kills = 0
+        var isKilled = true
+        while isKilled {
+            let rest = Locked(kills)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                // A lock ends with its process.
+                guard call != .close else { return }
+                let isAlive = rest.withLock { rest in
+                    rest -= 1
+                    return rest >= 0
+                }
+                guard isAlive else { throw SystemError(errno: EIO) }
+            }
+            try await withTemporaryDirectory { folder in
+                try await fetch(in: folder, recorder.fileCalls)
+                try await expectWhole(folder, "after \(kills) calls")
+            }
+            isKilled = rest.withLock { $0 < 0 }
+            kills += 1
+        }
+        #expect(kills > 20)
+    }
+
+    private func fetch(in folder: URL, _ files: FileCalls) async throws {
+        do {
+            try await withManager(folder, files: files) { manager in
+                try await manager.download(["a", "b"].map { try request($0, in: folder) })
+                await manager.waitUntilIdle()
+            }
+        } catch is DownloadError {
+            // It did not get that far.
+        }
+    }
+
+    private func expectWhole(_ folder: URL, _ comment: Comment) async throws {
+        try await withManager(folder) { manager in
+            let downloads = await manager.downloads
+            #expect(downloads.isEmpty || downloads.count == 2, comment)
+            manager.retryFailed()
+            await manager.waitUntilIdle()
+            for download in downloads { #expect(DiskFixture.isExact(try await download.value), comment) }
+            let names = try FileProbe.names(in: folder)
+            #expect(names == (downloads.isEmpty ? ["registry"] : ["a", "b", "registry"]), comment)
+        }
+    }
+}
