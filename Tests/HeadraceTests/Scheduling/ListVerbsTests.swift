@@ -166,6 +166,18 @@ struct ListVerbsTests {
 
     // MARK: Many at once
 
+    @Test func `before anything is added nothing runs, and no verb does anything`() async throws {
+        try await withList { list in
+            await list.manager.pauseAll()
+            list.manager.resumeAll()
+            list.manager.retryFailed()
+            await list.manager.cancelAll()
+            await list.manager.removeFinished()
+            await list.manager.waitUntilIdle()
+            #expect(await list.manager.downloads == [])
+        }
+    }
+
     @Test func `all are paused, resumed and cancelled in one step each`() async throws {
         try await withList(limit: 2) { list in
             let downloads = try await list.manager.download(

@@ -63,6 +63,65 @@ struct QueueVerbsTests {
         }
     }
 
+    @Test func `after adding, the first runs and the others wait`() async throws {
+        try await withABC { list in
+            #expect([list.a, list.b, list.c].map(\.state) == [.running, .waiting, .waiting])
+            #expect(list.paths == ["/a"])
+        }
+    }
+
+    @Test func `when one has ended by itself the next runs`() async throws {
+        try await withABC { list in
+            list.gate.open()
+            await list.a.cancel()
+            for download in [list.b, list.c] {
+                let isExact = try await list.isExact(download)
+                #expect(isExact)
+            }
+            #expect(list.paths == ["/a", "/b", "/c"])
+        }
+    }
+
+    @Test func `one that is cancelled while it runs is cancelled, not failed, and the next runs`() async throws {
+        try await withABC { list in
+            await list.a.cancel()
+            #expect(list.a.state == .cancelled)
+            #expect(FileProbe.size(of: list.a.partialFile) == nil)
+            for await state in list.b.states where state == .running { break }
+            var events: [DownloadEvent] = []
+            for await event in list.a.events { events.append(event) }
+            #expect(events.last == .cancelled)
+            #expect(!events.contains { if case .failed = $0 { true } else { false } })
+        }
+    }
+
+    @Test func `one that waits is cancelled and removed without having run`() async throws {
+        try await withABC { list in
+            await list.b.cancel()
+            #expect(list.b.state == .cancelled)
+            await list.c.remove()
+            #expect(list.c.state == .cancelled)
+            #expect(await list.manager.downloads == [list.a, list.b])
+            #expect(list.a.state == .running)
+            #expect(list.paths == ["/a"])
+        }
+    }
+
+    @Test func `starting by hand never goes over the limit`() async throws {
+        try await withABC { list in
+            for download in [list.a, list.b, list.c] { await download.resume() }
+            list.b.preempt()
+            list.b.restart()
+            #expect([list.a, list.b, list.c].map(\.state) == [.running, .waiting, .waiting])
+            await list.b.pause()
+            await list.b.resume()
+            await list.c.cancel()
+            await list.c.resume()
+            #expect([list.a, list.b, list.c].map(\.state) == [.running, .waiting, .waiting])
+            #expect(list.paths == ["/a"])
+        }
+    }
+
     @Test func `C08 one that is paused keeps its bytes and its place, and the next runs at once`() async throws {
         try await withABC { list in
             await list.a.pause()

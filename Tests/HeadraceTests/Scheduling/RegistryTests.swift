@@ -218,7 +218,7 @@ struct RegistryTests {
             }
             try await withManager(folder, files: recorder.fileCalls) { manager in
                 let downloads = try await manager.download(["silent", "b", "c"].map { try request($0, in: folder) })
-                for await state in downloads[0].states where state == .running { break }
+                for await progress in downloads[0].progress where progress.bytesReceived == 60_000 { break }
                 let events = manager.events
                 isFull.withLock { $0 = true }
                 try await manager.pause(.downloads([downloads[1].id]))
