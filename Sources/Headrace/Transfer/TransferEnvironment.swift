@@ -1,9 +1,9 @@
-/// What every transfer of a manager works with.
-package struct TransferEnvironment: Sendable {
-    package var configuration: DownloadManager.Configuration
-    package var transport: any Transport
-    package var files: FileCalls
-    package var clock: ClockWitness
+/// What every transfer of a manager works with; a class, since as a value it would be two dozen references to copy.
+package final class TransferEnvironment: Sendable {
+    package let configuration: DownloadManager.Configuration
+    package let transport: any Transport
+    package let files: FileCalls
+    package let clock: ClockWitness
 
     /// Creates an environment.
     /// - Parameters:
