@@ -65,7 +65,7 @@ public actor DownloadManager {
             if case .terminated = works.yield(work) { false } else { true }
         }
         if let journal = registry?.journal {
-            environment.willName = { id, path, stamp in
+            environment = TransferEnvironment(environment) { id, path, stamp in
                 journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
                 list.flushOrTell(syncing: false)
             }

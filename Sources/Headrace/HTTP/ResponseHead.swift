@@ -36,7 +36,9 @@ package struct ResponseHead: Sendable, Hashable {
     /// The values of all fields of that name, in order; `name` is in lower case.
     func values(_ name: String) -> [String] {
         var values: [String] = []
-        for (index, candidate) in names.enumerated() where candidate == name { values.append(fields[index].value) }
+        for index in names.indices where names[index].utf8.count == name.utf8.count && names[index] == name {
+            values.append(fields[index].value)
+        }
         return values
     }
 

@@ -277,13 +277,18 @@ struct DownloadQueue: Sendable {
 
     /// Takes note that time has passed.
     mutating func tick(at now: Duration) -> [Action] {
+        admitDelayed(at: now)
+        return startNext()
+    }
+
+    /// Those whose time has come wait for nothing but a place.
+    private mutating func admitDelayed(at now: Duration) {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
             guard entries[first.id]?.generation == first.generation else { continue }
             entries[first.id]?.notBefore = nil
             enqueue(first.id, at: now)
         }
-        return startNext()
     }
 
     /// When ``tick(at:)`` is wanted next; nil where nobody waits for a time.
@@ -303,6 +308,7 @@ struct DownloadQueue: Sendable {
         entries[id]?.intent = nil
         runningOfHost[entry.host] -= 1
         release(entry.host)
+        admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
     }
 

@@ -128,6 +128,11 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
+    /// Whether there can be something to do before the end of a file.
+    static func mayCheckpoint(totalBytes: Int64?) -> Bool {
+        totalBytes ?? .max >= leastBytes
+    }
+
     private mutating func checkpoint(at now: Duration) -> [Action] {
         guard now - start >= Self.recordInterval, totalBytes ?? written.count >= Self.leastBytes else { return [] }
         var actions: [Action] = []

@@ -57,8 +57,7 @@ struct DestinationNames: Sendable {
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {
-        var path = path
-        while path.hasSuffix("/") { path.removeLast() }
-        return path
+        let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
+        return String(path[..<(last.map(path.utf8.index(after:)) ?? path.startIndex)])
     }
 }

@@ -19,10 +19,14 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// Keeps the last component of `proposal`; nil where nothing usable is left of it.
     init?(_ proposal: String) {
         // Both separators count: a name from a server on one system must not be a path on another.
-        let scalars = proposal.unicodeScalars
-        let separator = scalars.lastIndex { $0 == "/" || $0 == "\\" }
-        let component = scalars[(separator.map(scalars.index(after:)) ?? scalars.startIndex)...]
-        var name = Self.fitted(Self.trimmed(Array(component.lazy.filter(Self.isAllowed))))
+        let isSeparator: (UInt8) -> Bool = { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+        let start = proposal.utf8.lastIndex(where: isSeparator).map(proposal.utf8.index(after:))
+        let component = proposal[(start ?? proposal.startIndex)...]
+        guard !Self.isPlain(component.utf8) else {
+            description = String(component)
+            return
+        }
+        var name = Self.fitted(Self.trimmed(Array(component.unicodeScalars.lazy.filter(Self.isAllowed))))
         guard !name.isEmpty else { return nil }
         if Self.isDeviceName(name) { name = Self.fitted("_" + name) }
         description = name
@@ -106,6 +110,23 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
             default: true
             }
+        }
+    }
+
+    /// Whether a name is of the kind that most are, and safe as it is: from a letter or digit to another, with no more than
+    /// a few signs in between, and too long before the first dot for a device.
+    private static func isPlain(_ name: Substring.UTF8View) -> Bool {
+        guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
+        return isLetterOrDigit(first) && isLetterOrDigit(last) && name.prefix { $0 != UInt8(ascii: ".") }.count > 4
+            && name.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
         }
     }
 

@@ -20,7 +20,7 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String
     ) async throws -> FinishedFile? {
-        tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path)))
+        tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path, directoryHint: .notDirectory)))
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
@@ -29,8 +29,9 @@ extension DownloadTransfer {
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
-        guard let total = accepted.totalBytes else { return try finish(&session, &attempts, path, accepted.framing) }
-        if session.heldBytes == total { return try finish(&session, &attempts, path, accepted.framing) }
+        guard let total = accepted.totalBytes, session.heldBytes != total else {
+            return try finish(&session, &attempts, path, accepted.framing)
+        }
         guard session.heldBytes < total else {
             throw DownloadError(
                 .protocolViolation,
@@ -52,29 +53,17 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String
     ) async throws {
+        guard CheckpointPolicy.mayCheckpoint(totalBytes: accepted.totalBytes) else {
+            // There is nothing to do beside a small file, which costs less than the group of tasks.
+            return try await write(&body, accepted, &session, &attempts, path) { _, _ in }
+        }
         let side = SideWork()
         do {
             try await withThrowingDiscardingTaskGroup { group in
-                var cutter = BodyCutter(accepted)
-                var floor = environment.configuration.speedFloor
-                while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
-                    attempts.fetched(chunk.count)
-                    let piece = cutter.cut(chunk.count)
-                    try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
-                    let actions = try chunk.withBytes { bytes in
-                        if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
-                        return try session.append(UnsafeRawBufferPointer(rebasing: bytes[piece.written]))
-                    }
-                    body.recycle(chunk)
-                    if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {
-                        tell(progress)
-                    }
+                try await write(&body, accepted, &session, &attempts, path) { actions, session in
                     side.add(actions)
                     if let success = side.takeSyncResult() { side.add(try session.syncEnded(success: success)) }
                     if let work = side.next(in: session) { group.addTask { work() } }
-                }
-                guard cutter.hasCompared else {
-                    throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
                 }
             }
         } catch {
@@ -83,6 +72,36 @@ extension DownloadTransfer {
             throw error
         }
         try settle(side, &session)
+    }
+
+    /// Moves the bytes to the disk, and hands on what is to be done about those that are there.
+    private func write(
+        _ body: inout ResponseBody,
+        _ accepted: AcceptedBody,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ path: String,
+        _ checkpoint: ([CheckpointPolicy.Action], inout PartialSession) throws -> Void
+    ) async throws {
+        var cutter = BodyCutter(accepted)
+        var floor = environment.configuration.speedFloor
+        while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
+            attempts.fetched(chunk.count)
+            let piece = cutter.cut(chunk.count)
+            try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
+            let actions = try chunk.withBytes { bytes in
+                if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
+                return try session.append(UnsafeRawBufferPointer(rebasing: bytes[piece.written]))
+            }
+            body.recycle(chunk)
+            if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {
+                tell(progress)
+            }
+            try checkpoint(actions, &session)
+        }
+        guard cutter.hasCompared else {
+            throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
+        }
     }
 
     /// Waits for bytes, unless they came too slowly so far.

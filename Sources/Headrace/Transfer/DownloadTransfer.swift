@@ -225,7 +225,7 @@ struct DownloadTransfer {
     }
 
     func skipped(_ path: String) -> FinishedFile {
-        let file = URL(filePath: path)
+        let file = URL(filePath: path, directoryHint: .notDirectory)
         tell(.skipped(file))
         let status = (try? environment.files.status(path)) ?? nil
         return FinishedFile(url: file, stamp: status.map { FileStamp($0) })

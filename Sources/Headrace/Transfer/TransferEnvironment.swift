@@ -1,11 +1,22 @@
-/// What every transfer of a manager works with.
-package struct TransferEnvironment: Sendable {
-    package var configuration: DownloadManager.Configuration
-    package var transport: any Transport
-    package var files: FileCalls
-    package var clock: ClockWitness
+/// What every transfer of a manager works with; a class, since as a value it would be two dozen references to copy.
+package final class TransferEnvironment: Sendable {
+    package let configuration: DownloadManager.Configuration
+    package let transport: any Transport
+    package let files: FileCalls
+    package let clock: ClockWitness
     /// Called, with the file as it is, before a file gets its final name; may block.
-    var willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void = { _, _, _ in }
+    let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
+
+    init(
+        _ other: TransferEnvironment,
+        willName: @escaping @Sendable (Download.ID, _ path: String, FileStamp) -> Void
+    ) {
+        configuration = other.configuration
+        transport = other.transport
+        files = other.files
+        clock = other.clock
+        self.willName = willName
+    }
 
     /// Creates an environment.
     /// - Parameters:
@@ -23,5 +34,6 @@ package struct TransferEnvironment: Sendable {
         self.transport = transport
         self.files = files
         self.clock = clock
+        willName = { _, _, _ in }
     }
 }

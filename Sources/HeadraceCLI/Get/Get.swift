@@ -22,7 +22,10 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let signals = Signals()
     do {
         return try await withDownloadManager(options.configuration) { manager in
-            let downloads = try await manager.download(requests)
+            // The first ones begin while the others are entered.
+            let limit = options.configuration.maxConcurrentDownloads
+            var downloads = try await manager.download(Array(requests.prefix(limit)))
+            downloads += try await manager.download(Array(requests.dropFirst(limit)))
             let run = GetRun(manager: manager, downloads: downloads, options: options, requests: signals.requests)
             return await run.finish()
         }

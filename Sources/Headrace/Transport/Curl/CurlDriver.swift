@@ -76,7 +76,11 @@ final class CurlDriver {
         let count = withUnsafePointer(to: poller) { poller in
             Int(hr_poller_wait(poller, &ready, Int32(ready.count), timeout()))
         }
-        for event in ready[..<max(0, count)] { _ = hr_multi_socket_action(multi, event.socket, event.events) }
+        for event in ready[..<max(0, count)] {
+            _ = hr_multi_socket_action(multi, event.socket, event.events)
+            // At once, so that the reader of what has ended does not wait for the other events.
+            reap()
+        }
         if let timer, timer <= clock.now {
             self.timer = nil
             _ = hr_multi_socket_action(multi, Int32(HR_SOCKET_TIMEOUT), 0)
