@@ -72,6 +72,8 @@ package struct FileStatus: Sendable, Hashable {
     package var kind: Kind
     /// The size in bytes.
     package var size: Int64
+    /// The time of the last change of the bytes, in nanoseconds since 1970.
+    package var modified: Int64
     /// The number of its file system.
     package var device: UInt64
     /// The number of the file in its file system.
@@ -183,6 +185,7 @@ extension FileStatus {
             default: .other
             }
         size = Int64(status.st_size)
+        modified = status.modified
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
     }
@@ -222,6 +225,18 @@ private func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemE
         let result = call()
         if result != -1 { return result }
         guard errno == EINTR else { throw SystemError(errno: errno) }
+    }
+}
+
+extension stat {
+    /// A time that is centuries away wraps around: it is compared, never shown.
+    fileprivate var modified: Int64 {
+        #if canImport(Darwin)
+        let time = st_mtimespec
+        #else
+        let time = st_mtim
+        #endif
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 

@@ -6,10 +6,10 @@ extension FixedWidthInteger where Self: UnsignedInteger {
     }
 
     /// Reads a number in its one spelling.
-    init?(hexadecimal text: String) {
-        guard text.utf8.count == Self.bitWidth / 4 else { return nil }
+    init?(hexadecimal digits: some Collection<UInt8>) {
+        guard digits.count == Self.bitWidth / 4 else { return nil }
         self = 0
-        for byte in text.utf8 {
+        for byte in digits {
             let digit: UInt8
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")

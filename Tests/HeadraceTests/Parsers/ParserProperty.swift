@@ -149,7 +149,7 @@ extension ParserProperty {
         }
         // What is cut, and then added to, tells the same and more.
         let added = RegistryChange.limits(["added": 1])
-        guard let line = try? RegistryEncoder().lines(of: [added]),
+        guard let line = try? RegistryEncoder.lines(of: [added]),
             let longer = read(bytes.prefix(Int(reader.goodBytes)) + line, pieceBytes: 1 << 20)
         else { return "what is cut cannot be added to" }
         var image = reader.image
@@ -172,7 +172,7 @@ extension ParserProperty {
             guard path.base == nil || !leadsUp else { return "\(path) leads out" }
             _ = entry.request.downloadRequest(in: bases)
         }
-        var snapshot = RegistrySnapshot(of: image)
+        var snapshot = RegistrySnapshot(of: image.ordered, limits: image.limits)
         var bytes: [UInt8] = []
         do {
             while let piece = try snapshot.next() { bytes += piece }

@@ -112,7 +112,7 @@ final class MemoryDisk: Sendable {
     }
 
     private func read(_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8] {
-        return try state.withLock { state throws(SystemError) in
+        try state.withLock { state throws(SystemError) in
             guard let node = state.image.names[path] else { throw SystemError(errno: ENOENT) }
             return Array((state.image.files[node] ?? []).prefix(maxBytes))
         }
@@ -145,6 +145,7 @@ final class MemoryDisk: Sendable {
         FileStatus(
             kind: .regular,
             size: Int64(state.image.files[node]?.count ?? 0),
+            modified: 0,
             device: 1,
             inode: UInt64(node)
         )

@@ -1,11 +1,5 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Writes changes as lines.
-struct RegistryEncoder {
+enum RegistryEncoder {
     enum Failure: Error, Hashable {
         /// What a download holds is more than a list takes.
         case tooLarge(UInt64)
@@ -17,196 +11,223 @@ struct RegistryEncoder {
     private static let entriesPerLine = 32
     private static let idsPerLine = 4096
 
-    private let json = JSONEncoder()
-
-    init() {
-        json.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    }
-
     /// The lines of changes, in order.
-    func lines(of changes: some Sequence<RegistryChange>) throws(Failure) -> [UInt8] {
+    static func lines(of changes: some Sequence<RegistryChange>) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
+        var payload = RegistryWriter()
         for change in changes {
             switch change {
             case .added(let entries): try append(entries, to: &bytes, maxBytes: RegistryJournal.maxEntryBytes)
             case .removed(let ids):
-                for ids in ids.pieces(of: Self.idsPerLine) {
-                    RegistryJournal.append(try payload(of: .removed(Array(ids))), to: &bytes)
+                for start in stride(from: 0, to: ids.count, by: idsPerLine) {
+                    payload.write(.removed(Array(ids[start...].prefix(idsPerLine))))
+                    RegistryJournal.append(payload.bytes, to: &bytes)
+                    payload.clear()
                 }
             case .state(let id, _):
-                let payload = try payload(of: change)
-                guard payload.count <= RegistryJournal.maxStateBytes else { throw .tooLarge(id) }
-                RegistryJournal.append(payload, to: &bytes)
+                payload.write(change)
+                guard payload.bytes.count <= RegistryJournal.maxStateBytes else { throw .tooLarge(id) }
+                RegistryJournal.append(payload.bytes, to: &bytes)
+                payload.clear()
             case .moved, .relabelled, .priority, .limits:
-                let payload = try payload(of: change)
-                guard payload.count <= RegistryJournal.maxPayloadBytes else { throw .indivisible }
-                RegistryJournal.append(payload, to: &bytes)
+                payload.write(change)
+                guard payload.bytes.count <= RegistryJournal.maxPayloadBytes else { throw .indivisible }
+                RegistryJournal.append(payload.bytes, to: &bytes)
+                payload.clear()
             }
         }
         return bytes
     }
 
     /// The lines of downloads as they are; `maxBytes` is the longest payload.
-    fileprivate func append(_ entries: [RegistryEntry], to bytes: inout [UInt8], maxBytes: Int) throws(Failure) {
-        var rest = entries.pieces(of: Self.entriesPerLine).reversed().map(Array.init)
-        while let next = rest.popLast() {
-            let payload = try payload(of: .added(next))
-            if payload.count <= maxBytes {
-                RegistryJournal.append(payload, to: &bytes)
-            } else if next.count > 1 {
-                rest += next.pieces(of: (next.count + 1) / 2).reversed().map(Array.init)
-            } else {
-                throw .tooLarge(next[0].id)
+    fileprivate static func append(
+        _ entries: some Sequence<RegistryEntry>,
+        to bytes: inout [UInt8],
+        maxBytes: Int
+    ) throws(Failure) {
+        var payload = RegistryWriter()
+        var count = 0
+        for entry in entries {
+            if count == entriesPerLine {
+                payload.endList()
+                RegistryJournal.append(payload.bytes, to: &bytes)
+                count = 0
             }
+            if count > 0 {
+                let end = payload.bytes.count
+                payload.write(entry)
+                count += 1
+                guard payload.bytes.count >= maxBytes else { continue }
+                // It begins the next line instead.
+                payload.cut(to: end)
+                payload.endList()
+                RegistryJournal.append(payload.bytes, to: &bytes)
+            }
+            payload.clear()
+            payload.begin(.add)
+            payload.write(entry)
+            guard payload.bytes.count < maxBytes else { throw .tooLarge(entry.id) }
+            count = 1
         }
-    }
-
-    private func payload(of change: RegistryChange) throws(Failure) -> [UInt8] {
-        do {
-            return Array(try json.encode(EncodedChange(change: change)))
-        } catch {
-            throw .indivisible
-        }
+        guard count > 0 else { return }
+        payload.endList()
+        RegistryJournal.append(payload.bytes, to: &bytes)
     }
 }
 
-/// The journal that an image has when nothing in it is dead, in pieces of about a mebibyte.
-struct RegistrySnapshot {
-    private let image: RegistryImage
+/// The journal that a list has when nothing in it is dead, in pieces of about a mebibyte.
+struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
+    /// The downloads of the pieces so far.
+    private(set) var ids: Set<UInt64> = []
+    private let limits: [String: Int64]
     private let entriesPerPiece: Int
-    private let encoder = RegistryEncoder()
-    private var ids: ArraySlice<UInt64>
+    private var rest: Entries.Iterator
     private var isBegun = false
 
-    init(of image: RegistryImage, entriesPerPiece: Int = 4096) {
-        self.image = image
+    init(of entries: Entries, limits: [String: Int64], entriesPerPiece: Int = 4096) {
+        self.limits = limits
         self.entriesPerPiece = entriesPerPiece
-        ids = image.orderedIDs[...]
+        rest = entries.makeIterator()
+        ids.reserveCapacity(entries.underestimatedCount)
     }
 
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
-        guard !ids.isEmpty || !isBegun else { return nil }
         var bytes: [UInt8] = []
         if !isBegun {
             bytes = RegistryJournal.header
-            if !image.limits.isEmpty { bytes += try encoder.lines(of: [.limits(image.limits)]) }
-            isBegun = true
+            if !limits.isEmpty { bytes += try RegistryEncoder.lines(of: [.limits(limits)]) }
         }
-        let entries = ids.prefix(entriesPerPiece).compactMap { image.entries[$0] }
-        ids = ids.dropFirst(entriesPerPiece)
-        try encoder.append(entries, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
+        var piece: [RegistryEntry] = []
+        while piece.count < entriesPerPiece, let entry = rest.next() { piece.append(entry) }
+        guard !piece.isEmpty || !isBegun else { return nil }
+        isBegun = true
+        ids.formUnion(piece.lazy.map(\.id))
+        try RegistryEncoder.append(piece, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
         return bytes
     }
 }
 
-/// A change as the list of its values, its kind first.
-private struct EncodedChange: Encodable {
-    let change: RegistryChange
-
-    func encode(to encoder: any Encoder) throws {
-        var list = encoder.unkeyedContainer()
+/// A change is the list of its values, its kind first.
+extension RegistryWriter {
+    fileprivate mutating func write(_ change: RegistryChange) {
         switch change {
         case .added(let entries):
-            try list.encode(RegistryKind.add.rawValue)
-            for entry in entries { try list.encode(EncodedEntry(entry: entry)) }
+            begin(.add)
+            for entry in entries { write(entry) }
         case .state(let id, let state):
-            try list.encode(RegistryKind.state.rawValue)
-            try list.encode(id.hexadecimal)
-            try list.encode(EncodedState(state: state))
+            begin(.state)
+            write(id: id)
+            write(state)
         case .moved(let id, let label):
-            try list.encode(RegistryKind.move.rawValue)
-            try list.encode(id.hexadecimal)
-            try list.encode(label)
+            begin(.move)
+            write(id: id)
+            write(label)
         case .relabelled(let labels):
-            try list.encode(RegistryKind.relabel.rawValue)
-            try list.encode(Dictionary(uniqueKeysWithValues: labels.lazy.map { ($0.hexadecimal, $1) }))
+            begin(.relabel)
+            write(labels.sorted { $0.key < $1.key }.lazy.map { ($0.key.hexadecimal, $0.value) })
         case .priority(let id, let priority):
-            try list.encode(RegistryKind.priority.rawValue)
-            try list.encode(id.hexadecimal)
-            try list.encode(priority)
+            begin(.priority)
+            write(id: id)
+            write(priority)
         case .removed(let ids):
-            try list.encode(RegistryKind.remove.rawValue)
-            try list.encode(contentsOf: ids.lazy.map(\.hexadecimal))
+            begin(.remove)
+            for id in ids { write(id: id) }
         case .limits(let limits):
-            try list.encode(RegistryKind.limits.rawValue)
-            try list.encode(limits)
+            begin(.limits)
+            write(limits.sorted { $0.key < $1.key }.lazy.map { ($0.key, $0.value) })
         }
+        endList()
     }
-}
 
-/// What every download has, and then the name and the value of each option in turn: a list is several times faster to
-/// read than names and values by key.
-private struct EncodedEntry: Encodable {
-    let entry: RegistryEntry
+    fileprivate mutating func begin(_ kind: RegistryKind) {
+        beginList()
+        write(kind.rawValue)
+    }
 
-    func encode(to encoder: any Encoder) throws {
-        let request = entry.request
-        var list = encoder.unkeyedContainer()
-        try list.encode(entry.id.hexadecimal)
-        try list.encode(entry.label)
-        try list.encode(request.url)
-        switch request.destination {
-        case .file: try list.encode(RegistryPlace.file.rawValue)
-        case .directory: try list.encode(RegistryPlace.directory.rawValue)
+    fileprivate mutating func write(_ entry: RegistryEntry) {
+        beginList()
+        write(id: entry.id)
+        write(entry.label)
+        write(entry.request)
+        if entry.state != .waiting {
+            write(RegistryOption.state.rawValue)
+            write(entry.state)
         }
-        try list.encode(request.destination.path.description)
-        if request.conflictPolicy != .rename { try list.encode(.conflict, request.conflictPolicy.rawValue) }
-        if request.resumePolicy != .validated { try list.encode(.resume, request.resumePolicy.rawValue) }
-        if !request.headers.isEmpty { try list.encode(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
-        if !request.withheldHeaders.isEmpty { try list.encode(.withheld, request.withheldHeaders) }
-        if request.withholdsUser { try list.encode(.withheldUser, true) }
-        if let group = request.group { try list.encode(.group, group) }
-        if let title = request.title { try list.encode(.title, title) }
+        endList()
+    }
+
+    /// Writes what every download has, and then the name and the value of each option in turn, in a list that is begun:
+    /// a list is several times faster to read than names and values by key.
+    mutating func write(_ request: RegistryRequest) {
+        write(request.url)
+        write(request.destination.kind.rawValue)
+        write(request.destination.path.description)
+        if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
+        if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
+        if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
+        if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
+        if request.withholdsUser { write(.withheldUser, true) }
+        if let group = request.group { write(.group, group) }
+        if let title = request.title { write(.title, title) }
         if !request.userInfo.isEmpty {
-            try list.encode(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })
+            write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })
         }
-        if request.priority != 0 { try list.encode(.priority, request.priority) }
-        if let time = request.earliestBegin { try list.encode(.notBefore, time) }
-        if request.startsPaused { try list.encode(.paused, true) }
-        if entry.state != .waiting { try list.encode(.state, EncodedState(state: entry.state)) }
+        if request.priority != 0 { write(.priority, request.priority) }
+        if let time = request.earliestBegin { write(.notBefore, time) }
+        if request.startsPaused { write(.paused, true) }
     }
-}
 
-extension UnkeyedEncodingContainer {
-    fileprivate mutating func encode(_ option: RegistryOption, _ value: some Encodable) throws {
-        try encode(option.rawValue)
-        try encode(value)
+    private mutating func write(_ option: RegistryOption, _ text: String) {
+        write(option.rawValue)
+        write(text)
     }
-}
 
-private struct EncodedState: Encodable {
-    let state: RegistryEntry.State
+    private mutating func write(_ option: RegistryOption, _ texts: [String]) {
+        write(option.rawValue)
+        write(texts)
+    }
 
-    func encode(to encoder: any Encoder) throws {
-        var list = encoder.unkeyedContainer()
-        try list.encode(state.name.rawValue)
+    private mutating func write(_ option: RegistryOption, _ integer: some FixedWidthInteger) {
+        write(option.rawValue)
+        write(integer)
+    }
+
+    private mutating func write(_ option: RegistryOption, _ flag: Bool) {
+        write(option.rawValue)
+        write(flag)
+    }
+
+    private mutating func write(_ state: RegistryEntry.State) {
+        beginList()
         switch state {
-        case .waiting, .running, .paused, .cancelled: break
-        case .finished(let path, let size):
-            try list.encode(path.description)
-            try list.encode(size)
+        case .waiting: write(RegistryStateName.waiting.rawValue)
+        case .running: write(RegistryStateName.running.rawValue)
+        case .paused: write(RegistryStateName.paused.rawValue)
+        case .finishing(let path, let stamp): write(.finishing, path, stamp)
+        case .finished(let path, let stamp): write(.finished, path, stamp)
         case .failed(let code, let message):
-            try list.encode(code)
-            try list.encode(message)
+            write(RegistryStateName.failed.rawValue)
+            write(code)
+            write(message)
+        case .cancelled: write(RegistryStateName.cancelled.rawValue)
         }
+        endList()
+    }
+
+    private mutating func write(_ name: RegistryStateName, _ path: RegistryPath, _ stamp: FileStamp) {
+        write(name.rawValue)
+        write(path.description)
+        write(stamp.size)
+        write(stamp.modified)
+        write(stamp.inode)
     }
 }
 
-extension RegistryEntry.State {
-    fileprivate var name: RegistryStateName {
+extension RegistryRequest.Destination {
+    fileprivate var kind: RegistryPlace {
         switch self {
-        case .waiting: .waiting
-        case .running: .running
-        case .paused: .paused
-        case .finished: .finished
-        case .failed: .failed
-        case .cancelled: .cancelled
+        case .file: .file
+        case .directory: .directory
         }
-    }
-}
-
-extension Array {
-    fileprivate func pieces(of count: Int) -> [ArraySlice<Element>] {
-        stride(from: 0, to: self.count, by: count).map { self[$0..<Swift.min($0 + count, self.count)] }
     }
 }

@@ -8,8 +8,10 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         case running
         /// Stopped until it is resumed.
         case paused
-        /// Complete, with the file's place and its size in bytes.
-        case finished(RegistryPath, size: Int64)
+        /// About to be renamed to this path, with all checks passed: the file there is this one where it has the stamp.
+        case finishing(RegistryPath, FileStamp)
+        /// Complete, with the file's place.
+        case finished(RegistryPath, FileStamp)
         /// Ended by an error, with the code's name and the message.
         case failed(code: String, message: String)
         /// Ended by being cancelled.

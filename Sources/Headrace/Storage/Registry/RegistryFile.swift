@@ -23,7 +23,7 @@ final class RegistryFile: Sendable {
     ///   - syncs: Whether each change outlives a power cut; without it, a compaction alone is synced.
     ///   - compaction: When the journal is written anew.
     ///   - calls: The file calls.
-    /// - Returns: The list's file, and what was read.
+    /// - Returns: The list's file, the list as it was read, which is the caller's from now on, and what was found.
     /// - Throws: `busy` with a ``RegistryHolder`` as its cause where another manager has the list, and `fileSystem`,
     ///   `permission` or `diskFull` where it cannot be read or made, also where a later release wrote it; that one is
     ///   left as it is.
@@ -32,11 +32,12 @@ final class RegistryFile: Sendable {
         syncs: Bool,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         calls: FileCalls = .system
-    ) throws(DownloadError) -> (file: RegistryFile, report: RegistryReport) {
+    ) throws(DownloadError) -> (file: RegistryFile, image: RegistryImage, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
         try makeDirectory(directory, syncs: syncs, calls)
         let lock = try RegistryLock.take(in: directory, calls: calls)
+        var image = RegistryImage()
         var report = RegistryReport()
         do throws(DownloadError) {
             let store = try RegistryStore(
@@ -44,9 +45,10 @@ final class RegistryFile: Sendable {
                 syncs: syncs,
                 compaction: compaction,
                 calls: calls,
+                image: &image,
                 report: &report
             )
-            return (RegistryFile(lock, store), report)
+            return (RegistryFile(lock, store), image, report)
         } catch {
             lock.release()
             throw error
@@ -58,25 +60,33 @@ final class RegistryFile: Sendable {
         self.store = Locked(store)
     }
 
-    /// The list as it was recorded; empty once the file is closed.
-    var image: RegistryImage {
-        store.withLock { $0?.image ?? RegistryImage() }
-    }
-
-    /// Records changes with one write, and with one sync where the list syncs; on return they are in ``image``.
+    /// Records changes with one write.
     ///
-    /// Where it throws, none of them is in ``image``; they can be recorded again, together with others. A crash in between
-    /// may leave the first of several changes. After a failed sync the next call writes the whole list into a new file.
+    /// With `syncing`, and where the list syncs, they outlive a power cut on return, and so does all that was recorded
+    /// before; else they outlive the process. Where it throws, none of them is recorded; they can be recorded again,
+    /// together with others. A crash in between may leave the first of several changes.
+    /// - Parameters:
+    ///   - changes: What has changed, in order.
+    ///   - syncing: Whether to wait for the disk.
+    /// - Returns: Whether the whole list is to go to ``replace(with:limits:)``: it should where that is worth it, and it has
+    ///   to where the changes are not recorded, after a sync that failed for one.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
     ///   more than a list takes, `shutDown` once the file is closed.
-    func append(_ changes: [RegistryChange]) throws(DownloadError) {
-        try withStore { store throws(DownloadError) in try store.append(changes) }
+    func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) -> RegistryStore.Outcome {
+        var outcome = RegistryStore.Outcome.recorded
+        try withStore { store throws(DownloadError) in outcome = try store.append(changes, syncing: syncing) }
+        return outcome
     }
 
-    /// Writes the journal anew unless nothing in it is dead.
-    /// - Throws: As ``append(_:)`` does; the list stays readable.
-    func compact() throws(DownloadError) {
-        try withStore { store throws(DownloadError) in try store.compact() }
+    /// Writes the journal anew, always with syncs.
+    ///
+    /// The list may be ahead of what was recorded: changes that it has and that are recorded later do nothing then.
+    /// - Parameters:
+    ///   - entries: All downloads of the list, in any order.
+    ///   - limits: The limits by their names.
+    /// - Throws: As ``append(_:syncing:)`` does; the journal can be read and goes on.
+    func replace(with entries: some Sequence<RegistryEntry>, limits: [String: Int64]) throws(DownloadError) {
+        try withStore { store throws(DownloadError) in try store.replace(with: entries, limits: limits) }
     }
 
     /// Gives the list free for other managers; does nothing the second time.

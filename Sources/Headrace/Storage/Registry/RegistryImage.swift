@@ -1,25 +1,33 @@
 /// A list of downloads as its changes have made it.
-struct RegistryImage: Sendable, Equatable {
-    /// The downloads by the number behind their identity.
-    private(set) var entries: [UInt64: RegistryEntry] = [:]
+struct RegistryImage: Sendable {
+    /// The downloads, in no order.
+    private(set) var entries: [RegistryEntry] = []
     /// The limits by their names; empty where none were set.
     private(set) var limits: [String: Int64] = [:]
+    /// Where each download is: a dictionary of the downloads themselves has room for up to three times as many.
+    private var indices: [UInt64: Int] = [:]
 
     /// Creates an empty list.
     init() {}
 
     /// The downloads in the order of the list.
-    var ordered: [RegistryEntry] { orderedIDs.compactMap { entries[$0] } }
+    var ordered: [RegistryEntry] { entries.sorted { ($0.label, $0.id) < ($1.label, $1.id) } }
 
-    var orderedIDs: [UInt64] { entries.values.map { ($0.label, $0.id) }.sorted { $0 < $1 }.map(\.1) }
+    /// The number behind the identity of each download.
+    var ids: Dictionary<UInt64, Int>.Keys { indices.keys }
+
+    subscript(id: UInt64) -> RegistryEntry? { indices[id].map { entries[$0] } }
 
     /// Makes a change.
+    ///
+    /// Each change tells what is from now on, so that one made twice, or after later ones and then all of those again,
+    /// ends as the same list.
     /// - Returns: The downloads that it would have changed and the list does not have; one to be removed is not missed.
     @discardableResult
     mutating func apply(_ change: RegistryChange) -> [UInt64] {
         switch change {
         case .added(let added):
-            for entry in added { entries[entry.id] = entry }
+            for entry in added { add(entry) }
             return []
         case .state(let id, let state):
             return update(id) { $0.state = state }
@@ -30,7 +38,7 @@ struct RegistryImage: Sendable, Equatable {
         case .priority(let id, let priority):
             return update(id) { $0.request.priority = priority }
         case .removed(let ids):
-            for id in ids { entries[id] = nil }
+            for id in ids { remove(id) }
             return []
         case .limits(let limits):
             self.limits = limits
@@ -38,9 +46,32 @@ struct RegistryImage: Sendable, Equatable {
         }
     }
 
+    private mutating func add(_ entry: RegistryEntry) {
+        if let index = indices[entry.id] {
+            entries[index] = entry
+        } else {
+            indices[entry.id] = entries.count
+            entries.append(entry)
+        }
+    }
+
+    private mutating func remove(_ id: UInt64) {
+        guard let index = indices.removeValue(forKey: id), let last = entries.popLast() else { return }
+        guard last.id != id else { return }
+        entries[index] = last
+        indices[last.id] = index
+    }
+
     private mutating func update(_ id: UInt64, _ change: (inout RegistryEntry) -> Void) -> [UInt64] {
-        guard let index = entries.index(forKey: id) else { return [id] }
-        change(&entries.values[index])
+        guard let index = indices[id] else { return [id] }
+        change(&entries[index])
         return []
+    }
+}
+
+extension RegistryImage: Equatable {
+    static func == (left: RegistryImage, right: RegistryImage) -> Bool {
+        left.limits == right.limits && left.entries.count == right.entries.count
+            && left.entries.allSatisfy { $0 == right[$0.id] }
     }
 }

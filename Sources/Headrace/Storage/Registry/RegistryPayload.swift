@@ -1,5 +1,5 @@
 /// A change as it is read from a line; whatever a later release has put there as well is passed over and told.
-struct RegistryPayload: Decodable {
+struct RegistryPayload {
     /// Nil where the kind of change is not known.
     private(set) var change: RegistryChange?
     /// What was passed over, in words.
@@ -7,47 +7,58 @@ struct RegistryPayload: Decodable {
     /// How many downloads were passed over since what they tell cannot be.
     private(set) var invalidEntries = 0
 
-    init(from decoder: any Decoder) throws {
-        var list = try decoder.unkeyedContainer()
-        let word = try list.decode(String.self)
-        guard let kind = RegistryKind(rawValue: word) else {
+    init(_ bytes: ArraySlice<UInt8>) throws(RegistryScanner.Failure) {
+        var line = RegistryScanner(bytes)
+        try line.beginList()
+        let word = try line.text()
+        if let kind = RegistryKind(rawValue: word) {
+            change = try change(kind, &line)
+            if !line.isAtListEnd { unknown.append("more values of a change \"\(word)\"") }
+        } else {
             unknown.append("the change \"\(word)\"")
-            return
         }
-        switch kind {
-        case .add: change = .added(try entries(&list))
-        case .state:
-            let id = try list.decodeID()
-            let state = try list.decode(DecodedState.self)
-            unknown += state.unknown
-            change = state.state.map { .state(id, $0) }
-        case .move: change = .moved(try list.decodeID(), label: try list.decode(Int64.self))
-        case .relabel:
-            var labels: [UInt64: Int64] = [:]
-            for (text, label) in try list.decode([String: Int64].self) {
-                guard let id = UInt64(hexadecimal: text) else { throw list.invalid("no identity") }
-                labels[id] = label
-            }
-            change = .relabelled(labels)
-        case .priority: change = .priority(try list.decodeID(), try list.decode(Int.self))
-        case .remove:
-            var ids: [UInt64] = []
-            while !list.isAtEnd { ids.append(try list.decodeID()) }
-            change = .removed(ids)
-        case .limits: change = .limits(try list.decode([String: Int64].self))
-        }
-        if !list.isAtEnd { unknown.append("more values of a change \"\(word)\"") }
+        while !line.isAtListEnd { try line.skip() }
+        try line.endList()
+        guard line.isAtEnd else { throw RegistryScanner.Failure() }
     }
 
-    private mutating func entries(_ list: inout any UnkeyedDecodingContainer) throws -> [RegistryEntry] {
+    private mutating func change(
+        _ kind: RegistryKind,
+        _ line: inout RegistryScanner
+    ) throws(RegistryScanner.Failure) -> RegistryChange? {
+        switch kind {
+        case .add: return .added(try entries(&line))
+        case .state:
+            let id = try line.id()
+            return try line.state(&unknown).map { .state(id, $0) }
+        case .move: return .moved(try line.id(), label: try line.integer())
+        case .relabel:
+            var labels: [UInt64: Int64] = [:]
+            for (name, label) in try line.numbers() {
+                guard let id = UInt64(hexadecimal: name.utf8) else { throw RegistryScanner.Failure() }
+                labels[id] = label
+            }
+            return .relabelled(labels)
+        case .priority: return .priority(try line.id(), try line.integer())
+        case .remove:
+            var ids: [UInt64] = []
+            while !line.isAtListEnd { ids.append(try line.id()) }
+            return .removed(ids)
+        case .limits: return .limits(try line.numbers())
+        }
+    }
+
+    private mutating func entries(_ line: inout RegistryScanner) throws(RegistryScanner.Failure) -> [RegistryEntry] {
         var entries: [RegistryEntry] = []
-        while !list.isAtEnd {
-            do {
-                let decoded = try list.decode(DecodedEntry.self)
-                unknown += decoded.unknown
-                entries.append(decoded.entry)
+        while !line.isAtListEnd {
+            let start = line
+            let known = unknown.count
+            do throws(RegistryScanner.Failure) {
+                entries.append(try line.entry(&unknown))
             } catch {
-                _ = try list.decode(Skipped.self)
+                line = start
+                try line.skip()
+                unknown.removeLast(unknown.count - known)
                 invalidEntries += 1
             }
         }
@@ -55,114 +66,110 @@ struct RegistryPayload: Decodable {
     }
 }
 
-private struct DecodedEntry: Decodable {
-    private(set) var entry: RegistryEntry
-    private(set) var unknown: [String] = []
+extension RegistryScanner {
+    fileprivate mutating func entry(_ unknown: inout [String]) throws(Failure) -> RegistryEntry {
+        try beginList()
+        let id = try id()
+        let label: Int64 = try integer()
+        var state: RegistryEntry.State?
+        let request = try request(&unknown) { option, line, unknown throws(Failure) in
+            guard option == .state else { return false }
+            state = try line.state(&unknown)
+            return true
+        }
+        return RegistryEntry(id: id, request, state: state ?? .waiting, label: label)
+    }
 
-    init(from decoder: any Decoder) throws {
-        var list = try decoder.unkeyedContainer()
-        let id = try list.decodeID()
-        let label = try list.decode(Int64.self)
-        let url = try list.decode(String.self)
-        let place = RegistryPlace(rawValue: try list.decode(String.self))
-        let path = try list.decodePath()
+    /// Reads a request to the end of the list that it is in.
+    ///
+    /// `other` reads the value of an option that is none of a request; it is false for one that is not known either.
+    mutating func request(
+        _ unknown: inout [String],
+        other: (RegistryOption, inout RegistryScanner, inout [String]) throws(Failure) -> Bool = { _, _, _ in false }
+    ) throws(Failure) -> RegistryRequest {
+        let url = try text()
+        let place = RegistryPlace(rawValue: try text())
+        let path = try path()
         let destination: RegistryRequest.Destination
         switch place {
         case .file: destination = .file(path)
         case .directory: destination = .directory(path)
-        case nil: throw list.invalid("no place")
+        case nil: throw Failure()
         }
-        entry = RegistryEntry(id: id, RegistryRequest(url: url, destination: destination), label: label)
-        while !list.isAtEnd {
-            let name = try list.decode(String.self)
+        var request = RegistryRequest(url: url, destination: destination)
+        while !isAtListEnd {
+            let name = try text()
             if let option = RegistryOption(rawValue: name) {
-                try decode(option, &list)
-            } else {
-                _ = try list.decode(Skipped.self)
-                unknown.append("the field \"\(name)\" of a download")
+                if try read(option, into: &request, &unknown) { continue }
+                if try other(option, &self, &unknown) { continue }
             }
+            try skip()
+            unknown.append("the field \"\(name)\" of a download")
         }
+        try endList()
+        return request
     }
 
-    private mutating func decode(_ option: RegistryOption, _ list: inout any UnkeyedDecodingContainer) throws {
+    private mutating func read(
+        _ option: RegistryOption,
+        into request: inout RegistryRequest,
+        _ unknown: inout [String]
+    ) throws(Failure) -> Bool {
         switch option {
         case .conflict:
-            let word = try list.decode(String.self)
+            let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)
             // What is not known becomes what loses nothing.
-            entry.request.conflictPolicy = policy ?? .fail
+            request.conflictPolicy = policy ?? .fail
             if policy == nil { unknown.append("the conflict policy \"\(word)\"") }
         case .resume:
-            let word = try list.decode(String.self)
+            let word = try text()
             let policy = DownloadRequest.ResumePolicy(rawValue: word)
-            entry.request.resumePolicy = policy ?? .validated
+            request.resumePolicy = policy ?? .validated
             if policy == nil { unknown.append("the resume policy \"\(word)\"") }
-        case .headers: entry.request.keep(try list.decodePairs().map { HeaderField(name: $0, value: $1) })
-        case .withheld: entry.request.withhold(try list.decode([String].self))
-        case .withheldUser: if try list.decode(Bool.self) { entry.request.withholdUser() }
-        case .group: entry.request.group = try list.decode(String.self)
-        case .title: entry.request.title = try list.decode(String.self)
-        case .info: entry.request.userInfo = Dictionary(try list.decodePairs()) { $1 }
-        case .priority: entry.request.priority = try list.decode(Int.self)
-        case .notBefore: entry.request.earliestBegin = try list.decode(Int64.self)
-        case .paused: entry.request.startsPaused = try list.decode(Bool.self)
-        case .state:
-            let decoded = try list.decode(DecodedState.self)
-            entry.state = decoded.state ?? .waiting
-            unknown += decoded.unknown
+        case .headers: request.keep(try pairs().map { HeaderField(name: $0, value: $1) })
+        case .withheld: request.withhold(try texts())
+        case .withheldUser: if try flag() { request.withholdUser() }
+        case .group: request.group = try text()
+        case .title: request.title = try text()
+        case .info: request.userInfo = Dictionary(try pairs()) { $1 }
+        case .priority: request.priority = try integer()
+        case .notBefore: request.earliestBegin = try integer()
+        case .paused: request.startsPaused = try flag()
+        case .state: return false
         }
+        return true
     }
-}
 
-private struct DecodedState: Decodable {
-    /// Nil where it is not known.
-    private(set) var state: RegistryEntry.State?
-    private(set) var unknown: [String] = []
-
-    init(from decoder: any Decoder) throws {
-        var list = try decoder.unkeyedContainer()
-        let word = try list.decode(String.self)
-        guard let name = RegistryStateName(rawValue: word) else {
-            unknown.append("the state \"\(word)\"")
-            return
+    /// Nil where the state is not known.
+    fileprivate mutating func state(_ unknown: inout [String]) throws(Failure) -> RegistryEntry.State? {
+        try beginList()
+        let word = try text()
+        var state: RegistryEntry.State?
+        switch RegistryStateName(rawValue: word) {
+        case .waiting: state = .waiting
+        case .running: state = .running
+        case .paused: state = .paused
+        case .finishing: state = .finishing(try path(), try stamp())
+        case .finished: state = .finished(try path(), try stamp())
+        case .failed: state = .failed(code: try text(), message: try text())
+        case .cancelled: state = .cancelled
+        case nil: unknown.append("the state \"\(word)\"")
         }
-        state =
-            switch name {
-            case .waiting: .waiting
-            case .running: .running
-            case .paused: .paused
-            case .finished: .finished(try list.decodePath(), size: try list.decode(Int64.self))
-            case .failed: .failed(code: try list.decode(String.self), message: try list.decode(String.self))
-            case .cancelled: .cancelled
-            }
-        if !list.isAtEnd { unknown.append("more values of the state \"\(word)\"") }
-    }
-}
-
-/// Any value, which is not looked at.
-private struct Skipped: Decodable {
-    init(from decoder: any Decoder) {}
-}
-
-extension UnkeyedDecodingContainer {
-    fileprivate mutating func decodeID() throws -> UInt64 {
-        guard let id = UInt64(hexadecimal: try decode(String.self)) else { throw invalid("no identity") }
-        return id
+        if state != nil, !isAtListEnd { unknown.append("more values of the state \"\(word)\"") }
+        while !isAtListEnd { try skip() }
+        try endList()
+        return state
     }
 
-    fileprivate mutating func decodePath() throws -> RegistryPath {
-        guard let path = RegistryPath(try decode(String.self)) else { throw invalid("no path") }
-        return path
+    private mutating func stamp() throws(Failure) -> FileStamp {
+        FileStamp(size: try integer(), modified: try integer(), inode: try integer())
     }
 
-    /// Two texts in turn, to the end of a list.
-    fileprivate mutating func decodePairs() throws -> [(String, String)] {
-        let texts = try decode([String].self)
-        guard texts.count.isMultiple(of: 2) else { throw invalid("no pairs") }
+    /// Reads two texts in turn, to the end of a list.
+    private mutating func pairs() throws(Failure) -> [(String, String)] {
+        let texts = try texts()
+        guard texts.count.isMultiple(of: 2) else { throw Failure() }
         return stride(from: 0, to: texts.count, by: 2).map { (texts[$0], texts[$0 + 1]) }
-    }
-
-    fileprivate func invalid(_ what: String) -> DecodingError {
-        .dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: what))
     }
 }

@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Reads a journal from its start, piece by piece, and takes nothing for granted about the bytes.
 ///
 /// A damaged line costs what it told and nothing else. The work is linear in the bytes.
@@ -20,7 +14,6 @@ struct RegistryReader {
     /// How many downloads the lines told of; what is more than the image has is dead.
     private(set) var weight = 0
 
-    private let json = JSONDecoder()
     private var bytesRead: Int64 = 0
     /// The number of the line that is read, from 1.
     private var number = 1
@@ -74,7 +67,7 @@ struct RegistryReader {
         let payload = RegistryJournal.payload(of: line)
         if number == 1 || payload == nil && length > 0 { findings.note(.damagedLine(number, bytes: length)) }
         guard let payload else { return }
-        guard let decoded = try? json.decode(RegistryPayload.self, from: Data(payload)) else {
+        guard let decoded = try? RegistryPayload(payload) else {
             findings.note(.unreadableLine(number))
             return
         }

@@ -36,7 +36,7 @@ struct RegistryRequest: Sendable, Hashable {
     var userInfo: [String: String] = [:]
     /// How urgent the download is.
     var priority = 0
-    /// The time before which the download does not begin, in seconds since 1970.
+    /// The time before which the download does not begin, in milliseconds since 1970.
     var earliestBegin: Int64?
     /// Whether the download waits to be resumed from the start.
     var startsPaused = false
@@ -97,6 +97,12 @@ extension RegistryRequest {
             headers: request.headers,
             resumePolicy: request.resumePolicy
         )
+        group = request.group
+        title = request.title
+        userInfo = request.userInfo
+        priority = request.priority.rawValue
+        earliestBegin = request.earliestBegin.map(Self.milliseconds)
+        startsPaused = request.startsPaused
     }
 
     /// The request without its secrets; nil where its URL is none or its base is not known here.
@@ -107,13 +113,26 @@ extension RegistryRequest {
             case .file: .file(URL(filePath: path, directoryHint: .notDirectory))
             case .directory: .directory(URL(filePath: path, directoryHint: .isDirectory))
             }
-        return DownloadRequest(
+        var request = DownloadRequest(
             url,
             to: place,
             conflictPolicy: conflictPolicy,
             headers: headers,
             resumePolicy: resumePolicy
         )
+        request.group = group
+        request.title = title
+        request.userInfo = userInfo
+        request.priority = DownloadPriority(rawValue: priority)
+        request.earliestBegin = earliestBegin.map { Date(timeIntervalSince1970: Double($0) / 1000) }
+        request.startsPaused = startsPaused
+        return request
+    }
+
+    /// A time that is further away than can be told is as far as can be.
+    private static func milliseconds(of time: Date) -> Int64 {
+        let milliseconds = (time.timeIntervalSince1970 * 1000).rounded()
+        return Int64(exactly: milliseconds) ?? (milliseconds > 0 ? .max : .min)
     }
 }
 

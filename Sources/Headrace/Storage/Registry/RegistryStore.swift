@@ -6,9 +6,10 @@ import Musl
 import Darwin
 #endif
 
-/// An open journal and the list that it makes.
+/// An open journal.
 ///
-/// All calls block, and belong to one caller at a time.
+/// The list itself is its owner's alone: here are only the identities, which tell what in the journal is dead. All calls
+/// block, and belong to one caller at a time.
 struct RegistryStore: Sendable {
     /// When a journal is written anew.
     struct Compaction: Sendable {
@@ -18,18 +19,26 @@ struct RegistryStore: Sendable {
         var factor = 2
     }
 
+    /// What became of changes that no error kept from the disk.
+    enum Outcome: Sendable, Hashable {
+        /// They are in the journal.
+        case recorded
+        /// They are in the journal, which is mostly dead: it is worth to write it anew.
+        case recordedAndDue
+        /// They are not: this takes the whole list.
+        case wholeListNeeded
+    }
+
     static let fileName = "registry.journal"
     static let newSuffix = ".new"
     static let unreadSuffix = ".unread"
     private static let pieceBytes = 1 << 20
 
-    private(set) var image = RegistryImage()
     private let directory: String
     private let path: String
     private let syncs: Bool
     private let compaction: Compaction
     private let calls: FileCalls
-    private let encoder = RegistryEncoder()
     private var file: Int32?
     /// The bytes of the lines; the next ones go there.
     private var size: Int64 = 0
@@ -37,6 +46,11 @@ struct RegistryStore: Sendable {
     private var hasTail = false
     /// How many downloads the lines tell of.
     private var weight = 0
+    /// The downloads that the list has.
+    private var ids: Set<UInt64> = []
+    private var hasLimits = false
+    /// Whether there are lines that no sync has covered yet.
+    private var isUnsynced = false
     /// Set where the kernel may have given up bytes or the name of this file: no sync of it proves anything any more.
     private var isDoubtful = false
     /// After a compaction that failed, the weight to try again at.
@@ -48,6 +62,7 @@ struct RegistryStore: Sendable {
         syncs: Bool,
         compaction: Compaction,
         calls: FileCalls,
+        image: inout RegistryImage,
         report: inout RegistryReport
     ) throws(DownloadError) {
         self.directory = directory
@@ -56,57 +71,108 @@ struct RegistryStore: Sendable {
         self.calls = calls
         path = "\(directory)/\(Self.fileName)"
         do throws(DownloadError) {
-            report.findings = try load()
-            report.unreadCopy = try tidy(after: report.findings)
+            (image, report.findings) = try load()
+            report.unreadCopy = try tidy(image, after: report.findings)
         } catch {
             close()
             throw error
         }
     }
 
+    /// Waits for the disk where that is still to do.
     mutating func close() {
-        if let file = file.take() { try? calls.close(file) }
+        guard let file = file.take() else { return }
+        if isUnsynced, !isDoubtful { try? calls.sync(file) }
+        try? calls.close(file)
     }
 
     // MARK: Writing
 
-    /// Adds changes with one write, and one sync where the list syncs; they are in the image once both have succeeded.
-    mutating func append(_ changes: [RegistryChange]) throws(DownloadError) {
-        let lines: [UInt8]?
+    /// Adds changes with one write, and one sync where the list syncs and `syncing` is set.
+    ///
+    /// A sync covers all that was written before it. Where it throws, none of the changes is in the journal.
+    mutating func append(_ changes: [RegistryChange], syncing: Bool) throws(DownloadError) -> Outcome {
+        let lines: [UInt8]
         do throws(RegistryEncoder.Failure) {
-            lines = try encoder.lines(of: changes)
+            lines = try RegistryEncoder.lines(of: changes)
         } catch .indivisible {
-            lines = nil
+            return .wholeListNeeded
         } catch {
             throw .registry(error)
         }
-        if lines?.isEmpty == true { return }
-        guard let lines, let file, !isDoubtful else {
-            var next = image
-            for change in changes { next.apply(change) }
-            return try replace(with: next)
-        }
-        try write(lines, to: file)
+        let syncing = syncs && syncing
+        if lines.isEmpty, !(syncing && isUnsynced) { return .recorded }
+        guard let file, !isDoubtful else { return .wholeListNeeded }
+        try write(lines, to: file, syncing: syncing)
         size += Int64(lines.count)
-        for change in changes {
-            weight += change.weight
-            image.apply(change)
-        }
-        if isCompactionDue { try? compact() }
+        for change in changes { count(change) }
+        return isCompactionDue ? .recordedAndDue : .recorded
     }
 
-    /// Writes the journal anew unless nothing in it is dead; a failure leaves it readable, and as it was before the rename.
-    mutating func compact() throws(DownloadError) {
-        guard weight > image.weight || isDoubtful || hasTail else { return }
+    /// Puts a new journal of these downloads in the place of the old one, in one step.
+    ///
+    /// A failure leaves one that can be read: the old one, or after the rename, with the change in doubt, the new one.
+    mutating func replace(
+        with entries: some Sequence<RegistryEntry>,
+        limits: [String: Int64]
+    ) throws(DownloadError) {
         postponedWeight = weight * 2
-        try replace(with: image)
+        let newPath = path + Self.newSuffix
+        let new: Int32
+        let newSize: Int64
+        var snapshot = RegistrySnapshot(of: entries, limits: limits)
+        do throws(SystemError) {
+            try? calls.remove(newPath)
+            new = try calls.create(newPath)
+        } catch {
+            throw .registry("\(newPath) could not be made", error)
+        }
+        do throws(DownloadError) {
+            newSize = try write(&snapshot, to: new, newPath)
+            do throws(SystemError) {
+                try calls.replace(newPath, path)
+            } catch {
+                throw .registry("The list \(path) could not be replaced", error)
+            }
+        } catch {
+            try? calls.close(new)
+            try? calls.remove(newPath)
+            throw error
+        }
+        isUnsynced = false
+        close()
+        (file, size, hasTail) = (new, newSize, false)
+        (ids, hasLimits) = (snapshot.ids, !limits.isEmpty)
+        weight = liveWeight
+        // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
+        isDoubtful = true
+        do throws(SystemError) {
+            try calls.syncDirectory(directory)
+        } catch {
+            throw .registry("The folder \(directory) could not be written to the disk", error)
+        }
+        isDoubtful = false
+        postponedWeight = 0
     }
+
+    /// How many downloads a journal tells of in which nothing is dead.
+    private var liveWeight: Int { ids.count + (hasLimits ? 1 : 0) }
 
     private var isCompactionDue: Bool {
-        size >= compaction.minBytes && weight >= postponedWeight && weight / compaction.factor >= image.weight
+        size >= compaction.minBytes && weight >= postponedWeight && weight / compaction.factor >= liveWeight
     }
 
-    private mutating func write(_ lines: [UInt8], to file: Int32) throws(DownloadError) {
+    private mutating func count(_ change: RegistryChange) {
+        weight += change.weight
+        switch change {
+        case .added(let entries): ids.formUnion(entries.lazy.map(\.id))
+        case .removed(let removed): ids.subtract(removed)
+        case .limits(let limits): hasLimits = !limits.isEmpty
+        case .state, .moved, .relabelled, .priority: break
+        }
+    }
+
+    private mutating func write(_ lines: [UInt8], to file: Int32, syncing: Bool) throws(DownloadError) {
         do throws(SystemError) {
             if hasTail { try calls.truncate(file, size) }
             hasTail = true
@@ -116,8 +182,8 @@ struct RegistryStore: Sendable {
             throw .registry("The list \(path) could not be written", error)
         }
         do throws(SystemError) {
-            if syncs { try calls.sync(file) }
-            hasTail = false
+            if syncing { try calls.sync(file) }
+            (hasTail, isUnsynced) = (false, syncs && !syncing)
         } catch {
             isDoubtful = true
             cutTail(of: file)
@@ -130,46 +196,12 @@ struct RegistryStore: Sendable {
         if (try? calls.truncate(file, size)) != nil { hasTail = false }
     }
 
-    /// Puts a new journal of these downloads in the place of the old one, in one step.
-    private mutating func replace(with next: RegistryImage) throws(DownloadError) {
-        let newPath = path + Self.newSuffix
-        let new: Int32
-        let newSize: Int64
-        do throws(SystemError) {
-            try? calls.remove(newPath)
-            new = try calls.create(newPath)
-        } catch {
-            throw .registry("\(newPath) could not be made", error)
-        }
-        do throws(DownloadError) {
-            newSize = try write(next, to: new, newPath)
-            do throws(SystemError) {
-                try calls.replace(newPath, path)
-            } catch {
-                throw .registry("The list \(path) could not be replaced", error)
-            }
-        } catch {
-            try? calls.close(new)
-            try? calls.remove(newPath)
-            throw error
-        }
-        close()
-        (file, size, weight, hasTail) = (new, newSize, next.weight, false)
-        // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
-        isDoubtful = true
-        do throws(SystemError) {
-            try calls.syncDirectory(directory)
-        } catch {
-            throw .registry("The folder \(directory) could not be written to the disk", error)
-        }
-        isDoubtful = false
-        postponedWeight = 0
-        image = next
-    }
-
     /// Writes and syncs a whole journal; returns its size.
-    private func write(_ image: RegistryImage, to file: Int32, _ path: String) throws(DownloadError) -> Int64 {
-        var snapshot = RegistrySnapshot(of: image)
+    private func write(
+        _ snapshot: inout RegistrySnapshot<some Sequence<RegistryEntry>>,
+        to file: Int32,
+        _ path: String
+    ) throws(DownloadError) -> Int64 {
         var size: Int64 = 0
         while true {
             let piece: [UInt8]?
@@ -193,10 +225,10 @@ struct RegistryStore: Sendable {
 
     // MARK: Opening
 
-    private mutating func load() throws(DownloadError) -> RegistryFindings {
+    private mutating func load() throws(DownloadError) -> (RegistryImage, RegistryFindings) {
         var reader = RegistryReader()
         do throws(SystemError) {
-            guard try calls.status(path) != nil else { return reader.findings }
+            guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
             file = try calls.open(path)
             // A process that was killed may have left a name that a power cut would still take back.
             if syncs { try calls.syncDirectory(directory) }
@@ -218,16 +250,22 @@ struct RegistryStore: Sendable {
         // What a process left that was killed while it wrote the journal anew.
         try? calls.remove(path + Self.newSuffix)
         if let file { try? calls.setMode(file, 0o600) }
-        (image, size, weight, hasTail) = (reader.image, reader.goodBytes, reader.weight, bytes > reader.goodBytes)
-        return reader.findings
+        (size, weight, hasTail) = (reader.goodBytes, reader.weight, bytes > reader.goodBytes)
+        (ids, hasLimits) = (Set(reader.image.ids), !reader.image.limits.isEmpty)
+        return (reader.image, reader.findings)
     }
 
     /// Writes the journal anew where there is none, or where it is damaged or mostly dead.
-    private mutating func tidy(after findings: RegistryFindings) throws(DownloadError) -> String? {
+    private mutating func tidy(
+        _ image: RegistryImage,
+        after findings: RegistryFindings
+    ) throws(DownloadError) -> String? {
         var copy: String?
         do throws(DownloadError) {
             if findings.hasLoss { copy = try keepCopy() }
-            if findings.hasLoss || size == 0 || isCompactionDue { try replace(with: image) }
+            if findings.hasLoss || size == 0 || isCompactionDue {
+                try replace(with: image.ordered, limits: image.limits)
+            }
         } catch  where size > 0 {
             // It can be read as it is, and added to.
         }
@@ -284,11 +322,6 @@ struct RegistryStore: Sendable {
             guard piece.count == Self.pieceBytes else { return offset }
         }
     }
-}
-
-extension RegistryImage {
-    /// How many downloads a journal of this image tells of.
-    fileprivate var weight: Int { entries.count + (limits.isEmpty ? 0 : 1) }
 }
 
 extension DownloadError {

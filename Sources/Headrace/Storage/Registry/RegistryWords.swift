@@ -20,6 +20,7 @@ enum RegistryStateName: String {
     case waiting
     case running
     case paused
+    case finishing
     case finished
     case failed
     case cancelled

@@ -23,7 +23,14 @@ struct RegistryCrashTests {
     }
 
     /// Random changes on a disk that now and then refuses one, with small compactions and a new opening on the way.
-    private func history(seed: UInt64, syncs: Bool) throws -> History {
+    ///
+    /// With `unsynced`, some changes are not synced; those may be missing unless `keepsUnsynced` is set.
+    private func history(
+        seed: UInt64,
+        syncs: Bool,
+        unsynced: Bool = false,
+        keepsUnsynced: Bool = true
+    ) throws -> History {
         let fault = Locked<Int32?>(nil)
         let disk = MemoryDisk { change throws(SystemError) in
             guard let errno = fault.withLock({ $0 }) else { return }
@@ -39,10 +46,10 @@ struct RegistryCrashTests {
         func note(from start: Int) {
             for count in start...disk.changes.count { history.allowed[count, default: []] += possible }
         }
-        func open() throws -> RegistryFile {
+        func open() throws -> RegistryList {
             let start = disk.changes.count
             let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 2)
-            let file = try RegistryFile.open("/list", syncs: syncs, compaction: compaction, calls: disk.calls).file
+            let file = try RegistryFixture.open("/list", syncs: syncs, compaction: compaction, calls: disk.calls).list
             #expect(possible.contains(file.image))
             acknowledged = file.image
             note(from: start)
@@ -59,11 +66,12 @@ struct RegistryCrashTests {
                 for change in changes[...index] { image.apply(change) }
                 return image
             }
-            if (try? file.append(changes)) != nil {
+            let syncing = !unsynced || Int.random(in: 0..<3, using: &random) == 0
+            if (try? file.append(changes, syncing: syncing)) != nil {
                 note(from: start)
                 acknowledged = file.image
                 #expect(acknowledged == possible.last)
-                possible = [acknowledged]
+                if syncing || keepsUnsynced { possible = [acknowledged] }
                 history.allowed[disk.changes.count] = possible
             } else {
                 note(from: start)
@@ -81,25 +89,30 @@ struct RegistryCrashTests {
     }
 
     /// Stops after each change, reads what is left, adds to it and reads that.
-    private func crashEverywhere(_ crash: Crash, syncs: Bool, seeds: Range<UInt64>) throws {
+    private func crashEverywhere(
+        _ crash: Crash,
+        syncs: Bool,
+        unsynced: Bool = false,
+        seeds: Range<UInt64>
+    ) throws {
         for seed in seeds {
-            let history = try history(seed: seed, syncs: syncs)
+            let history = try history(seed: seed, syncs: syncs, unsynced: unsynced, keepsUnsynced: crash == .kill)
             var allowed = [RegistryImage()]
             var unsynced = UnsyncedDisk()
             for count in 0...history.changes.count {
                 if count > 0 { unsynced.apply(history.changes[count - 1]) }
                 if let now = history.allowed[count] { allowed = now }
                 let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
-                let (file, report) = try RegistryFile.open("/list", syncs: syncs, calls: disk.calls)
+                let (file, report) = try RegistryFixture.open("/list", syncs: syncs, calls: disk.calls)
                 #expect(!report.findings.hasLoss, "\(crash), seed \(seed), after \(count) changes")
                 let found = file.image
                 #expect(allowed.contains(found), "\(crash), seed \(seed), after \(count) changes")
                 try file.append([.added([Fixture.entry(1000)])])
                 file.close()
-                let again = try RegistryFile.open("/list", syncs: syncs, calls: disk.calls)
+                let again = try RegistryFixture.open("/list", syncs: syncs, calls: disk.calls)
                 var expected = found
                 expected.apply(.added([Fixture.entry(1000)]))
-                #expect(again.file.image == expected, "\(crash), seed \(seed), after \(count) changes")
+                #expect(again.list.image == expected, "\(crash), seed \(seed), after \(count) changes")
                 #expect(again.report == RegistryReport(), "\(crash), seed \(seed), after \(count) changes")
                 let names = disk.image.names.keys.sorted()
                 #expect(names == ["/list/registry.journal", "/list/registry.lock"])
@@ -110,6 +123,12 @@ struct RegistryCrashTests {
     @Test(arguments: Crash.allCases)
     func `X02 after a crash at any change the list is one that was true`(_ crash: Crash) throws {
         try crashEverywhere(crash, syncs: true, seeds: 0..<2)
+    }
+
+    /// By chance is left out: of two changes that no sync has covered, the first may be lost alone.
+    @Test(arguments: [Crash.kill, .cutOfAll, .cutOfBytes, .cutOfNames])
+    func `X02 changes that are not synced are lost by a power cut alone, and in order`(_ crash: Crash) throws {
+        try crashEverywhere(crash, syncs: true, unsynced: true, seeds: 30..<31)
     }
 
     @Test func `X01 without syncs a kill at any change leaves a list that was true`() throws {
@@ -124,12 +143,12 @@ struct RegistryCrashTests {
             for count in 0...history.changes.count {
                 if count > 0 { unsynced.apply(history.changes[count - 1]) }
                 let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
-                let file = try RegistryFile.open("/list", syncs: false, calls: disk.calls).file
-                #expect(file.image.entries.keys.allSatisfy { $0 < 20 })
+                let file = try RegistryFixture.open("/list", syncs: false, calls: disk.calls).list
+                #expect(file.image.ids.allSatisfy { $0 < 20 })
                 let before = file.image
                 file.close()
-                let again = try RegistryFile.open("/list", syncs: false, calls: disk.calls)
-                #expect(again.file.image == before)
+                let again = try RegistryFixture.open("/list", syncs: false, calls: disk.calls)
+                #expect(again.list.image == before)
                 #expect(!again.report.findings.hasLoss)
             }
         }

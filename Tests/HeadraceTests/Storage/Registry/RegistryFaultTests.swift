@@ -45,7 +45,7 @@ struct RegistryFaultTests {
     /// Nil where it can be opened.
     private func failure(toOpen folder: URL, _ calls: FileCalls) -> DownloadError? {
         do throws(DownloadError) {
-            try Fixture.open(folder, calls: calls).file.close()
+            try Fixture.open(folder, calls: calls).list.close()
             return nil
         } catch {
             return error
@@ -53,7 +53,7 @@ struct RegistryFaultTests {
     }
 
     private func read(_ folder: URL) throws -> RegistryImage {
-        let file = try Fixture.open(folder).file
+        let file = try Fixture.open(folder).list
         defer { file.close() }
         return file.image
     }
@@ -62,19 +62,19 @@ struct RegistryFaultTests {
         for (errno, code) in codes {
             try await withTemporaryDirectory { folder in
                 let fault = Fault()
-                let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).file
+                let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).list
                 try file.append([.added([Fixture.entry(1)])])
                 let before = try FileProbe.bytes(of: journal(in: folder))
                 fault.arm(errno) { if case .write = $0 { true } else { false } }
                 let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
                 #expect(error?.code == code)
                 #expect(error?.message.contains("\(folder.path)/registry.journal") == true)
-                #expect(file.image.entries.keys.sorted() == [1])
+                #expect(file.image.ids.sorted() == [1])
                 #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
                 fault.disarm()
                 try file.append([.added([Fixture.entry(3)])])
                 file.close()
-                #expect(try read(folder).entries.keys.sorted() == [1, 3])
+                #expect(try read(folder).ids.sorted() == [1, 3])
             }
         }
     }
@@ -94,7 +94,7 @@ struct RegistryFaultTests {
                 if isStuck.withLock({ $0 }) { throw SystemError(errno: EIO) }
                 try FileCalls.system.truncate(file, size)
             }
-            let file = try Fixture.open(folder, calls: calls).file
+            let file = try Fixture.open(folder, calls: calls).list
             try file.append([.added([Fixture.entry(1)])])
             let before = try FileProbe.bytes(of: journal(in: folder))
             let many: [RegistryChange] = (2..<9).map { .added([Fixture.entry($0)]) }
@@ -108,7 +108,7 @@ struct RegistryFaultTests {
             #expect(throws: DownloadError.self) { try file.append([.state(1, .paused)]) }
             isStuck.withLock { $0 = false }
             try file.append([.state(1, .paused)])
-            let line = try RegistryEncoder().lines(of: [.state(1, .paused)])
+            let line = try RegistryEncoder.lines(of: [.state(1, .paused)])
             #expect(try FileProbe.bytes(of: journal(in: folder)) == before + line)
             file.close()
         }
@@ -118,12 +118,12 @@ struct RegistryFaultTests {
         try await withTemporaryDirectory { folder in
             let fault = Fault()
             let recorder = fault.recorder
-            let file = try Fixture.open(folder, calls: recorder.fileCalls).file
+            let file = try Fixture.open(folder, calls: recorder.fileCalls).list
             try file.append([.added([Fixture.entry(1)])])
             fault.arm(EIO) { $0 == .sync }
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
             #expect(error?.code == .fileSystem)
-            #expect(file.image.entries.keys.sorted() == [1])
+            #expect(file.image.ids.sorted() == [1])
             fault.disarm()
             let before = recorder.calls.count
             try file.append([.added([Fixture.entry(3)])])
@@ -140,7 +140,7 @@ struct RegistryFaultTests {
     func `a new file that fails at any step leaves a list that can be read and goes on`(_ step: Call) async throws {
         try await withTemporaryDirectory { folder in
             let fault = Fault()
-            let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).file
+            let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).list
             try file.append([.added([Fixture.entry(1)]), .state(1, .paused)])
             fault.arm(EIO) { $0 == step }
             for _ in 0..<3 { #expect(throws: DownloadError.self) { try file.compact() } }
@@ -172,7 +172,7 @@ struct RegistryFaultTests {
 
     @Test func `a list that cannot be read is refused with its reason, and stays`() async throws {
         try await withTemporaryDirectory { folder in
-            var file = try Fixture.open(folder).file
+            var file = try Fixture.open(folder).list
             try file.append([.added([Fixture.entry(1)])])
             file.close()
             let bytes = try FileProbe.bytes(of: journal(in: folder))
@@ -188,7 +188,7 @@ struct RegistryFaultTests {
                 #expect(try FileProbe.bytes(of: journal(in: folder)) == bytes)
             }
             // The lock is free again.
-            file = try Fixture.open(folder).file
+            file = try Fixture.open(folder).list
             #expect(file.image.entries.count == 1)
             file.close()
         }
@@ -206,7 +206,7 @@ struct RegistryFaultTests {
 
     @Test func `a download that holds too much is refused, and nothing is written`() async throws {
         try await withTemporaryDirectory { folder in
-            let file = try Fixture.open(folder).file
+            let file = try Fixture.open(folder).list
             var entry = Fixture.entry(2)
             entry.request.title = String(repeating: "t", count: RegistryJournal.maxEntryBytes)
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(1), entry])]) }
@@ -246,7 +246,7 @@ struct RegistryFaultTests {
                     try? FileManager.default.removeItem(at: journal(in: folder))
                     if damage { try Data("rotten\n".utf8).write(to: journal(in: folder)) }
                     fault.arm(EIO) { $0 == step }
-                    if let file = try? Fixture.open(folder, calls: calls).file { file.close() }
+                    if let file = try? Fixture.open(folder, calls: calls).list { file.close() }
                     #expect(open.withLock { $0 } == 0, "\(step)")
                     fault.disarm()
                 }

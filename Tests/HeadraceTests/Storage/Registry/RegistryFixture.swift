@@ -17,9 +17,21 @@ enum RegistryFixture {
         syncs: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         calls: FileCalls = .unsynced
-    ) throws(DownloadError) -> (file: RegistryFile, report: RegistryReport) {
-        try RegistryFile.open(folder.path, syncs: syncs, compaction: compaction, calls: calls)
+    ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
+        try open(folder.path, syncs: syncs, compaction: compaction, calls: calls)
     }
+
+    static func open(
+        _ folder: String,
+        syncs: Bool = true,
+        compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
+        calls: FileCalls
+    ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
+        let opened = try RegistryFile.open(folder, syncs: syncs, compaction: compaction, calls: calls)
+        return (RegistryList(opened.file, opened.image), opened.report)
+    }
+
+    static let stamp = FileStamp(size: 5, modified: 1_767_225_600_123_456_789, inode: 7)
 
     /// An entry with nothing but what every download has.
     static func entry(_ id: UInt64, _ state: RegistryEntry.State = .waiting, label: Int64 = 0) -> RegistryEntry {
@@ -41,10 +53,15 @@ enum RegistryFixture {
         request.title = "näme\n\u{0}\u{2028}"
         request.userInfo = ["key": "value", "": ""]
         request.priority = -3
-        request.earliestBegin = 1_767_225_600
+        request.earliestBegin = 1_767_225_600_123
         request.startsPaused = true
         let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
-        return RegistryEntry(id: id, request, state: .finished(file, size: .max), label: .min)
+        return RegistryEntry(
+            id: id,
+            request,
+            state: .finished(file, FileStamp(size: .max, modified: .min, inode: .max)),
+            label: .min
+        )
     }
 
     static func image(_ changes: some Sequence<RegistryChange>) -> RegistryImage {
@@ -52,13 +69,13 @@ enum RegistryFixture {
     }
 
     static func journal(_ changes: some Sequence<RegistryChange>) throws -> [UInt8] {
-        RegistryJournal.header + (try RegistryEncoder().lines(of: changes))
+        RegistryJournal.header + (try RegistryEncoder.lines(of: changes))
     }
 
     /// Where the first line ends, and then the lines of each change.
     static func ends(of changes: [RegistryChange]) throws -> [Int] {
         try changes.reduce(into: [RegistryJournal.header.count]) { ends, change in
-            ends.append((ends.last ?? 0) + (try RegistryEncoder().lines(of: [change]).count))
+            ends.append((ends.last ?? 0) + (try RegistryEncoder.lines(of: [change]).count))
         }
     }
 
@@ -99,9 +116,39 @@ enum RegistryFixture {
 
     private static func randomState(_ random: inout SeededRandom) -> RegistryEntry.State {
         let states: [RegistryEntry.State] = [
-            .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), size: 5),
+            .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),
+            .finishing(RegistryPath("/a/b", bases: bases), stamp),
             .failed(code: "httpStatus", message: "No such file: \"x\" (404)."),
         ]
         return states.randomElement(using: &random) ?? .waiting
     }
+}
+
+/// A list as a manager holds it, with its file.
+final class RegistryList {
+    let file: RegistryFile
+    private(set) var image: RegistryImage
+
+    init(_ file: RegistryFile, _ image: RegistryImage) {
+        self.file = file
+        self.image = image
+    }
+
+    /// Records changes, and the whole list where that is needed or worth it; they are in the image once they are recorded.
+    func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) {
+        var next = image
+        for change in changes { next.apply(change) }
+        switch try file.append(changes, syncing: syncing) {
+        case .recorded: break
+        case .recordedAndDue: try? file.replace(with: next.entries, limits: next.limits)
+        case .wholeListNeeded: try file.replace(with: next.entries, limits: next.limits)
+        }
+        image = next
+    }
+
+    func compact() throws(DownloadError) {
+        try file.replace(with: image.ordered, limits: image.limits)
+    }
+
+    func close() { file.close() }
 }

@@ -61,17 +61,31 @@ struct RegistryRequestTests {
             .directory(URL(filePath: "/home/user/Downloads/", directoryHint: .isDirectory)),
             .directory(URL(filePath: "/", directoryHint: .isDirectory)), .file(URL(filePath: "/data/x")),
         ] {
-            let request = DownloadRequest(
+            var request = DownloadRequest(
                 url,
                 to: destination,
                 conflictPolicy: .skip,
                 headers: [HeaderField(name: "Accept", value: "*/*"), HeaderField(name: "Origin", value: "null")],
                 resumePolicy: .overlap
             )
+            request.priority = .high
+            request.earliestBegin = Date(timeIntervalSince1970: 1_767_225_600.125)
+            request.startsPaused = true
+            (request.group, request.title, request.userInfo) = ("group", "title", ["key": "value"])
             let kept = RegistryRequest(request, bases: bases)
             #expect(kept.downloadRequest(in: bases) == request)
             #expect(!kept.lacksSecrets)
         }
+    }
+
+    @Test(arguments: [
+        (0.0, 0), (-1.5, -1500), (1_767_225_600.1234, 1_767_225_600_123), (.infinity, .max), (-1e300, .min),
+    ])
+    func `a time to begin is kept to the millisecond`(_ seconds: Double, _ milliseconds: Int64) throws {
+        let url = try #require(URL(string: "https://example.org/"))
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
+        request.earliestBegin = Date(timeIntervalSince1970: seconds)
+        #expect(RegistryRequest(request, bases: bases).earliestBegin == milliseconds)
     }
 
     @Test func `a relative URL is kept in full`() throws {
@@ -89,9 +103,9 @@ struct RegistryRequestTests {
         let url = try #require(URL(string: text))
         let request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
         let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
-        let written = String(decoding: try RegistryEncoder().lines(of: [.added([entry])]), as: UTF8.self)
+        let written = String(decoding: try RegistryEncoder.lines(of: [.added([entry])]), as: UTF8.self)
         #expect(!written.contains("secret") && !written.contains("word") && !written.contains("@"))
-        let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).image.entries[1])
+        let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).image[1])
         #expect(read.request.withholdsUser && read.request.lacksSecrets)
         #expect(read.request.downloadRequest(in: bases)?.url == URL(string: "https://example.org/a"))
     }
@@ -109,7 +123,7 @@ struct RegistryRequestTests {
         let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
         let journal = try RegistryFixture.journal([.added([entry])])
         #expect(!String(decoding: journal, as: UTF8.self).contains("secret"))
-        let read = try #require(try RegistryFixture.read(journal).image.entries[1])
+        let read = try #require(try RegistryFixture.read(journal).image[1])
         #expect(read.request.withheldHeaders == ["X-Key", "AUTHORIZATION", "Cookie", "proxy-authorization"])
         #expect(
             read.request.downloadRequest(in: bases)?.headers == [

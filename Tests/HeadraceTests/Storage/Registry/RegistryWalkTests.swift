@@ -21,7 +21,7 @@ struct RegistryWalkTests {
                 #expect(reader.goodBytes == journal.count)
                 #expect(reader.weight == changes.reduce(0) { $0 + $1.weight })
             }
-            var snapshot = RegistrySnapshot(of: image)
+            var snapshot = RegistrySnapshot(of: image.ordered, limits: image.limits)
             var written: [UInt8] = []
             while let piece = try snapshot.next() { written += piece }
             #expect(try Fixture.read(written).image == image, "seed \(seed)")
@@ -43,7 +43,7 @@ struct RegistryWalkTests {
                 #expect(!reader.findings.hasLoss)
                 #expect(reader.findings.list.isEmpty == (reader.goodBytes == length))
                 let later = RegistryChange.added([Fixture.entry(77)])
-                let longer = journal.prefix(Int(reader.goodBytes)) + (try RegistryEncoder().lines(of: [later]))
+                let longer = journal.prefix(Int(reader.goodBytes)) + (try RegistryEncoder.lines(of: [later]))
                 let again = try Fixture.read(Array(longer))
                 #expect(again.image == Fixture.image(changes.prefix(whole) + [later]))
                 #expect(again.findings == RegistryFindings())
