@@ -1,0 +1,33 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileStampTests {
+    private func stamp(_ file: URL) throws -> FileStamp {
+        FileStamp(try #require(try FileCalls.system.status(file.path)))
+    }
+
+    @Test func `a file has its stamp under every name, and no other file has it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "a")
+            let moved = folder.appending(path: "b")
+            try Data("one".utf8).write(to: file)
+            let before = try stamp(file)
+            #expect(before.size == 3)
+            let seconds = Date().timeIntervalSince1970
+            #expect(abs(Double(before.modified) / 1e9 - seconds) < 600)
+            try FileCalls.system.move(file.path, moved.path)
+            #expect(try stamp(moved) == before)
+            try Data("two".utf8).write(to: file)
+            #expect(try stamp(file) != before)
+            let open = try FileCalls.system.open(moved.path)
+            #expect(FileStamp(try FileCalls.system.openStatus(open)) == before)
+            try FileCalls.system.truncate(open, 4)
+            try FileCalls.system.close(open)
+            #expect(try stamp(moved) != before)
+        }
+    }
+}
