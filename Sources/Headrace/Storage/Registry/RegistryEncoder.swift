@@ -144,7 +144,7 @@ extension RegistryWriter {
         write(kind.rawValue)
     }
 
-    fileprivate mutating func write(_ entry: RegistryEntry) {
+    mutating func write(_ entry: RegistryEntry) {
         beginList()
         write(id: entry.id)
         write(entry.label)

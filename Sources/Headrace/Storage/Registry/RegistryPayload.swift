@@ -67,7 +67,7 @@ struct RegistryPayload {
 }
 
 extension RegistryScanner {
-    fileprivate mutating func entry(_ unknown: inout [String]) throws(Failure) -> RegistryEntry {
+    mutating func entry(_ unknown: inout [String]) throws(Failure) -> RegistryEntry {
         try beginList()
         let id = try id()
         let label: Int64 = try integer()
