@@ -42,22 +42,27 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Reads the list as its manager has written it; of a registry that is not there, an empty one.
     ///
-    /// What runs is told to run also where the process that ran it has ended since. Progress is not in a registry.
+    /// Progress is what the disk tells: the bytes
+    /// of the partial files, and the sizes where they were recorded.
     /// - Returns: The downloads in their order.
     /// - Throws: `permission` or `fileSystem` where the registry cannot be read, or is of a later release.
     public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let bases = RegistryBases(of: directory)
-        let image = try await blocking { () throws(DownloadError) in
-            try RegistryFile.read(directory.filePath, calls: .system).image
-        }
-        return image.ordered.compactMap { entry in
-            guard let request = entry.request.downloadRequest(in: bases) else { return nil }
-            return DownloadSnapshot(
-                id: Download.ID(rawValue: entry.id),
-                request: request,
-                state: entry.state.isRunning ? .running : entry.state.restored(request.url, bases: bases).0,
-                priority: request.priority
-            )
+        return try await blocking { () throws(DownloadError) in
+            let image = try RegistryFile.read(directory.filePath, calls: .system).image
+            let isHeld = RegistryLock.isHeld(in: directory.filePath, calls: .system)
+            return image.ordered.compactMap { entry in
+                guard let request = entry.request.downloadRequest(in: bases) else { return nil }
+                let (state, stamp) = entry.state.restored(request.url, bases: bases)
+                return DownloadSnapshot(
+                    id: Download.ID(rawValue: entry.id),
+                    request: request,
+                    state: isHeld && entry.state.isRunning ? .running : state,
+                    priority: request.priority,
+                    progress: stamp.map { DownloadProgress(bytesReceived: $0.size, totalBytes: $0.size) }
+                        ?? DownloadProgress(ofPartialFor: request, .system)
+                )
+            }
         }
     }
 
@@ -177,6 +182,22 @@ extension RegistryCommand {
             case .move(let id, let place): .move(id.rawValue, place)
             case .setPriority(let priority, let id): .priority(id.rawValue, priority.rawValue)
             }
+    }
+}
+
+extension DownloadProgress {
+    /// What the partial of an earlier run, or of another process, tells; blocks.
+    fileprivate init(ofPartialFor request: DownloadRequest, _ files: FileCalls) {
+        let path = DestinationNames(request).partialPath
+        guard let size = (try? files.status(path))??.size else {
+            self.init()
+            return
+        }
+        guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
+            self.init(bytesReceived: size)
+            return
+        }
+        self.init(bytesReceived: size, totalBytes: record.totalBytes)
     }
 }
 

@@ -393,8 +393,9 @@ struct RegistryTests {
             let registry = registry(folder)
             try await withManager(folder) { manager in
                 let silent = try await manager.download(request("silent", in: folder))
-                for await state in silent.states where state == .running { break }
-                #expect(try await registry.downloads().map(\.state) == [.running])
+                for await progress in silent.progress where progress.bytesReceived == 60_000 { break }
+                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
+                #expect(try await registry.downloads().map(\.progress.bytesReceived) == [60_000])
                 let (ids, isDone) = try await registry.add(["a", "bad"].map { try request($0, in: folder) })
                 #expect(!isDone)
                 #expect(try await registry.perform(.move(ids[1], to: .first)) == false)
@@ -408,7 +409,29 @@ struct RegistryTests {
                 try await manager.takeCommands()
                 #expect(await manager.downloads.count == 3)
             }
-            #expect(try await registry.downloads().map(\.state.kind) == [.failed, .paused, .finished])
+            let snapshots = try await registry.downloads()
+            #expect(snapshots.map(\.state.kind) == [.failed, .paused, .finished])
+            #expect(snapshots.map(\.progress.totalBytes) == [nil, Int64(DiskFixture.size), Int64(DiskFixture.size)])
+        }
+    }
+
+    @Test func `nothing runs where the process has ended that ran it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            try await withManager(folder) { manager in
+                let silent = try await manager.download(request("silent", in: folder))
+                for await state in silent.states where state == .running { break }
+            }
+            #expect(try await registry.downloads().map(\.state) == [.waiting])
+            // As after a kill: the journal tells of one that runs, and the lock of a process that is none.
+            let lock = folder.appending(path: "registry/\(RegistryLock.fileName)")
+            try await withManager(folder) { manager in
+                for await state in await manager.downloads[0].states where state == .running { break }
+                // It is written a moment after it.
+                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
+                try Data("2147483647\n".utf8).write(to: lock)
+                #expect(try await registry.downloads().map(\.state) == [.waiting])
+            }
         }
     }
 
