@@ -1,7 +1,7 @@
 /// The help text, made of the tables that the parser reads.
 enum Help {
     static let statuses = """
-        Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk, 6 checksum,
+        Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk or a list in use, 6 checksum,
         7 the answer broke HTTP's rules, 1 anything else or several reasons, 130 and 143 interrupted.
         """
 
@@ -10,9 +10,10 @@ enum Help {
         var lines = verbs.enumerated().map { index, verb in
             (index == 0 ? "Usage: " : "       ") + "headrace \(verb.name) [options] \(verb.operands)".trimmed
         }
-        let width = verbs.map(\.name.count).max() ?? 0
-        lines += ["", "Commands:"]
-        lines += verbs.map { "  \(padded($0.name, to: width))  \($0.summary)" }
+        if verbs.count > 1 {
+            let width = verbs.map(\.name.count).max() ?? 0
+            lines += ["", "Commands:"] + verbs.map { "  \(padded($0.name, to: width))  \($0.summary)" }
+        }
         for verb in verbs where verbs.count == 1 || verb.words.count == 1 {
             lines += ["", "Options of \(verb.name):"] + table(verb.options)
         }
