@@ -13,6 +13,8 @@ enum Help {
         if verbs.count > 1 {
             let width = verbs.map(\.name.count).max() ?? 0
             lines += ["", "Commands:"] + verbs.map { "  \(padded($0.name, to: width))  \($0.summary)" }
+        } else {
+            lines += [""] + verbs.map(\.summary)
         }
         for verb in verbs where verbs.count == 1 || verb.words.count == 1 {
             lines += ["", "Options of \(verb.name):"] + table(verb.options)

@@ -6,8 +6,8 @@ struct Run {
     enum Mode {
         /// All downloads are there when the run begins.
         case alone
-        /// Others send changes; where it watches, the run ends by a signal only.
-        case shared(watches: Bool)
+        /// Others send changes to the list in this directory; where it watches, the run ends by a signal only.
+        case shared(directory: String, watches: Bool)
     }
 
     /// Not more than this often is the list's directory looked at.
@@ -57,7 +57,7 @@ struct Run {
                 case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
                 case .stateChanged(let id, let state): await note(id, state, in: &group)
                 case .removed(let id): await reporter.forget(id)
-                case .registryDamaged(let message): await reporter.warn(message)
+                case .registryDamaged(let message): await reporter.warn(mode.naming(message))
                 case .registryFailed(let error): await reporter.warn(error.message)
                 case .idle:
                     await takeCommands()
@@ -97,7 +97,7 @@ struct Run {
     }
 
     private func goesOn() async -> Bool {
-        if case .shared(watches: true) = mode { return true }
+        if case .shared(_, watches: true) = mode { return true }
         return await manager.downloads.contains(where: \.isOpen)
     }
 
@@ -152,6 +152,11 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
+    /// What is wrong with a list, with the name of its directory.
+    fileprivate func naming(_ message: String) -> String {
+        if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
+    }
+
     /// What is said of downloads that a signal stopped.
     fileprivate func message(_ stopped: [Download]) -> String {
         switch self {
@@ -163,7 +168,12 @@ extension Run.Mode {
 
 extension Download {
     /// Whether it runs or waits.
-    fileprivate var isOpen: Bool { state == .waiting || state == .running }
+    fileprivate var isOpen: Bool {
+        switch state {
+        case .waiting, .running: true
+        case .paused, .finished, .failed, .cancelled: false
+        }
+    }
 
     /// Whether the shutdown stopped it.
     fileprivate var isInterrupted: Bool {

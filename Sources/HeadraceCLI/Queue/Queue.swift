@@ -132,7 +132,11 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
         try registry.makeParent()
         let signals = Signals()
         return try await withDownloadManager(options.configuration) { manager in
-            let run = Run(manager, .shared(watches: arguments.has(.watch)), options, signals.requests)
+            let mode = Run.Mode.shared(
+                directory: registry.directory.path(percentEncoded: false),
+                watches: arguments.has(.watch)
+            )
+            let run = Run(manager, mode, options, signals.requests)
             return await run.finish()
         }
     }

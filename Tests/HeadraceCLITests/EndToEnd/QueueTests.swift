@@ -267,7 +267,7 @@ struct QueueTests {
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
-                #expect(result.errorLines.contains { $0.hasPrefix("headrace: Line ") && $0.contains(" is damaged") })
+                #expect(result.errorLines.contains { $0.contains("/list/: Line ") && $0.contains(" is damaged") })
                 #expect(try FileProbe.names(in: folder.files) == ["a", "c"])
             }
         }
