@@ -150,7 +150,8 @@ struct QueueRunTests {
 
     @Test
     func `X05 a signal stops the run, and the list keeps what is not done`() async throws {
-        try await withFaultServer(.sequence([file.stalled(after: 100_000)], then: file)) { server in
+        let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
+        try await withFaultServer(.routes(routes)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(
                     server.url("/a"),
