@@ -96,8 +96,16 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
         try options.places.makeDirectory()
         try registry.makeParent()
         let ids = try await registry.add(requests).ids
-        let lines = zip(ids, requests).map { id, request in
-            options.places.writesJSON ? DownloadSnapshot(added: request, as: id).json(place: nil) : id.description
+        var lines = ids.map(\.description)
+        if options.places.writesJSON {
+            let list = try await registry.downloads()
+            lines = zip(ids, requests).map { id, request in
+                guard let index = list.firstIndex(where: { $0.id == id }) else {
+                    // The process that has the list has yet to take it.
+                    return DownloadSnapshot(added: request, as: id).json(place: nil)
+                }
+                return list[index].json(place: index + 1)
+            }
         }
         return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
     }
@@ -131,16 +139,25 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     return try await reportingErrors { [options] in
         try registry.makeParent()
         let signals = Signals()
-        return try await withDownloadManager(options.configuration) { manager in
-            let mode = Run.Mode.shared(
-                directory: registry.directory.path(percentEncoded: false),
-                watches: arguments.has(.watch)
-            )
-            let run = Run(manager, mode, options, signals.requests)
-            return await run.finish()
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                return try await withDownloadManager(options.configuration) { manager in
+                    let mode = Run.Mode.shared(
+                        directory: registry.directory.path(percentEncoded: false),
+                        watches: arguments.has(.watch)
+                    )
+                    return await Run(manager, mode, options, signals.requests).finish()
+                }
+            } catch let error as DownloadError where error.code == .busy && .now < end {
+                try await Task.sleep(for: .milliseconds(50))
+            }
         }
     }
 }
+
+/// How long another command may have the list, each for some milliseconds, before it is taken for another run.
+private let patience: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard let first = arguments.operands.first else {

@@ -44,7 +44,8 @@ struct QueueTable: Sendable {
                 Column(heading: "PRIORITY", alignment: .trailing, cells: snapshots.map { Self.name(of: $0.priority) })
             )
         }
-        self.columns = columns
+        // Of a list that nobody runs little is known.
+        self.columns = columns.filter { column in column.cells.contains { !$0.isEmpty } }
         last = ["NAME"] + snapshots.map { Self.description(of: $0, now: now) }
     }
 

@@ -17,6 +17,7 @@ struct QueueFolder {
         let url: String
         let priority: Int
         let title: String?
+        let totalBytes: Int64?
         let file: String?
         let code: String?
     }

@@ -92,7 +92,7 @@ struct QueueRunTests {
                 let result = try await run.result()
                 #expect(result.status == 0)
                 let events = result.outputLines.filter { $0.contains("/a\"") }.compactMap {
-                    $0.split(separator: "\"").dropFirst(2).first
+                    $0.split(separator: "\"").dropFirst(3).first
                 }
                 #expect(
                     events.filter { ["started", "failed", "finished"].contains($0) } == [

@@ -42,6 +42,7 @@ struct QueueTests {
                 #expect(list.map(\.id) == ids)
                 let files = ["a", "b"].map { folder.files.appending(path: $0) }
                 #expect(list.map(\.file) == files.map { $0.path(percentEncoded: false) })
+                #expect(list.map(\.totalBytes) == [300_000, 300_000])
                 for file in files { #expect(body.difference(fromFileAt: file) == nil) }
             }
         }
@@ -71,7 +72,7 @@ struct QueueTests {
             let ids = try await folder.add(url, options: ["--priority", "high", "--paused"])
             let table = try await folder.queue("list").outputLines
             #expect(table.count == 2)
-            #expect(table.last == "%1  \(ids[0].prefix(8))  paused                  high  x")
+            #expect(table.last == "%1  \(ids[0].prefix(8))  paused      high  x")
             #expect(try await folder.list().map(\.priority) == [10])
         }
     }
