@@ -69,9 +69,12 @@ struct RegistryInbox: Sendable {
     ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
     ///   `invalidRequest` for a command that is too large; then it is not left.
-    func post(_ command: RegistryCommand, at time: UInt64 = currentTime()) throws(DownloadError) {
+    func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) {
         guard let bytes = command.encoded() else {
-            throw DownloadError(.invalidRequest, "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it.")
+            throw DownloadError(
+                .invalidRequest,
+                "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
+            )
         }
         try makeFolder()
         let random = UInt32.random(in: .min ... .max)
@@ -123,7 +126,7 @@ struct RegistryInbox: Sendable {
     /// What is no command, or one of a later release, is renamed so that it is not found again, and told.
     /// - Parameter time: The time on the wall, in nanoseconds since 1970.
     /// - Throws: `permission` or `fileSystem` where the folder cannot be read; none at all is empty.
-    func take(at time: UInt64 = currentTime()) throws(DownloadError) -> Contents {
+    func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         let names: [String]
         do throws(SystemError) {
             names = try calls.names(path)
@@ -188,12 +191,6 @@ struct RegistryInbox: Sendable {
             return false
         }
         return time > begun && time - begun > Self.maxPostingTime
-    }
-
-    private static func currentTime() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 }
 
