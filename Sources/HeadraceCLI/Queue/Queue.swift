@@ -45,7 +45,10 @@ extension Verb {
         command("pause", "stop downloads until they are resumed; they keep their places and their bytes") { ids, _ in
             .pause(ids)
         },
-        command("resume", "have paused downloads wait for their turn again") { ids, _ in .resume(ids) },
+        command(
+            "resume",
+            "have paused downloads wait for their turn again, and those that are to begin later not wait for that"
+        ) { ids, _ in .resume(ids) },
         command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
         command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
         command("remove", "take downloads out of the list, whatever they do", [.files]) {

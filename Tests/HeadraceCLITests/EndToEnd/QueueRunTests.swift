@@ -104,6 +104,24 @@ struct QueueRunTests {
     }
 
     @Test
+    func `a begin that is to come is waited for, unless the download is resumed`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                let late = try await folder.add(server.url("/late"), options: ["--begin", "+1h"])
+                let soon = try await folder.add(server.url("/soon"))
+                var run = try folder.run()
+                try await folder.waitUntil { $0.map(\.state) == ["waiting", "finished"] }
+                #expect(server.requests.map(\.path) == ["/soon"])
+                #expect(try await folder.queue("list").output.contains("  late: begins "))
+                #expect(try await folder.queue("resume", late[0]).status == 0)
+                #expect(try await run.result().status == 0)
+                #expect(server.requests.map(\.path) == ["/soon", "/late"])
+                #expect(try await folder.list().map(\.id) == late + soon)
+            }
+        }
+    }
+
+    @Test
     func `a run that is killed is gone on with`() async throws {
         let gate = try Gate()
         let held = file.held(after: 200_000, until: gate)

@@ -212,22 +212,6 @@ struct QueueTests {
         }
     }
 
-    @Test
-    func `a begin that is to come is waited for, unless the download is resumed`() async throws {
-        try await withFaultServer(.ok(body)) { server in
-            try await withQueueFolder { folder in
-                let late = try await folder.add(server.url("/late"), options: ["--begin", "+1h"])
-                let soon = try await folder.add(server.url("/soon"))
-                var run = try folder.run()
-                try await folder.waitUntil { $0[1].state == "finished" }
-                #expect(try await folder.queue("resume", "%1").status == 0)
-                #expect(try await run.result().status == 0)
-                #expect(server.requests.map(\.path) == ["/soon", "/late"])
-                #expect(try await folder.list().map(\.id) == late + soon)
-            }
-        }
-    }
-
     @Test(arguments: ["file", "file/list"])
     func `a place that takes no list is the disk's, and told in a line`(_ registry: String) async throws {
         try await withQueueFolder(registry: registry) { folder in
