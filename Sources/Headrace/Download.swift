@@ -127,7 +127,7 @@ extension Download {
         if case .finished = state {
             if await !fileExists { restart() }
         } else {
-            try? manager.list.resume(.downloads([id]))
+            manager.list.resume(id)
         }
     }
 
@@ -137,7 +137,7 @@ extension Download {
     /// Returns at once. Does nothing to a download that is not finished, and to one whose file another download was added
     /// for meanwhile.
     public func restart() {
-        try? manager.list.restart(.downloads([id]))
+        manager.list.restart(id)
     }
 
     /// Makes room for this download, where all places are taken, by sending a running one of a lower priority back to

@@ -2,14 +2,34 @@
 extension DownloadManager {
     /// Carries out the commands that were left in the registry's directory since the last look; its start does so as well.
     ///
-    /// A look costs one file call where there are none. Returns when all are done. Does nothing without a registry.
-    /// - Throws: What keeps the directory from being read, or the registry from being written; the commands stay there then.
+    /// A look costs one file call where there are none. Returns when all are done; while another look is going on, at once,
+    /// and that one looks again. Does nothing without a registry.
+    /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
+    ///   stay there then.
     public nonisolated func takeCommands() async throws(DownloadError) {
-        guard let inbox = list.journal?.inbox else { return }
+        guard let journal = list.journal, journal.beginsLook() else { return }
+        do throws(DownloadError) {
+            repeat {
+                try await takeCommands(in: journal.inbox)
+            } while journal.looksAgain()
+        } catch {
+            journal.endLook()
+            throw error
+        }
+    }
+
+    private nonisolated func takeCommands(in inbox: RegistryInbox) async throws(DownloadError) {
         let contents = try await executor.run { () throws(DownloadError) in try inbox.take() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
         for item in contents.items {
-            try await carryOut(item.command)
+            do throws(DownloadError) {
+                try await carryOut(item.command)
+            } catch  where error.code == .invalidRequest {
+                // It never can be, and must not hold up those after it.
+                list.observers.tell(finding: "A command that another process has left is dropped: \(error.message)")
+            }
+            // After that nothing was done, and the next manager may have the list.
+            guard !list.isShutDown else { throw .shutDown() }
             try await executor.run { () throws(DownloadError) in try inbox.done(item.path) }
         }
     }
@@ -18,11 +38,15 @@ extension DownloadManager {
         switch command {
         case .add(let entries):
             try await executor.run { [list] () throws(DownloadError) in try list.add(entries) }
-        case .pause(let ids): try? await pause(present(ids))
+        case .pause(let ids):
+            await waitForPause(of: try list.pause(selection(ids), passingOver: true))
         case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }
-        case .retry(let ids): try? retry(present(ids))
-        case .cancel(let ids): try? await cancel(present(ids))
-        case .remove(let ids, let deletingFiles): try? await remove(present(ids), deletingFiles: deletingFiles)
+        case .retry(let ids): try list.resume(selection(ids), only: .failed, passingOver: true)
+        case .cancel(let ids):
+            for record in try await list.cancel(selection(ids), passingOver: true) { await record.status.waitForEnd() }
+        case .remove(let ids, let deletingFiles):
+            let records = try await list.remove(selection(ids), deletingFiles: deletingFiles, passingOver: true)
+            for record in records { await record.status.waitForEnd() }
         case .limits: break
         case .move(let id, let place): try? self[Download.ID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
@@ -30,8 +54,7 @@ extension DownloadManager {
         }
     }
 
-    /// Those of the downloads that are in the list still.
-    private nonisolated func present(_ ids: [UInt64]) -> DownloadSelection {
-        .downloads(ids.map(Download.ID.init(rawValue:)).filter { list[$0] != nil })
+    private nonisolated func selection(_ ids: [UInt64]) -> DownloadSelection {
+        .downloads(ids.map(Download.ID.init(rawValue:)))
     }
 }

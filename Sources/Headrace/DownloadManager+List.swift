@@ -23,12 +23,16 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that have ended stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        for record in try list.pause(selection) {
+        await waitForPause(of: try list.pause(selection))
+    }
+
+    nonisolated func waitForPause(of records: [DownloadRecord]) async {
+        for record in records {
             for await state in record.status.states() where state == .paused || !list.isPausing(record.id) { break }
         }
     }
 
-    /// Has the paused ones of a selection wait for their turn again.
+    /// Has the paused ones of a selection wait for their turn again; one that is to begin later still does.
     /// - Parameter selection: Which ones; all but the paused stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func resume(_ selection: DownloadSelection) throws(DownloadError) {

@@ -154,7 +154,7 @@ public actor DownloadManager {
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Returns when every download has ended; at once where none is left, and early when the task is cancelled.
+    /// Returns when no download waits or runs; at once where none does, and early when the task is cancelled.
     ///
     /// Those that are added meanwhile are waited for as well.
     public nonisolated func waitUntilIdle() async {
@@ -207,6 +207,7 @@ public actor DownloadManager {
 private func run(_ first: DownloadList.Run, of list: DownloadList, in environment: TransferEnvironment) async {
     var next: DownloadList.Run? = first
     while let run = next {
+        await list.waitForRemoval(before: run.record)
         let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
         let outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
@@ -215,9 +216,15 @@ private func run(_ first: DownloadList.Run, of list: DownloadList, in environmen
 
 /// Removes what is on the disk of a download that is wanted no more; blocks.
 private func perform(_ removal: DownloadList.Removal, in environment: TransferEnvironment) {
-    var session = PartialSession(removal.record, environment)
-    session.removeLeftovers()
-    if let file = removal.file { try? environment.files.remove(file.filePath) }
+    if removal.partial {
+        var session = PartialSession(removal.record, environment)
+        session.removeLeftovers()
+    }
+    // Another file that has the name now is not this download's.
+    guard let file = removal.file, let status = (try? environment.files.status(file.url.filePath)) ?? nil,
+        file.stamp == FileStamp(status)
+    else { return }
+    try? environment.files.remove(file.url.filePath)
 }
 
 /// Ticks at each of the times, until there are no more of them.

@@ -59,8 +59,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     request: request,
                     state: isHeld && entry.state.isRunning ? .running : state,
                     priority: request.priority,
-                    progress: stamp.map { DownloadProgress(bytesReceived: $0.size, totalBytes: $0.size) }
-                        ?? DownloadProgress(ofPartialFor: request, .system)
+                    progress: DownloadProgress(stamp, orPartialOf: request, .system)
                 )
             }
         }
@@ -91,6 +90,7 @@ public struct DownloadRegistry: Sendable, Hashable {
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
             return id
         }
+        for entry in entries { try RegistryEncoder.check(entry.request) }
         let isDone = entries.isEmpty ? true : try await perform(.add(entries))
         return (ids, isDone)
     }
@@ -182,22 +182,6 @@ extension RegistryCommand {
             case .move(let id, let place): .move(id.rawValue, place)
             case .setPriority(let priority, let id): .priority(id.rawValue, priority.rawValue)
             }
-    }
-}
-
-extension DownloadProgress {
-    /// What the partial of an earlier run, or of another process, tells; blocks.
-    fileprivate init(ofPartialFor request: DownloadRequest, _ files: FileCalls) {
-        let path = DestinationNames(request).partialPath
-        guard let size = (try? files.status(path))??.size else {
-            self.init()
-            return
-        }
-        guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
-            self.init(bytesReceived: size)
-            return
-        }
-        self.init(bytesReceived: size, totalBytes: record.totalBytes)
     }
 }
 

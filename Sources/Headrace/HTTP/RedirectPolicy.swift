@@ -23,7 +23,7 @@ struct RedirectPolicy: Sendable {
             throw DownloadError(
                 .redirect,
                 "The server redirected more than \(maxRedirects) times, the last time from "
-                    + "\(head.url.withoutCredentials.absoluteString).",
+                    + "\(head.url.withoutQuery).",
                 statusCode: head.status
             )
         }
@@ -31,7 +31,7 @@ struct RedirectPolicy: Sendable {
         else {
             throw DownloadError(
                 .redirect,
-                "The server redirected to \"\(location.withoutUserInfo.printable)\", which is no URL.",
+                "The server redirected to \"\(String(location.withoutUserInfo.prefix(200)).printable)\", which is no URL.",
                 statusCode: head.status
             )
         }
@@ -39,7 +39,7 @@ struct RedirectPolicy: Sendable {
         guard scheme == "http" || scheme == "https" else {
             throw DownloadError(
                 .redirect,
-                "The server redirected to \(target.withoutCredentials.absoluteString.printable), "
+                "The server redirected to \(target.withoutQuery), "
                     + "which is neither http nor https.",
                 statusCode: head.status
             )
@@ -47,7 +47,7 @@ struct RedirectPolicy: Sendable {
         guard allowsInsecure || scheme == "https" || head.url.scheme?.lowercased() != "https" else {
             throw DownloadError(
                 .redirect,
-                "The server redirected from https to \(target.withoutCredentials.absoluteString.printable). "
+                "The server redirected from https to \(target.withoutQuery). "
                     + "Following it must be allowed explicitly.",
                 statusCode: head.status
             )

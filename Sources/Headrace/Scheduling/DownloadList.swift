@@ -23,8 +23,10 @@ final class DownloadList: Sendable {
     /// To remove what is on the disk of a download, and then to tell what became of it.
     struct Removal: Sendable {
         var record: DownloadRecord
+        /// Whether the partial is this download's.
+        var partial: Bool
         /// The finished file, where it has to go as well.
-        var file: URL?
+        var file: FinishedFile?
         fileprivate var telling: ListState.Telling
         /// Finished when all is done, and also when nobody is left to do it.
         fileprivate var done: AsyncStream<Never>.Continuation
@@ -64,9 +66,16 @@ final class DownloadList: Sendable {
     }
 
     /// The downloads of a selection in their order.
-    func records(_ selection: DownloadSelection) throws(DownloadError) -> [DownloadRecord] {
-        try state.withLock { state throws(DownloadError) in try state.ids(selection).compactMap { state.records[$0] } }
+    func records(
+        _ selection: DownloadSelection,
+        passingOver: Bool = false
+    ) throws(DownloadError) -> [DownloadRecord] {
+        try state.withLock { state throws(DownloadError) in
+            try state.ids(selection, passingOver: passingOver).compactMap { state.records[$0] }
+        }
     }
+
+    var isShutDown: Bool { state.withLock { $0.queue.isShutDown } }
 
     /// How the downloads of a group, or all of them, stand.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
@@ -98,7 +107,10 @@ final class DownloadList: Sendable {
     /// Blocks where there is a journal: nothing starts before it is known to outlive the process, and where that cannot
     /// be, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
-        try add(requests.map { (nil, $0) })
+        if let journal {
+            for request in requests { try RegistryEncoder.check(RegistryRequest(request, bases: journal.bases)) }
+        }
+        return try add(requests.map { ListState.Addition(request: $0) })
     }
 
     /// Adds what another process has named; passes over what cannot be.
@@ -109,19 +121,21 @@ final class DownloadList: Sendable {
                 guard let request = entry.request.downloadRequest(in: journal.bases),
                     (try? request.validate()) != nil
                 else { return nil }
-                return (Download.ID(rawValue: entry.id), request)
+                return ListState.Addition(
+                    id: Download.ID(rawValue: entry.id),
+                    request: request,
+                    withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
+                )
             }
         )
     }
 
-    private func add(
-        _ requests: [(id: Download.ID?, request: DownloadRequest)]
-    ) throws(DownloadError) -> [DownloadRecord] {
+    private func add(_ additions: [ListState.Addition]) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
         typealias Added = (records: [DownloadRecord], new: [Download.ID], effects: [ListState.Effect])
         let added: Added? = state.withLock { state in
             guard !state.queue.isShutDown else { return nil }
-            let added = state.add(requests, observers: observers, at: now)
+            let added = state.add(additions, observers: observers, at: now)
             if !added.new.isEmpty { observers.tell(.added(added.new)) }
             return added
         }
@@ -129,9 +143,15 @@ final class DownloadList: Sendable {
         do throws(DownloadError) {
             try flush()
         } catch {
-            _ = try? apply(.downloads(added.new)) { queue, id, _ in queue.remove(id, deletingFile: false) }
-            for case .start(let run, _) in added.effects {
-                _ = ended(run.record, .stopped(keptBytes: false), taskIsCancelled: true)
+            _ = try? apply(.downloads(added.new), passingOver: true) { queue, id, _ in
+                queue.remove(id, deletingFile: false)
+            }
+            for effect in added.effects {
+                if case .start(let run, _) = effect {
+                    _ = ended(run.record, .stopped(keptBytes: false), taskIsCancelled: true)
+                } else {
+                    perform([effect])
+                }
             }
             throw error
         }
@@ -140,21 +160,35 @@ final class DownloadList: Sendable {
     }
 
     /// Pauses downloads; returns those that have yet to stop.
-    func pause(_ selection: DownloadSelection) throws(DownloadError) -> [DownloadRecord] {
-        try apply(selection) { queue, id, _ in queue.pause(id) }
-        return try records(selection).filter { isPausing($0.id) }
+    func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in queue.pause(id) }
+        return records.filter { isPausing($0.id) }
     }
 
-    /// Has downloads of a phase wait for their turn again, or all that may; not one whose file another one has meanwhile.
-    func resume(_ selection: DownloadSelection, only phase: DownloadQueue.Phase? = nil) throws(DownloadError) {
-        try requeue(selection) { queue, id, now in
-            phase.map { $0 == queue.phase(of: id) } ?? true ? queue.resume(id, at: now) : []
+    /// Has downloads of a phase wait for their turn again, as one decision; those that are to begin later still do.
+    func resume(
+        _ selection: DownloadSelection,
+        only phase: DownloadQueue.Phase,
+        passingOver: Bool = false
+    ) throws(DownloadError) {
+        try requeue(selection, passingOver: passingOver) { state, id, now in
+            guard state.queue.phase(of: id) == phase else { return [] }
+            return state.queue.resume(id, at: now, notBefore: state.delay(of: id).map { now + $0 })
         }
     }
 
-    /// Fetches finished downloads again.
-    func restart(_ selection: DownloadSelection) throws(DownloadError) {
-        try requeue(selection) { $0.restart($1, at: $2) }
+    /// Has a download wait for its turn again, and for nothing else.
+    func resume(_ id: Download.ID) {
+        try? requeue(.downloads([id]), passingOver: true) { state, id, now in
+            state.forgetBegin(of: id)
+            return state.queue.resume(id, at: now)
+        }
+    }
+
+    /// Fetches a finished download again.
+    func restart(_ id: Download.ID) {
+        try? requeue(.downloads([id]), passingOver: true) { $0.queue.restart($1, at: $2) }
     }
 
     func preempt(for id: Download.ID) {
@@ -162,16 +196,27 @@ final class DownloadList: Sendable {
     }
 
     /// Cancels downloads; returns when the files are gone that this removes at once, those that have yet to stop.
-    func cancel(_ selection: DownloadSelection) async throws(DownloadError) -> [DownloadRecord] {
-        let records = try records(selection)
-        for removal in try apply(selection, { queue, id, _ in queue.cancel(id) }) { for await _ in removal {} }
+    func cancel(
+        _ selection: DownloadSelection,
+        passingOver: Bool = false
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        let ids = records.map(\.id)
+        let removals = try apply(.downloads(ids), passingOver: true) { queue, id, _ in queue.cancel(id) }
+        for removal in removals { for await _ in removal {} }
         return records
     }
 
     /// Takes downloads out; returns when the files are gone that this removes at once, those that have yet to stop.
-    func remove(_ selection: DownloadSelection, deletingFiles: Bool) async throws(DownloadError) -> [DownloadRecord] {
-        let records = try records(selection)
-        let removals = try apply(selection) { queue, id, _ in queue.remove(id, deletingFile: deletingFiles) }
+    func remove(
+        _ selection: DownloadSelection,
+        deletingFiles: Bool,
+        passingOver: Bool = false
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        let removals = try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in
+            queue.remove(id, deletingFile: deletingFiles)
+        }
         for removal in removals { for await _ in removal {} }
         return records
     }
@@ -216,7 +261,8 @@ final class DownloadList: Sendable {
     }
 
     func setLimit(_ limit: Int) {
-        apply { $0.setLimit(limit) }
+        // A list that is only kept starts nothing, whatever its limit.
+        apply { $0.limit == 0 ? [] : $0.setLimit(limit) }
         limitsChanged()
     }
 
@@ -271,27 +317,40 @@ final class DownloadList: Sendable {
 
     /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
     @discardableResult
-    private func apply(_ selection: DownloadSelection, _ verb: Verb) throws(DownloadError) -> [AsyncStream<Never>] {
+    private func apply(
+        _ selection: DownloadSelection,
+        passingOver: Bool,
+        _ verb: Verb
+    ) throws(DownloadError) -> [AsyncStream<Never>] {
         let now = clock.now()
         return perform(
             try state.withLock { state throws(DownloadError) in
-                let ids = try state.ids(selection)
+                let ids = try state.ids(selection, passingOver: passingOver)
                 guard !state.queue.isShutDown else { return [] }
                 return state.effects(of: ids.flatMap { verb(&state.queue, $0, now) })
             }
         )
     }
 
-    private func requeue(_ selection: DownloadSelection, _ verb: Verb) throws(DownloadError) {
+    /// Has downloads wait again whose file no other one has, and then starts those whose turn it is.
+    private func requeue(
+        _ selection: DownloadSelection,
+        passingOver: Bool,
+        _ verb: (inout ListState, Download.ID, Duration) -> [DownloadQueue.Action]
+    ) throws(DownloadError) {
         let now = clock.now()
         perform(
             try state.withLock { state throws(DownloadError) in
-                let ids = try state.ids(selection)
+                let ids = try state.ids(selection, passingOver: passingOver)
                 guard !state.queue.isShutDown else { return [] }
+                state.queue.isGathering = true
                 // One after the other, since two of them may be of the same file.
-                return ids.flatMap { id in
-                    state.mayReopen(id) ? state.effects(of: verb(&state.queue, id, now)) : []
+                var effects = ids.flatMap { id in
+                    state.mayReopen(id) ? state.effects(of: verb(&state, id, now)) : []
                 }
+                state.queue.isGathering = false
+                effects += state.effects(of: state.queue.startNext())
+                return effects
             }
         )
     }
@@ -314,11 +373,11 @@ final class DownloadList: Sendable {
                 signal.stop(reason)
             case .tell(let record, let telling):
                 tell(record, telling)
-            case .remove(let record, let file, let telling):
+            case .remove(let record, let partial, let file, let telling):
                 let (removal, done) = AsyncStream.makeStream(of: Never.self)
                 removals.append(removal)
                 // After the shutdown nobody touches the disk any more.
-                let work = Removal(record: record, file: file, telling: telling, done: done)
+                let work = Removal(record: record, partial: partial, file: file, telling: telling, done: done)
                 if !begin(.removal(work)) { ended(work) }
             case .alarm(let time):
                 _ = begin(.alarm(time))
@@ -359,7 +418,16 @@ final class DownloadList: Sendable {
     /// Takes note that the files are gone.
     func ended(_ removal: Removal) {
         tell(removal.record, removal.telling)
+        let waiting = removal.partial ? state.withLock { $0.removed(removal.record) } : []
+        for continuation in waiting { continuation.finish() }
         removal.done.finish()
+    }
+
+    /// Returns when nobody removes the partial of a download any more, which was another one's before.
+    func waitForRemoval(before record: DownloadRecord) async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        guard state.withLock({ $0.follow(continuation, removalFor: record) }) else { return }
+        for await _ in stream {}
     }
 
     /// Tells a download its state, and those who wait for the last one.

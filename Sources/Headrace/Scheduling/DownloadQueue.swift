@@ -93,6 +93,7 @@ struct DownloadQueue: Sendable {
         var priority: Int
         var label: ListOrder.Label
         var id: ID
+        var host: Int
         var generation: UInt64
 
         static func < (lhs: Candidate, rhs: Candidate) -> Bool {
@@ -115,6 +116,8 @@ struct DownloadQueue: Sendable {
     private(set) var isShutDown = false
     /// How often all labels of the order have become new ones.
     private(set) var relabellings = 0
+    /// Whether several verbs are one decision, after which ``startNext()`` follows.
+    var isGathering = false
     private var entries: [ID: Entry] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
@@ -217,14 +220,14 @@ struct DownloadQueue: Sendable {
     /// Has a download wait for its turn, also one that failed or was cancelled.
     ///
     /// Of one that waits for a time, the time has come. Its place in the list stays.
-    mutating func resume(_ id: ID, at now: Duration) -> [Action] {
+    mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
             // Before it has stopped, the pause can be taken back; the transfer ends all the same.
             if entries[id]?.intent == .pause { entries[id]?.intent = .requeue }
             return []
         case .waiting, .paused, .failed, .cancelled, .interrupted:
-            return requeue(id, at: now)
+            return requeue(id, notBefore: notBefore, at: now)
         case .finished, nil:
             return []
         }
@@ -247,10 +250,14 @@ struct DownloadQueue: Sendable {
     /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
     /// of several.
     mutating func preempt(for id: ID) -> [Action] {
-        guard let entry = entries[id], entry.phase == .waiting, entry.notBefore == nil, active.count >= limit else {
-            return []
+        guard let entry = entries[id], entry.phase == .waiting, entry.notBefore == nil else { return [] }
+        let isHostFull = runningOfHost[entry.host] >= hostLimit ?? .max
+        guard isHostFull || active.count >= limit else { return [] }
+        // Where its host has as many as it may, no place of another one is of use to it.
+        let victims = active.filter { id in
+            guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
+            return other.priority < entry.priority
         }
-        let victims = active.filter { entries[$0].map { $0.priority < entry.priority } ?? false }
         let victim = victims.min {
             guard let a = entries[$0], let b = entries[$1] else { return false }
             return a.priority != b.priority ? a.priority < b.priority : a.startNumber > b.startNumber
@@ -405,7 +412,15 @@ struct DownloadQueue: Sendable {
             delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
         } else {
             entry.notBefore = nil
-            ready.insert(Candidate(priority: entry.priority, label: label, id: id, generation: entry.generation))
+            ready.insert(
+                Candidate(
+                    priority: entry.priority,
+                    label: label,
+                    id: id,
+                    host: entry.host,
+                    generation: entry.generation
+                )
+            )
         }
         entries[id] = entry
         insertions += 1
@@ -421,16 +436,24 @@ struct DownloadQueue: Sendable {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
         ready.filter(isCurrent)
-        for host in Array(held.keys) { held[host]?.filter(isCurrent) }
+        for host in Array(held.keys) {
+            held[host]?.filter(isCurrent)
+            release(host)
+        }
         delayed.filter { entries[$0.id]?.generation == $0.generation }
         insertions = 0
     }
 
-    private mutating func startNext() -> [Action] {
-        guard !isShutDown else { return [] }
+    /// Starts those whose turn it is, as far as there are places.
+    mutating func startNext() -> [Action] {
+        guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
         while running.count < limit, let candidate = ready.popMin() {
-            guard isCurrent(candidate), let entry = entries[candidate.id] else { continue }
+            guard isCurrent(candidate), let entry = entries[candidate.id] else {
+                // It may have been the one that its host had room for.
+                release(candidate.host)
+                continue
+            }
             guard runningOfHost[entry.host] < hostLimit ?? .max else {
                 held[entry.host, default: Heap()].insert(candidate)
                 continue

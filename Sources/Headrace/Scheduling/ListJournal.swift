@@ -20,11 +20,18 @@ final class ListJournal: Sendable {
         var states: [Download.ID: RegistryEntry.State] = [:]
     }
 
+    /// One process may look for commands in two places of its program.
+    private struct Looks {
+        var isGoingOn = false
+        var isWanted = false
+    }
+
     let bases: RegistryBases
     /// Where other processes leave what they want of the list.
     let inbox: RegistryInbox
     private let file: RegistryFile
     private let pending: Locked<Pending>
+    private let looks = Locked(Looks())
     /// Held while changes are on their way, so that none overtakes another.
     private let turn = Locked(())
 
@@ -75,10 +82,34 @@ final class ListJournal: Sendable {
     /// Whether a flush is wanted and none is on its way, which the caller then has to see to.
     func takesFlush() -> Bool {
         pending.withLock { pending in
-            guard !pending.changes.isEmpty, !pending.isScheduled else { return false }
+            guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }
             pending.isScheduled = true
             return true
         }
+    }
+
+    // MARK: Commands
+
+    /// Whether a look for commands may begin; else the one that is going on looks again.
+    func beginsLook() -> Bool {
+        looks.withLock { looks in
+            looks.isWanted = looks.isGoingOn
+            defer { looks.isGoingOn = true }
+            return !looks.isGoingOn
+        }
+    }
+
+    /// Whether another look was wanted during this one, which ends where it was not.
+    func looksAgain() -> Bool {
+        looks.withLock { looks in
+            defer { looks.isWanted = false }
+            looks.isGoingOn = looks.isWanted
+            return looks.isWanted
+        }
+    }
+
+    func endLook() {
+        looks.withLock { $0 = Looks() }
     }
 
     // MARK: Writing
@@ -109,7 +140,9 @@ final class ListJournal: Sendable {
                 case .recorded: break
                 // It can be read as it is.
                 case .recordedAndDue: try? rewrite(members)
-                case .wholeListNeeded: try rewrite(members)
+                case .wholeListNeeded:
+                    pending.withLock { $0.isBehind = true }
+                    try rewrite(members)
                 }
             } catch {
                 pending.withLock { $0.isBehind = true }
@@ -124,23 +157,28 @@ final class ListJournal: Sendable {
     }
 
     private func rewrite(_ members: (_ atomically: () -> Void) -> [Member]) throws(DownloadError) {
-        var states: [Download.ID: RegistryEntry.State] = [:]
+        var taken = Pending()
         let members = members {
-            states = pending.withLock { pending in
-                pending.changes = []
-                pending.isBehind = false
-                return pending.states
+            taken = pending.withLock { pending in
+                defer {
+                    pending.changes = []
+                    pending.isBehind = false
+                }
+                return pending
             }
         }
         do throws(DownloadError) {
             try file.replace(
                 with: members.lazy.map { [bases] member in
-                    RegistryEntry(member, states[member.record.id] ?? .waiting, bases: bases)
+                    RegistryEntry(member, taken.states[member.record.id] ?? .waiting, bases: bases)
                 },
                 limits: [:]
             )
         } catch {
-            pending.withLock { $0.isBehind = true }
+            pending.withLock { pending in
+                pending.changes = taken.changes + pending.changes
+                pending.isBehind = taken.isBehind
+            }
             throw error
         }
     }

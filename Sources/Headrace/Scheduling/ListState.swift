@@ -13,7 +13,8 @@ struct ListState {
         case start(Run, Telling)
         case stop(StopSignal, StopSignal.Reason)
         case tell(DownloadRecord, Telling)
-        case remove(DownloadRecord, URL?, Telling)
+        /// `partial` where nobody else has it meanwhile.
+        case remove(DownloadRecord, partial: Bool, FinishedFile?, Telling)
         case alarm(Duration)
     }
 
@@ -23,6 +24,15 @@ struct ListState {
         let stop: StopSignal
         /// What there is of earlier attempts.
         let attempts: Attempts?
+    }
+
+    /// A download that comes in.
+    struct Addition {
+        /// The identity that another process has given it, or nil.
+        var id: Download.ID?
+        var request: DownloadRequest
+        /// What was kept of the request, where that is not all of it.
+        var withoutSecrets: RegistryRequest?
     }
 
     /// A state that a download is told after what goes before it is done.
@@ -50,9 +60,12 @@ struct ListState {
     private var open: Set<Download.ID> = []
     private var groups: [String: Set<Download.ID>] = [:]
     /// The finished files as they were when they got their names.
-    private var stamps: [Download.ID: FileStamp] = [:]
+    private var finished: [Download.ID: FinishedFile] = [:]
+    /// The paths of partials that are being removed, and those who wait for that.
+    private var removals: [String: Subscribers<Never>] = [:]
     private var turn: UInt64 = 0
-    private var alarm: Duration?
+    /// The times at which somebody calls ``tick(at:)``.
+    private var alarms: Set<Duration> = []
     private let journal: ListJournal?
 
     init(queue: DownloadQueue, journal: ListJournal?) {
@@ -62,10 +75,12 @@ struct ListState {
 
     // MARK: Looking up
 
-    /// The downloads that a verb is for, in the order of the list; throws `unknownDownload` for one that is not there.
-    func ids(_ selection: DownloadSelection) throws(DownloadError) -> [Download.ID] {
+    /// The downloads that a verb is for, in the order of the list; throws `unknownDownload` for one that is not there,
+    /// unless those are passed over.
+    func ids(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> [Download.ID] {
         switch selection {
         case .all: return queue.ids
+        case .downloads(let ids) where passingOver: return ids.filter { records[$0] != nil }
         case .downloads(let ids):
             for id in ids where records[id] == nil { throw .unknown(id) }
             return ids
@@ -96,7 +111,12 @@ struct ListState {
         return active[record.names.partialPath, default: record] === record
     }
 
-    func stamp(of id: Download.ID) -> FileStamp? { stamps[id] }
+    func stamp(of id: Download.ID) -> FileStamp? { finished[id]?.stamp }
+
+    /// How long a download still has to wait for its time.
+    func delay(of id: Download.ID) -> Duration? {
+        records[id]?.request.earliestBegin.map { WallTime.duration(until: $0) }
+    }
 
     /// What the journal keeps of the list, in its order.
     var members: [ListJournal.Member] {
@@ -119,10 +139,13 @@ struct ListState {
                 request: member.request,
                 withoutSecrets: member.withoutSecrets,
                 state: member.state,
+                progress: member.progress,
                 observers: observers
             )
             insert(record)
-            stamps[record.id] = member.stamp
+            if case .finished(let url) = member.state {
+                finished[record.id] = FinishedFile(url: url, stamp: member.stamp)
+            }
             var item = DownloadQueue.Item(record, at: now)
             item.phase = member.state.phase
             item.label = member.label
@@ -141,16 +164,26 @@ struct ListState {
     ///
     /// An identity that is given is that of one which another process has named, and is not added twice.
     mutating func add(
-        _ requests: [(id: Download.ID?, request: DownloadRequest)],
+        _ additions: [Addition],
         observers: ListObservers,
         at now: Duration
     ) -> (records: [DownloadRecord], new: [Download.ID], effects: [Effect]) {
         var items: [DownloadQueue.Item] = []
-        let records = requests.map { id, request in
-            if let id, let known = self.records[id] { return known }
+        let records = additions.map { addition in
+            let request = addition.request
+            if let known = addition.id.flatMap({ self.records[$0] }) { return known }
             let state: DownloadState = request.startsPaused ? .paused : .waiting
-            let record = DownloadRecord(id: id ?? newID(), request: request, state: state, observers: observers)
-            if let twin = active[record.names.partialPath] { return twin }
+            let record = DownloadRecord(
+                id: addition.id ?? newID(),
+                request: request,
+                withoutSecrets: addition.withoutSecrets,
+                state: state,
+                observers: observers
+            )
+            if let twin = active[record.names.partialPath] {
+                if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
+                return twin
+            }
             insert(record)
             if state == .waiting { reopen(record) } else { active[record.names.partialPath] = record }
             items.append(DownloadQueue.Item(record, at: now))
@@ -181,6 +214,14 @@ struct ListState {
         }
     }
 
+    /// Has a download begin that was to begin later, now and after a restart.
+    mutating func forgetBegin(of id: Download.ID) {
+        guard let record = records[id], record.request.earliestBegin != nil else { return }
+        record.forgetBegin()
+        guard let journal, let member = member(id) else { return }
+        journal.note(.added([RegistryEntry(member, .waiting, bases: journal.bases)]))
+    }
+
     /// Changes the priority of a download that is in the list.
     mutating func setPriority(_ priority: Int, of id: Download.ID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)
@@ -209,8 +250,8 @@ struct ListState {
     /// What the queue's actions mean for the downloads; `outcome` is that of the transfer which has just ended.
     mutating func effects(of actions: [DownloadQueue.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
-        if let time = queue.nextTick(), alarm.map({ time < $0 }) ?? true {
-            alarm = time
+        if let time = queue.nextTick(), !alarms.contains(where: { $0 <= time }) {
+            alarms.insert(time)
             effects.append(.alarm(time))
         }
         return effects
@@ -225,7 +266,7 @@ struct ListState {
 
     /// Takes note that time has passed.
     mutating func tick(at now: Duration) -> [Effect] {
-        alarm = nil
+        alarms = alarms.filter { $0 > now }
         return effects(of: queue.tick(at: now))
     }
 
@@ -249,28 +290,42 @@ struct ListState {
             return signals[id].map { .stop($0, reason) }
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
+            // Before the path is free for another one.
+            let hasPartial = active[record.names.partialPath, default: record] === record
             let telling = enter(phase, record, outcome)
-            return discardingBytes ? .remove(record, nil, telling) : .tell(record, telling)
+            return discardingBytes && hasPartial ? removal(record, nil, telling) : .tell(record, telling)
         case .remove(let id, let deletingFile):
+            let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
+            let twin = active[record.names.partialPath]
             // One that has ended stays what it became.
-            let isActive = active[record.names.partialPath] === record
-            let telling = close(record, telling(isActive ? .cancelled : nil, .removed))
+            let telling = close(record, telling(twin === record ? .cancelled : nil, .removed))
             guard deletingFile else { return .tell(record, telling) }
-            let file: URL? =
-                switch (outcome, record.status.state) {
-                case (.finished(let file), _): file.url
-                case (nil, .finished(let url)): url
-                default: nil
-                }
-            return .remove(record, file, telling)
+            guard twin == nil || twin === record else { return .remove(record, partial: false, file, telling) }
+            return removal(record, file, telling)
         }
+    }
+
+    private mutating func removal(_ record: DownloadRecord, _ file: FinishedFile?, _ telling: Telling) -> Effect {
+        removals[record.names.partialPath] = removals[record.names.partialPath] ?? Subscribers()
+        return .remove(record, partial: true, file, telling)
+    }
+
+    /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
+    mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
+        removals[record.names.partialPath]?.add(continuation) != nil
+    }
+
+    /// Takes note that a partial is gone; returns those who wait for that.
+    mutating func removed(_ record: DownloadRecord) -> [AsyncStream<Never>.Continuation] {
+        guard var waiting = removals.removeValue(forKey: record.names.partialPath) else { return [] }
+        return waiting.removeAll()
     }
 
     private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
         attempts[id] = nil
-        stamps[id] = nil
+        finished[id] = nil
         journal?.note(.removed([id.rawValue]))
         if let group = record.request.group {
             groups[group]?.remove(id)
@@ -285,7 +340,7 @@ struct ListState {
         _ outcome: TransferOutcome?
     ) -> Telling {
         if phase != .waiting { attempts[record.id] = nil }
-        stamps[record.id] = nil
+        finished[record.id] = nil
         switch phase {
         case .running: return telling(nil, nil)
         case .waiting:
@@ -299,7 +354,7 @@ struct ListState {
             return telling
         case .finished:
             guard case .finished(let file) = outcome else { return close(record, telling(nil, nil)) }
-            stamps[record.id] = file.stamp
+            finished[record.id] = file
             if let journal {
                 let path = RegistryPath(file.url.filePath, bases: journal.bases)
                 // Of a file that could not be looked at nothing is known later either.
@@ -310,7 +365,8 @@ struct ListState {
         case .failed:
             guard case .failed(let error) = outcome else { return close(record, telling(nil, nil)) }
             let named = error.about(record.request.url)
-            journal?.note(record.id, .failed(code: named.code.description, message: named.message))
+            // A message may hold what a server sent.
+            journal?.note(record.id, .failed(code: named.code.description, message: String(named.message.prefix(2000))))
             return close(record, telling(.failed(named), .failed(named)))
         case .cancelled:
             journal?.note(record.id, .cancelled)

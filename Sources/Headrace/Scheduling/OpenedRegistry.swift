@@ -18,7 +18,14 @@ struct OpenedRegistry: Sendable {
             syncs: configuration.durability == .full,
             calls: files
         )
-        list = RestoredList(image, report, bases: bases, pausing: configuration.restoresPaused, files: files)
+        list = RestoredList(
+            image,
+            report,
+            bases: bases,
+            pausing: configuration.restoresPaused,
+            isStarting: configuration.startsDownloads,
+            files: files
+        )
         let inbox = RegistryInbox(in: directory.filePath, calls: files)
         journal = ListJournal(file, inbox, bases: bases, image.entries)
     }

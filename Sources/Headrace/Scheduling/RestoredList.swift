@@ -14,6 +14,7 @@ struct RestoredList: Sendable {
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var stamp: FileStamp?
+        var progress: DownloadProgress
         var label: Int64
     }
 
@@ -30,6 +31,7 @@ struct RestoredList: Sendable {
         _ report: RegistryReport,
         bases: RegistryBases,
         pausing: Bool,
+        isStarting: Bool,
         files: FileCalls
     ) {
         findings = report.findings.sentences
@@ -45,8 +47,12 @@ struct RestoredList: Sendable {
             let (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
             switch (entry.state, state) {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
+            case (.running, .waiting), (.finishing, .waiting):
+                // Until somebody starts it, it is one that ran.
+                if isStarting { changes.append(.state(entry.id, .waiting)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
+                RecordFile(of: DestinationNames(request).partialPath, calls: files).remove()
             default: break
             }
             members.append(
@@ -56,6 +62,7 @@ struct RestoredList: Sendable {
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
                     stamp: stamp,
+                    progress: entry.state.progress(stamp, of: request, files),
                     label: entry.label
                 )
             )
@@ -89,6 +96,37 @@ extension RegistryEntry.State {
             else { return (pausing ? .paused : .waiting, nil) }
             return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
         }
+    }
+}
+
+extension RegistryEntry.State {
+    /// How far a download was; of one that has not begun nothing is looked up.
+    fileprivate func progress(_ stamp: FileStamp?, of request: DownloadRequest, _ files: FileCalls) -> DownloadProgress
+    {
+        switch self {
+        case .waiting, .cancelled: DownloadProgress()
+        case .running, .paused, .failed, .finishing, .finished: DownloadProgress(stamp, orPartialOf: request, files)
+        }
+    }
+}
+
+extension DownloadProgress {
+    /// What a finished file, or the partial of an earlier run or of another process, tells; blocks.
+    init(_ finished: FileStamp?, orPartialOf request: DownloadRequest, _ files: FileCalls) {
+        if let finished {
+            self.init(bytesReceived: finished.size, totalBytes: finished.size)
+            return
+        }
+        let path = DestinationNames(request).partialPath
+        guard let size = (try? files.status(path))??.size else {
+            self.init()
+            return
+        }
+        guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
+            self.init(bytesReceived: size)
+            return
+        }
+        self.init(bytesReceived: size, totalBytes: record.totalBytes)
     }
 }
 

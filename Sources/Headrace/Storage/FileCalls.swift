@@ -76,6 +76,8 @@ package struct FileStatus: Sendable, Hashable {
     package var size: Int64
     /// The time of the last change of the bytes, in nanoseconds since 1970.
     package var modified: Int64
+    /// How many names the file has.
+    package var linkCount: UInt64 = 1
     /// The number of its file system.
     package var device: UInt64
     /// The number of the file in its file system.
@@ -126,6 +128,8 @@ extension FileCalls {
             _ = try checked { fchmod(file, mode_t(mode)) }
         },
         close: { file throws(SystemError) in
+            // A process that is just being forked has the descriptor as well, and with it the lock, until it is another one.
+            flock(file, LOCK_UN)
             let result = libraryClose(file)
             // After EINTR the descriptor is gone all the same.
             guard result == 0 || errno == EINTR else { throw SystemError(errno: errno) }
@@ -209,6 +213,7 @@ extension FileStatus {
             }
         size = Int64(status.st_size)
         modified = status.modified
+        linkCount = UInt64(status.st_nlink)
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
     }

@@ -28,8 +28,16 @@ struct PartialFile: Sendable {
                     guard try calls.lock(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
                     let (opened, named) = (try calls.openStatus(file), try calls.status(path))
-                    if opened.device == named?.device, opened.inode == named?.inode { return partial }
+                    let isNamed = opened.device == named?.device && opened.inode == named?.inode
+                    guard isNamed, opened.linkCount > 1 else {
+                        if isNamed { return partial }
+                        partial.close()
+                        continue
+                    }
+                    // It got its final name, and the process ended before it lost this one.
+                    try calls.remove(path)
                     partial.close()
+                    return nil
                 } catch {
                     partial.close()
                     throw error

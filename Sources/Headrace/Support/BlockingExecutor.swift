@@ -95,6 +95,8 @@ final class BlockingExecutor: TaskExecutor {
     private func stop() -> [WorkerThread] {
         let threads = shared.state.withLock { state in
             state.isStopping = true
+            // A job that comes later has a thread of its own, which ends with it.
+            defer { state.threads = [] }
             return state.threads
         }
         for _ in threads { shared.wake.signal() }
@@ -105,7 +107,7 @@ final class BlockingExecutor: TaskExecutor {
         let shared = shared
         let executor = asUnownedTaskExecutor()
         try shared.state.withLock { state throws(SystemError) in
-            guard state.threads.count < maxThreads, !state.isStopping else { return }
+            guard state.threads.count < maxThreads, !state.isStopping || state.hasJobs else { return }
             state.threads.append(try WorkerThread(name: name) { Self.work(shared, executor) })
         }
     }

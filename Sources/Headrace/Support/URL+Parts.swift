@@ -14,6 +14,12 @@ extension URL {
         return URL(string: bare) ?? URL(filePath: "/")
     }
 
+    /// The URL without user, password, query and fragment, where signatures may be, for messages that are kept.
+    var withoutQuery: String {
+        let text = withoutCredentials.absoluteString
+        return String(text.prefix { $0 != "?" && $0 != "#" }.prefix(2000)).printable
+    }
+
     /// The file's path as the system calls take it.
     var filePath: String { absoluteURL.path(percentEncoded: false) }
 }

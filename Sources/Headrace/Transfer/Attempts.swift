@@ -2,8 +2,10 @@
 ///
 /// A download that waits to be tried again leaves its place to others, and takes this up when it is its turn.
 struct Attempts: Sendable {
-    /// When the first of them began.
-    let start: Duration
+    /// When the first of them began, later by the time in which the download waited for its turn since.
+    private(set) var start: Duration
+    /// When the next one is due, while the download waits for it.
+    private var due: Duration?
     var meter: ProgressMeter
     var resume: ResumeState
     /// Body bytes from the network, those that were of no use included.
@@ -36,6 +38,16 @@ struct Attempts: Sendable {
     mutating func failed(_ error: DownloadError) -> Duration? {
         var random = SystemRandomNumberGenerator()
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
+    }
+
+    /// The download waits for its next attempt until that time.
+    mutating func wait(until time: Duration) {
+        due = time
+    }
+
+    /// It is the download's turn again.
+    mutating func goOn(at now: Duration) {
+        if let due = due.take() { start += max(.zero, now - due) }
     }
 
     /// Counts an answer whose body could not be used; false when there have been too many.

@@ -21,10 +21,15 @@ final class DownloadStatus: Sendable {
     private let observers: ListObservers
     private let storage: Locked<Storage>
 
-    init(id: Download.ID, _ state: DownloadState = .waiting, observers: ListObservers) {
+    init(
+        id: Download.ID,
+        _ state: DownloadState = .waiting,
+        _ progress: DownloadProgress = DownloadProgress(),
+        observers: ListObservers
+    ) {
         self.id = id
         self.observers = observers
-        storage = Locked(Storage(state: state))
+        storage = Locked(Storage(state: state, progress: progress))
     }
 
     var state: DownloadState { storage.withLock { $0.state } }

@@ -38,7 +38,10 @@ struct DownloadTransfer {
         self.record = record
         self.stop = stop
         self.environment = environment
-        attempts = earlier ?? Attempts(record.request, environment, at: environment.clock.now())
+        let now = environment.clock.now()
+        var attempts = earlier ?? Attempts(record.request, environment, at: now)
+        attempts.goOn(at: now)
+        self.attempts = attempts
     }
 
     var request: DownloadRequest { record.request }

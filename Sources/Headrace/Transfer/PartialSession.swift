@@ -27,6 +27,7 @@ struct PartialSession {
         case discarded(reason: String, bytes: Int64)
     }
 
+    private let record: DownloadRecord
     private let url: URL
     private let names: DestinationNames
     private let environment: TransferEnvironment
@@ -42,6 +43,7 @@ struct PartialSession {
     private var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
+        self.record = record
         url = record.request.url
         names = record.names
         self.environment = environment
@@ -66,6 +68,9 @@ struct PartialSession {
         guard let partial else { return try takeOverFinal(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
+        if let held = record.held.withLock({ $0.take() }), held.stamp == FileStamp(status) {
+            return try takeUp(held, partial)
+        }
         guard environment.configuration.resumesPartialDownloads else {
             return try discardLegacy("Going on with the bytes of an earlier run is switched off.", status.size)
         }
@@ -100,6 +105,21 @@ struct PartialSession {
             try partial.truncate(to: first.upperBound)
             return .bytes
         }
+    }
+
+    /// Goes on with what an earlier run of this manager has written.
+    private mutating func takeUp(_ held: HeldBytes, _ partial: PartialFile) throws(DownloadError) -> Legacy {
+        finalPath = held.finalPath
+        representation = held.representation
+        policy = CheckpointPolicy(
+            environment.configuration.durability,
+            totalBytes: held.representation.totalBytes,
+            written: held.written,
+            durable: held.durable,
+            at: environment.clock.now()
+        )
+        try partial.truncate(to: heldBytes)
+        return .bytes
     }
 
     /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
@@ -192,7 +212,7 @@ struct PartialSession {
         case .startSync:
             return { (try? partial.sync()) != nil }
         case .writeRecord:
-            guard let record = try? record(of: partial) else { return { false } }
+            guard let record = try? controlRecord(of: partial) else { return { false } }
             let directory = environment.configuration.durability == .full ? names.directory : nil
             // A record that cannot be written is written a second later; the download goes on.
             return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
@@ -229,6 +249,15 @@ struct PartialSession {
         // A failure shortens what the record claims, which is all that is left to do about it.
         try? complete(policy.stopping(.keeping, at: environment.clock.now()))
         policy = newPolicy(totalBytes: representation?.totalBytes)
+        guard let status = try? partial?.status(), let representation, heldBytes > 0 else { return }
+        let held = HeldBytes(
+            stamp: FileStamp(status),
+            written: policy.written,
+            durable: policy.durable,
+            representation: representation,
+            finalPath: finalPath
+        )
+        record.held.withLock { $0 = held }
     }
 
     /// Removes everything that is this download's.
@@ -325,7 +354,7 @@ struct PartialSession {
         }
     }
 
-    private func record(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
+    private func controlRecord(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
             fileName: names.name(of: finalPath ?? names.plannedPath),

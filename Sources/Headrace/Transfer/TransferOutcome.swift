@@ -58,7 +58,10 @@ enum TransferOutcome: Sendable {
         } catch let retry as DownloadTransfer.Retry {
             // At the end of its time it has to be told, whatever it waits for.
             let limit = transfer.environment.configuration.timeLimit
-            self = .retry(retry.attempts, at: min(retry.time, limit.map { retry.attempts.start + $0 } ?? retry.time))
+            var attempts = retry.attempts
+            let time = min(retry.time, limit.map { attempts.start + $0 } ?? retry.time)
+            attempts.wait(until: time)
+            self = .retry(attempts, at: time)
         } catch let error as DownloadError {
             self = .failed(error)
         } catch {

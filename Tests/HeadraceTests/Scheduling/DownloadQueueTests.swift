@@ -243,6 +243,24 @@ struct DownloadQueueTests {
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])
     }
 
+    @Test func `one that its host has room for and that leaves lets the next of that host run`() {
+        var queue = DownloadQueue(limit: 2, hostLimit: 1)
+        let (d, e) = (Download.ID(rawValue: 4), Download.ID(rawValue: 5))
+        expect(queue.add([item(a), item(b), item(c), item(d, host: "g")], at: .zero), [.start(a), .start(d)])
+        expect(queue.add([item(e, host: "k", priority: 1)], at: .zero), [])
+        expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(e)])
+        expect(queue.pause(b), [.enter(b, .paused)])
+        expect(queue.ended(d, .finished, at: .zero), [.enter(d, .finished), .start(c)])
+    }
+
+    @Test func `preempting at the limit of a host sends back one of that host`() {
+        var queue = DownloadQueue(limit: 3, hostLimit: 1)
+        expect(queue.add([item(a), item(b, host: "g", priority: -1)], at: .zero), [.start(a), .start(b)])
+        expect(queue.add([item(c, priority: 1)], at: .zero), [])
+        expect(queue.preempt(for: c), [.stop(a, .demoted)])
+        expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(c)])
+    }
+
     @Test func `the limit of hosts can be changed while downloads run`() {
         var queue = DownloadQueue(limit: 3, hostLimit: 1)
         _ = queue.add([item(a), item(b), item(c, host: "y")], at: .zero)

@@ -212,6 +212,90 @@ struct ListVerbsTests {
         }
     }
 
+    @Test func `of several that are resumed at once the most urgent runs first`() async throws {
+        try await withList { list in
+            let silent = try await list.add("silent")
+            let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
+            downloads[1].setPriority(.high)
+            await list.manager.pauseAll()
+            await silent.remove()
+            list.manager.resumeAll()
+            await list.manager.waitUntilIdle()
+            #expect(list.requests() == ["/silent", "/b", "/a"])
+        }
+    }
+
+    @Test func `what is to begin later is still so after all were paused and resumed`() async throws {
+        try await withList { list in
+            let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
+            await list.manager.pauseAll()
+            list.manager.resumeAll()
+            #expect(late.state == .waiting)
+            list.clock.advance(by: .seconds(3601))
+            _ = try await late.value
+        }
+    }
+
+    @Test func `there is one sleeper for each time, however often others are tried again`() async throws {
+        try await withList(limit: 4) { list in
+            try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(7200) }
+            for round in 0..<5 {
+                let busy = try await list.add("busy\(round)")
+                try await list.clock.sleeperArmed(for: .seconds(60))
+                list.clock.advance(by: .seconds(60))
+                _ = try await busy.value
+            }
+            #expect(list.clock.deadlines.count == 1)
+        }
+    }
+
+    @Test func `removing one that failed leaves the bytes to the one that was added after it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let isCut = Locked(true)
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                    transport: FakeTransport { request in
+                        DiskFixture.answer(request, sending: isCut.withLock { $0 } ? 60_000 : .max)
+                    },
+                    clock: ClockWitness(TestClock())
+                )
+            )
+            var request = try DiskFixture.request(to: .directory(folder))
+            let failed = try await manager.download(request)
+            await #expect(throws: DownloadError.self) { try await failed.value }
+            request.startsPaused = true
+            let next = try await manager.download(request)
+            #expect(next != failed)
+            await failed.cancel()
+            await failed.remove(deletingFile: true)
+            #expect(FileProbe.size(of: next.partialFile) == 60_000)
+            isCut.withLock { $0 = false }
+            await next.resume()
+            _ = try await next.value
+            var events: [DownloadEvent] = []
+            for await event in next.events { events.append(event) }
+            #expect(events.contains { if case .resumed(60_000, _) = $0 { true } else { false } })
+            await manager.shutdown()
+        }
+    }
+
+    @Test func `one that is cancelled and added again at once does not meet its own removal`() async throws {
+        try await withList { list in
+            for _ in 0..<20 {
+                let download = try await list.add("silent")
+                for await progress in download.progress where progress.bytesReceived > 0 { break }
+                await download.pause()
+                async let cancelled: Void = download.cancel()
+                while download.state == .paused, !list.manager.list.isShutDown { await Task.yield() }
+                let again = try await list.add("silent")
+                for await progress in again.progress where progress.bytesReceived > 0 { break }
+                await cancelled
+                await again.remove(deletingFile: true)
+            }
+        }
+    }
+
     @Test func `those that failed are tried again, those that are finished taken out, and no others`() async throws {
         try await withList { list in
             let downloads = try await list.manager.download(["bad", "a", "b"].map { try list.request($0) })

@@ -297,6 +297,93 @@ struct RegistryTests {
         }
     }
 
+    @Test func `secrets that are given again are used, also before the download has failed without them`() async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let secret = HeaderField(name: "Authorization", value: "Bearer s3cret")
+            let kept = try await registry(folder).add(
+                [
+                    request("a", in: folder) { $0.headers = [secret] },
+                    request("b", in: folder) { $0.headers = [secret] },
+                ]
+            )
+            let asked = Asked()
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let again = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
+                #expect(again.id == kept.ids[0])
+                #expect(again.request.headers == [secret])
+            }
+            try await withManager(folder, asked: asked) { manager in
+                await manager.waitUntilIdle()
+                #expect(await kinds(manager) == [.failed, .failed])
+                let again = try await manager.download(request("b", in: folder) { $0.headers = [secret] })
+                _ = try await again.value
+            }
+            #expect(asked.requests.withLock { $0.map { $0.fields.contains { $0.value == secret.value } } } == [true])
+        }
+    }
+
+    @Test func `after the shutdown every call comes back`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let download = try await manager.download(request("a", in: folder))
+                _ = try await download.value
+                await manager.shutdown()
+                let error = await #expect(throws: DownloadError.self) {
+                    try await manager.download(request("b", in: folder))
+                }
+                #expect(error?.code == .shutDown)
+                #expect(await download.fileExists)
+                try await manager.takeCommands()
+                await download.resume()
+            }
+        }
+    }
+
+    @Test func `one that was told to begin at once need not wait after a restart either`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let late = try await manager.download(
+                    request("a", in: folder) { $0.earliestBegin = Date().addingTimeInterval(3600) }
+                )
+                await late.resume()
+            }
+            try await withManager(folder) { manager in
+                _ = try await manager.downloads[0].value
+            }
+        }
+    }
+
+    @Test func `progress is there after a restart`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let downloads = try await manager.download(["a", "silent"].map { try request($0, in: folder) })
+                for await progress in downloads[1].progress where progress.bytesReceived == 60_000 { break }
+                await downloads[1].pause()
+            }
+            try await withManager(folder) { manager in
+                var snapshots = manager.snapshots.makeAsyncIterator()
+                let list = try #require(await snapshots.next(isolation: nil))
+                #expect(list.map(\.progress.bytesReceived) == [Int64(DiskFixture.size), 60_000])
+                #expect(list.map(\.progress.totalBytes) == [Int64(DiskFixture.size), Int64(DiskFixture.size)])
+            }
+        }
+    }
+
+    @Test func `a request that is larger than a registry takes is refused alone`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let large = try request("a", in: folder) { $0.userInfo = ["x": String(repeating: "y", count: 700_000)] }
+                let error = await #expect(throws: DownloadError.self) { try await manager.download(large) }
+                #expect(error?.code == .invalidRequest)
+                let posted = await #expect(throws: DownloadError.self) { try await registry(folder).add([large]) }
+                #expect(posted?.code == .invalidRequest)
+                _ = try await manager.download(request("b", in: folder))
+                #expect(await names(manager) == ["b"])
+            }
+        }
+    }
+
     @Test func `a registry that was moved with its files finds them in the new place`() async throws {
         try await withTemporaryDirectory { folder in
             let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))

@@ -161,6 +161,32 @@ struct LimitTests {
         }
     }
 
+    @Test func `T17 one that waits to be tried again and then for its turn has its time for itself`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let refused = Locked(true)
+            let manager = try await manager(clock, limit: .seconds(60)) { request in
+                if request.url.path() == "/b" {
+                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 1), end: .silence)
+                }
+                let isRefused = refused.withLock { refused in
+                    defer { refused = false }
+                    return refused
+                }
+                guard isRefused else { return DiskFixture.answer(request) }
+                return FakeTransport.Answer(503, fields: [("Retry-After", "5")])
+            }
+            let downloads = try await manager.download(
+                ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
+            )
+            for await progress in downloads[1].progress where progress.bytesReceived == 1 { break }
+            clock.advance(by: .seconds(60))
+            await #expect(throws: DownloadError.self) { try await downloads[1].value }
+            #expect(DiskFixture.isExact(try await downloads[0].value))
+            await manager.shutdown()
+        }
+    }
+
     @Test func `limits that make no sense are refused`() async throws {
         let changes: [@Sendable (inout DownloadManager.Configuration) -> Void] = [
             { $0.minimumSpeed = 0 }, { $0.timeLimit = .zero }, { $0.maxFileSize = -1 },

@@ -132,6 +132,17 @@ struct RetryTests {
         }
     }
 
+    @Test func `what this run has fetched is gone on with also where earlier runs' bytes are not`() async throws {
+        let outcome = try await withTemporaryDirectory { folder in
+            try await ResumeFixture.run(
+                .sequence([.file(file).truncated(after: ResumeFixture.cut)], then: .file(file)),
+                in: folder
+            ) { $0.resumesPartialDownloads = false }
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [ResumeFixture.cut])
+    }
+
     @Test func `T09 a stall is gone on with`() async throws {
         let outcome = try await withTemporaryDirectory {
             try await ResumeFixture.run(

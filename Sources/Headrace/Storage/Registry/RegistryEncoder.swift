@@ -39,6 +39,21 @@ enum RegistryEncoder {
         return bytes
     }
 
+    /// Throws `invalidRequest` for a request that holds more than a list takes.
+    static func check(_ request: RegistryRequest) throws(DownloadError) {
+        // Each byte becomes six at the most.
+        guard request.isLong(maxBytes: RegistryJournal.maxEntryBytes / 8) else { return }
+        do throws(Failure) {
+            _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: 0)])])
+        } catch {
+            throw DownloadError(
+                .invalidRequest,
+                "The request for \(request.url.prefix(200)) holds more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
+                    + "that a list of downloads takes. Shorten its URL, headers, title or notes."
+            )
+        }
+    }
+
     /// The lines of downloads as they are; `maxBytes` is the longest payload.
     fileprivate static func append(
         _ entries: some Sequence<RegistryEntry>,
