@@ -36,6 +36,8 @@ package final class FileCallRecorder: Sendable {
         case status
         /// An open file was looked at.
         case openStatus
+        /// The names in a directory were read.
+        case names
         /// A directory was created.
         case createDirectory
         /// A directory was checked.
@@ -130,6 +132,10 @@ package final class FileCallRecorder: Sendable {
         calls.openStatus = { file throws(SystemError) in
             try self.note(.openStatus)
             return try system.openStatus(file)
+        }
+        calls.names = { path throws(SystemError) in
+            try self.note(.names)
+            return try system.names(path)
         }
         calls.createDirectory = { path throws(SystemError) in
             try self.note(.createDirectory)

@@ -46,6 +46,8 @@ package struct FileCalls: Sendable {
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// What an open file is.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
+    /// The names in a directory, in no order and without those that are of no UTF-8; a link at its name is not followed.
+    package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
     /// Creates a directory that must not exist, mode 0700, in one that does.
     package var createDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Throws unless files can be made in the directory.
@@ -155,6 +157,27 @@ extension FileCalls {
             var status = stat()
             _ = try checked { fstat(file, &status) }
             return FileStatus(status)
+        },
+        names: { path throws(SystemError) in
+            let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+            guard let directory = fdopendir(file) else {
+                let error = SystemError(errno: errno)
+                _ = libraryClose(file)
+                throw error
+            }
+            defer { closedir(directory) }
+            var names: [String] = []
+            while true {
+                errno = 0
+                guard let entry = readdir(directory) else {
+                    guard errno == 0 else { throw SystemError(errno: errno) }
+                    return names
+                }
+                let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if let name, name != ".", name != ".." { names.append(name) }
+            }
         },
         createDirectory: { path throws(SystemError) in
             _ = try checked { mkdir(path, 0o700) }

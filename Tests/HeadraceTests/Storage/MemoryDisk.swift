@@ -86,6 +86,11 @@ final class MemoryDisk: Sendable {
                     Self.status(of: try Self.node(of: file, state), state)
                 }
             },
+            names: { directory in
+                self.image.names.keys.filter { $0.hasPrefix(directory + "/") }.map {
+                    String($0.dropFirst(directory.count + 1))
+                }
+            },
             createDirectory: { _ in },
             checkDirectory: { _ in },
             freeSpace: { _ in .max },

@@ -38,16 +38,23 @@ enum RegistryJournal {
 
     static func append(_ payload: [UInt8], to bytes: inout [UInt8]) {
         bytes.append(newline)
-        bytes.append(contentsOf: CRC32C.checksum(of: payload).hexadecimal.utf8)
-        bytes.append(space)
-        bytes.append(contentsOf: payload)
-        bytes.append(newline)
+        bytes.append(contentsOf: line(of: payload))
+    }
+
+    static func line(of payload: [UInt8]) -> [UInt8] {
+        var line: [UInt8] = []
+        line.reserveCapacity(payload.count + 10)
+        line.append(contentsOf: CRC32C.checksum(of: payload).hexadecimal.utf8)
+        line.append(space)
+        line.append(contentsOf: payload)
+        line.append(newline)
+        return line
     }
 
     /// The payload of a line without its end; nil where the line is damaged.
-    static func payload(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    static func payload(of line: ArraySlice<UInt8>, maxBytes: Int = maxLineBytes) -> ArraySlice<UInt8>? {
         let payload = line.dropFirst(9)
-        guard line.count <= maxLineBytes, line.dropFirst(8).first == space,
+        guard line.count <= maxBytes, line.dropFirst(8).first == space,
             line.prefix(8).elementsEqual(CRC32C.checksum(of: payload).hexadecimal.utf8)
         else { return nil }
         return payload

@@ -340,7 +340,7 @@ extension DownloadError {
         }
     }
 
-    fileprivate static func registry(_ path: String, _ error: RegistryReader.TooNew) -> DownloadError {
+    static func registry(_ path: String, _ error: RegistryReader.TooNew) -> DownloadError {
         DownloadError(
             .fileSystem,
             "\(path) was written by a later release (version \(error.version)). "

@@ -1,0 +1,215 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Commands on their way to the process that has the list: a folder with a file for each, named by the time of posting.
+///
+/// A command is there as a whole or not at all. It is done at least once: a process that ends between doing a command and
+/// ``done(_:)`` leaves it to the next one. All calls block.
+struct RegistryInbox: Sendable {
+    /// A command, with its file.
+    struct Item: Sendable, Hashable {
+        let command: RegistryCommand
+        let path: String
+    }
+
+    /// A file that is no command here, and was set aside.
+    struct Refusal: Sendable, Hashable {
+        /// Where the file is now.
+        let path: String
+        /// Why it is no command.
+        let reason: Reason
+    }
+
+    enum Reason: Sendable, Hashable {
+        /// Bytes are missing, wrong or too many.
+        case damaged
+        /// A later release has written it.
+        case newer(String)
+        /// It is no file, or cannot be read.
+        case unreadable(SystemError)
+    }
+
+    /// What was in the folder, in the order of posting.
+    struct Contents: Sendable, Hashable {
+        var items: [Item] = []
+        var refusals: [Refusal] = []
+    }
+
+    static let folderName = "inbox"
+    static let suffix = ".command"
+    static let newSuffix = ".new"
+    static let unreadSuffix = ".unread"
+    /// After so long a file that is being written belongs to a process that was killed.
+    private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
+
+    private let directory: String
+    private let path: String
+    private let calls: FileCalls
+
+    /// The inbox of a list.
+    /// - Parameters:
+    ///   - directory: The list's own directory.
+    ///   - calls: The file calls.
+    init(in directory: String, calls: FileCalls = .system) {
+        self.directory = directory
+        self.calls = calls
+        path = "\(directory)/\(Self.folderName)"
+    }
+
+    // MARK: Posting
+
+    /// Leaves a command for the process that has the list, or will have it; on return it outlives a power cut.
+    /// - Parameters:
+    ///   - command: What to do.
+    ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
+    /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
+    ///   `invalidRequest` for a command that is too large; then it is not left.
+    func post(_ command: RegistryCommand, at time: UInt64 = currentTime()) throws(DownloadError) {
+        guard let bytes = command.encoded() else {
+            throw DownloadError(
+                .invalidRequest,
+                "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
+            )
+        }
+        try makeFolder()
+        let random = UInt32.random(in: .min ... .max)
+        let commandPath = "\(path)/\(time.hexadecimal)-\(getpid())-\(random.hexadecimal)\(Self.suffix)"
+        let newPath = commandPath + Self.newSuffix
+        do throws(SystemError) {
+            let file = try calls.create(newPath)
+            do throws(SystemError) {
+                do throws(SystemError) {
+                    try calls.writeAll(file, bytes)
+                    try calls.sync(file)
+                } catch {
+                    try? calls.close(file)
+                    throw error
+                }
+                try calls.close(file)
+                try calls.move(newPath, commandPath)
+            } catch {
+                try? calls.remove(newPath)
+                throw error
+            }
+        } catch {
+            throw .registry("The command \(commandPath) could not be written", error)
+        }
+        do throws(SystemError) {
+            try calls.syncDirectory(path)
+        } catch {
+            try? calls.remove(commandPath)
+            throw .registry("The folder \(path) could not be written to the disk", error)
+        }
+    }
+
+    private func makeFolder() throws(DownloadError) {
+        do throws(SystemError) {
+            guard try calls.status(path) == nil else { return }
+            try calls.createDirectory(path)
+            try calls.syncDirectory(directory)
+        } catch  where error.errno == EEXIST {
+            // Another process was faster.
+        } catch {
+            throw .registry("The folder \(path) could not be made", error)
+        }
+    }
+
+    // MARK: Taking
+
+    /// Reads the commands in the order of posting, for the process that has the list; their files stay until they are done.
+    ///
+    /// What is no command, or one of a later release, is renamed so that it is not found again, and told.
+    /// - Parameter time: The time on the wall, in nanoseconds since 1970.
+    /// - Returns: The commands, and what was set aside; nothing where there is no folder.
+    /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
+    func take(at time: UInt64 = currentTime()) throws(DownloadError) -> Contents {
+        let names: [String]
+        do throws(SystemError) {
+            names = try calls.names(path)
+        } catch  where error.errno == ENOENT {
+            return Contents()
+        } catch {
+            throw .registry("The folder \(path) could not be read", error)
+        }
+        var contents = Contents()
+        // By bytes, as all digits are.
+        for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            if name.hasSuffix(Self.suffix) {
+                read(name, into: &contents)
+            } else if isAbandoned(name, at: time) {
+                try? calls.remove("\(path)/\(name)")
+            }
+        }
+        return contents
+    }
+
+    /// Removes a command that was done.
+    /// - Parameter path: The path of its file.
+    /// - Throws: `permission` or `fileSystem` where it stays, and would be done again.
+    func done(_ path: String) throws(DownloadError) {
+        do throws(SystemError) {
+            try calls.remove(path)
+            try calls.syncDirectory(self.path)
+        } catch  where error.errno == ENOENT {
+            // Somebody took it away.
+        } catch {
+            throw .registry("The command \(path) could not be removed", error)
+        }
+    }
+
+    private func read(_ name: String, into contents: inout Contents) {
+        let file = "\(path)/\(name)"
+        let reason: Reason
+        do throws(SystemError) {
+            guard let status = try calls.status(file) else { return }
+            guard status.kind == .regular else { throw SystemError(errno: EINVAL) }
+            let size = Int(clamping: min(status.size, Int64(RegistryCommand.maxBytes)))
+            let bytes = try calls.read(file, size + 1)
+            do throws(RegistryCommand.Failure) {
+                contents.items.append(Item(command: try RegistryCommand(decoding: bytes), path: file))
+                return
+            } catch {
+                reason =
+                    switch error {
+                    case .damaged: .damaged
+                    case .unknown(let what): .newer(what)
+                    }
+            }
+        } catch {
+            reason = .unreadable(error)
+        }
+        let isAside = (try? calls.replace(file, file + Self.unreadSuffix)) != nil
+        contents.refusals.append(Refusal(path: isAside ? file + Self.unreadSuffix : file, reason: reason))
+    }
+
+    private func isAbandoned(_ name: String, at time: UInt64) -> Bool {
+        guard name.hasSuffix(Self.suffix + Self.newSuffix), let begun = UInt64(hexadecimal: name.utf8.prefix(16)) else {
+            return false
+        }
+        return time > begun && time - begun > Self.maxPostingTime
+    }
+
+    /// The time on the wall, in nanoseconds since 1970.
+    static func currentTime() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+    }
+}
+
+extension RegistryInbox.Refusal: CustomStringConvertible {
+    /// One sentence for a person.
+    var description: String {
+        switch reason {
+        case .damaged: "The command \(path) is damaged, and is not done."
+        case .newer(let what):
+            "The command \(path) has \(what.printable), which this release does not know: it is not done."
+        case .unreadable(let error): "The command \(path) cannot be read: \(error). It is not done."
+        }
+    }
+}
