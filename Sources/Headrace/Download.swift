@@ -17,6 +17,10 @@ public struct Download: Sendable, Identifiable {
             self.rawValue = rawValue
         }
 
+        static func random() -> ID {
+            ID(rawValue: .random(in: .min ... .max))
+        }
+
         /// Sixteen hexadecimal digits.
         public var description: String {
             let digits = String(rawValue, radix: 16)

@@ -15,7 +15,7 @@ import Foundation
 /// stops them as well, and nobody waits.
 public actor DownloadManager {
     private nonisolated let environment: TransferEnvironment
-    private nonisolated let executor: BlockingExecutor
+    nonisolated let executor: BlockingExecutor
     private let works: AsyncStream<DownloadList.Work>.Continuation
     nonisolated let list: DownloadList
     nonisolated let clock: ClockWitness
@@ -101,6 +101,12 @@ public actor DownloadManager {
                 list.journal?.close()
             }
             list.observers.end()
+        }
+        do throws(DownloadError) {
+            try await takeCommands()
+        } catch {
+            // They stay for the next look.
+            list.observers.tell(.registryFailed(error))
         }
     }
 

@@ -28,6 +28,7 @@ extension ExitCode {
         .stalled: .network,
         .connectionLost: .network,
         .httpStatus: .refused,
+        .credentialsMissing: .refused,
         // A redirect that is not followed is an answer without the file, as a refusal is.
         .redirect: .refused,
         .resourceChanged: .refused,

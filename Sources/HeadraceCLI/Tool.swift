@@ -16,7 +16,7 @@ struct Tool {
 
     private static func run(_ arguments: [String]) async throws(UsageError) -> ExitCode {
         switch try Invocation(arguments) {
-        case .help: return Console.output.write(Help.text() + "\n") ? .success : .disk
+        case .help(let verbs): return Console.output.write(Help.text(on: verbs) + "\n") ? .success : .disk
         case .version: return Console.output.write("headrace \(headraceVersion)\n") ? .success : .disk
         case .verb(let verb, let arguments): return try await verb.run(arguments)
         }
@@ -25,19 +25,22 @@ struct Tool {
 
 /// What a command line asks for.
 enum Invocation {
-    case help
+    /// The help on these commands.
+    case help([Verb])
     case version
     case verb(Verb, ParsedArguments)
 
     init(_ arguments: [String], verbs: [Verb] = Verb.table) throws(UsageError) {
         guard let first = arguments.first else { throw UsageError("a command is missing; headrace --help lists them") }
-        guard let verb = verbs.first(where: { $0.name == first }) else {
-            self = try Invocation(withoutVerb: first, arguments)
+        guard let verb = verbs.first(where: { arguments.starts(with: $0.words) }) else {
+            let group = Verb.group(first, in: verbs)
+            self =
+                try group.isEmpty ? Invocation(first, of: verbs) : Invocation(first, arguments.dropFirst().first, group)
             return
         }
-        let parsed = try ParsedArguments(Array(arguments.dropFirst()), table: verb.options)
+        let parsed = try ParsedArguments(Array(arguments.dropFirst(verb.words.count)), table: verb.options)
         if parsed.has(.help) {
-            self = .help
+            self = .help([verb])
         } else if parsed.has(.version) {
             self = .version
         } else {
@@ -45,9 +48,10 @@ enum Invocation {
         }
     }
 
-    private init(withoutVerb first: String, _ arguments: [String]) throws(UsageError) {
+    /// For what stands in the place of a command, and is none.
+    private init(_ first: String, of verbs: [Verb]) throws(UsageError) {
         switch first {
-        case "-h", "--help": self = .help
+        case "-h", "--help": self = .help(verbs)
         case "--version": self = .version
         case _ where first.hasPrefix("-"):
             throw UsageError("a command goes before \(first.prefix { $0 != "=" }); headrace --help lists them")
@@ -55,5 +59,34 @@ enum Invocation {
             throw UsageError("a command goes before the URL: headrace get \(first.withoutCredentials)")
         default: throw UsageError("\(first): there is no such command; headrace --help lists them")
         }
+    }
+
+    /// For what follows the word of a group, and is none of its commands.
+    private init(_ word: String, _ second: String?, _ group: [Verb]) throws(UsageError) {
+        let advice = "headrace \(word) --help lists them"
+        switch second {
+        case "-h", "--help": self = .help(group)
+        case "--version": self = .version
+        case nil: throw UsageError("\(word): a command is missing; \(advice)")
+        case let second? where second.hasPrefix("-"):
+            throw UsageError("\(word): a command goes before \(second.prefix { $0 != "=" }); \(advice)")
+        case let second?: throw UsageError("\(word) \(second.withoutCredentials): there is no such command; \(advice)")
+        }
+    }
+}
+
+/// Gives the status for what a command throws, after a line that tells it.
+func reportingErrors(_ command: () async throws -> ExitCode) async throws(UsageError) -> ExitCode {
+    do {
+        return try await command()
+    } catch let error as UsageError {
+        throw error
+    } catch let error as DownloadError {
+        guard ExitCode(error.code) != .usage else { throw UsageError(error.message) }
+        Console.error.write("headrace: \(error.message.printable)\n")
+        return ExitCode(error.code)
+    } catch {
+        Console.error.write("headrace: \("\(error)".printable)\n")
+        return .other
     }
 }

@@ -8,7 +8,9 @@ struct ExitCodeTests {
     private static let numbers: [(DownloadError.Code, Int32)] = [
         (.invalidRequest, 2), (.nameResolution, 3), (.connection, 3), (.tls, 3), (.stalled, 3),
         (.connectionLost, 3), (.httpStatus, 4), (.redirect, 4), (.diskFull, 5), (.permission, 5), (.fileExists, 5),
-        (.fileSystem, 5), (.protocolViolation, 7), (.transportUnavailable, 1), (.cancelled, 1), (.shutDown, 1),
+        (.fileSystem, 5), (.busy, 5), (.unknownDownload, 2), (.credentialsMissing, 4), (.protocolViolation, 7),
+        (.transportUnavailable, 1), (.cancelled, 1),
+        (.shutDown, 1),
     ]
 
     @Test(arguments: numbers)

@@ -19,7 +19,7 @@ struct WallClockTests {
                 includingPropertiesForKeys: nil
             )
             for case let file as URL in try #require(files) where ["swift", "c", "h"].contains(file.pathExtension) {
-                // A time that the caller gives by that clock is the one thing that can be told by no other.
+                // What can be told by no other clock is in one file.
                 guard file.lastPathComponent != "WallTime.swift" else { continue }
                 let text = try String(contentsOf: file, encoding: .utf8)
                 count += 1

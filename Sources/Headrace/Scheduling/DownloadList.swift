@@ -98,6 +98,25 @@ final class DownloadList: Sendable {
     /// Blocks where there is a journal: nothing starts before it is known to outlive the process, and where that cannot
     /// be, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
+        try add(requests.map { (nil, $0) })
+    }
+
+    /// Adds what another process has named; passes over what cannot be.
+    func add(_ entries: [RegistryEntry]) throws(DownloadError) {
+        guard let journal else { return }
+        _ = try add(
+            entries.compactMap { entry in
+                guard let request = entry.request.downloadRequest(in: journal.bases),
+                    (try? request.validate()) != nil
+                else { return nil }
+                return (Download.ID(rawValue: entry.id), request)
+            }
+        )
+    }
+
+    private func add(
+        _ requests: [(id: Download.ID?, request: DownloadRequest)]
+    ) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
         typealias Added = (records: [DownloadRecord], new: [Download.ID], effects: [ListState.Effect])
         let added: Added? = state.withLock { state in

@@ -21,13 +21,21 @@ final class ListJournal: Sendable {
     }
 
     let bases: RegistryBases
+    /// Where other processes leave what they want of the list.
+    let inbox: RegistryInbox
     private let file: RegistryFile
     private let pending: Locked<Pending>
     /// Held while changes are on their way, so that none overtakes another.
     private let turn = Locked(())
 
-    init(_ file: RegistryFile, bases: RegistryBases, _ entries: some Sequence<RegistryEntry>) {
+    init(
+        _ file: RegistryFile,
+        _ inbox: RegistryInbox,
+        bases: RegistryBases,
+        _ entries: some Sequence<RegistryEntry>
+    ) {
         self.file = file
+        self.inbox = inbox
         self.bases = bases
         var pending = Pending()
         for entry in entries where entry.state != .waiting {

@@ -5,6 +5,7 @@ import Synchronization
 /// What they cost does not grow with how slow they are: each has a buffer of a fixed size, which drops its oldest.
 final class ListObservers: Sendable {
     static let eventCapacity = 1024
+    private static let maxFindings = 100
 
     private struct State {
         var isEnded = false
@@ -13,13 +14,21 @@ final class ListObservers: Sendable {
     }
 
     /// Told first to each who follows the events.
-    private let findings: [DownloadManager.Event]
+    private let findings: Locked<[DownloadManager.Event]>
     private let state = Locked(State())
     /// False where nobody listens, so that progress costs next to nothing then.
     private let isWatched = Atomic(false)
 
     init(findings: [String] = []) {
-        self.findings = findings.map { .registryDamaged($0) }
+        self.findings = Locked(findings.map { .registryDamaged($0) })
+    }
+
+    /// Tells what was found in the registry to all, and first to each who follows the events later.
+    func tell(finding: String) {
+        findings.withLock { findings in
+            if findings.count < Self.maxFindings { findings.append(.registryDamaged(finding)) }
+        }
+        tell(.registryDamaged(finding))
     }
 
     /// Tells an event, which is a change as well.
@@ -39,7 +48,7 @@ final class ListObservers: Sendable {
 
     /// The events from now on, until the end.
     func events() -> AsyncStream<DownloadManager.Event> {
-        stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings)
+        stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
     /// Whether anything has changed since the last look: yes at first.

@@ -138,15 +138,18 @@ struct ListState {
     }
 
     /// Adds downloads, or finds those that have the same file; returns those that are new as well.
+    ///
+    /// An identity that is given is that of one which another process has named, and is not added twice.
     mutating func add(
-        _ requests: [DownloadRequest],
+        _ requests: [(id: Download.ID?, request: DownloadRequest)],
         observers: ListObservers,
         at now: Duration
     ) -> (records: [DownloadRecord], new: [Download.ID], effects: [Effect]) {
         var items: [DownloadQueue.Item] = []
-        let records = requests.map { request in
+        let records = requests.map { id, request in
+            if let id, let known = self.records[id] { return known }
             let state: DownloadState = request.startsPaused ? .paused : .waiting
-            let record = DownloadRecord(id: newID(), request: request, state: state, observers: observers)
+            let record = DownloadRecord(id: id ?? newID(), request: request, state: state, observers: observers)
             if let twin = active[record.names.partialPath] { return twin }
             insert(record)
             if state == .waiting { reopen(record) } else { active[record.names.partialPath] = record }
@@ -197,7 +200,7 @@ struct ListState {
 
     private func newID() -> Download.ID {
         var id: Download.ID
-        repeat { id = Download.ID(rawValue: .random(in: .min ... .max)) } while records[id] != nil
+        repeat { id = .random() } while records[id] != nil
         return id
     }
 

@@ -19,7 +19,8 @@ struct OpenedRegistry: Sendable {
             calls: files
         )
         list = RestoredList(image, report, bases: bases, pausing: configuration.restoresPaused, files: files)
-        journal = ListJournal(file, bases: bases, image.entries)
+        let inbox = RegistryInbox(in: directory.filePath, calls: files)
+        journal = ListJournal(file, inbox, bases: bases, image.entries)
     }
 }
 

@@ -20,7 +20,13 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String
     ) async throws -> FinishedFile? {
-        tell(.responded(status: head.status, totalBytes: accepted.totalBytes, file: URL(filePath: path, directoryHint: .notDirectory)))
+        tell(
+            .responded(
+                status: head.status,
+                totalBytes: accepted.totalBytes,
+                file: URL(filePath: path, directoryHint: .notDirectory)
+            )
+        )
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes

@@ -23,6 +23,21 @@ enum Option: String, CaseIterable, Sendable {
     case verbose
     case version
     case help
+    case registry
+    case title
+    case group
+    case priority
+    case paused
+    case begin
+    case state
+    case files
+    case limitPerHost = "limit-per-host"
+    case watch
+
+    /// Those that mean nothing without a list on the disk.
+    static let ofQueueOnly: Set<Option> = [
+        .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch,
+    ]
 
     /// What the parser and the help text know of an option.
     struct Entry: Sendable {
@@ -79,10 +94,39 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
         Entry(option: .proxy, argument: "URL", isPending: true, help: "go through this proxy"),
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
+        Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
+        Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),
+        Entry(option: .title, argument: "TEXT", help: "what the list shows in place of the file's name"),
+        Entry(option: .group, argument: "NAME", help: "the group they belong to"),
+        Entry(option: .state, argument: "STATE", help: "those that are \(QueueSelector.states)"),
+        Entry(
+            option: .priority,
+            argument: "LEVEL",
+            help: "low, normal, high or a number: the greater, the sooner (default: normal)"
+        ),
+        Entry(option: .paused, help: "add them paused, for queue resume to start"),
+        Entry(
+            option: .begin,
+            argument: "TIME",
+            help: "not before this time: 2026-05-01T22:00, with Z or +02:00 where it is not local, or +1h30m"
+        ),
+        Entry(option: .files, help: "delete their files as well, finished or not"),
+        Entry(
+            option: .registry,
+            argument: "DIR",
+            help: "where the list is kept (default: headrace in $XDG_STATE_HOME, else in ~/.local/state)"
+        ),
         Entry(option: .json, help: "one JSON object a line on standard output"),
         Entry(option: .quiet, short: "q", help: "print errors only"),
         Entry(option: .verbose, short: "v", help: "print redirects and answers too"),
         Entry(option: .version, help: "print the version"),
         Entry(option: .help, short: "h", help: "print this help"),
     ]
+}
+
+extension [Option.Entry] {
+    /// The entries of these options, in the order of the table.
+    static func those(of options: Set<Option>) -> [Option.Entry] {
+        Option.table.filter { options.contains($0.option) }
+    }
 }

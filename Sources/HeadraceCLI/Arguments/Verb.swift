@@ -1,18 +1,30 @@
 /// A command of the tool; later ones are more rows of the table.
 struct Verb: Sendable {
+    /// One word, or that of a group and its own.
     let name: String
     let operands: String
     let summary: String
     let options: [Option.Entry]
+    /// What the help text says below the options.
+    var notes: String?
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
-    static let table: [Verb] = [
-        Verb(
-            name: "get",
-            operands: "URL...",
-            summary: "download files",
-            options: Option.table,
-            run: { arguments async throws(UsageError) in try await get(arguments) }
-        )
-    ]
+    static let table: [Verb] =
+        [
+            Verb(
+                name: "get",
+                operands: "URL...",
+                summary: "download files",
+                options: .those(of: Set(Option.allCases).subtracting(Option.ofQueueOnly)),
+                run: { arguments async throws(UsageError) in try await get(arguments) }
+            )
+        ] + queue
+
+    /// The words of the name.
+    var words: [String] { name.split(separator: " ").map(String.init) }
+
+    /// The commands whose names begin with the word of a group.
+    static func group(_ word: String, in verbs: [Verb] = table) -> [Verb] {
+        verbs.filter { $0.words.count > 1 && $0.words[0] == word }
+    }
 }

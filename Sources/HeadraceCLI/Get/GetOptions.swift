@@ -57,6 +57,9 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.jobs) {
             configuration.maxConcurrentDownloads = try ArgumentCheck.count(value, of: .jobs)
         }
+        if let value = arguments.value(.limitPerHost) {
+            configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
+        }
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }

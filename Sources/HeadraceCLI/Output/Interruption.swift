@@ -1,7 +1,11 @@
-/// What the tool says after a signal.
-///
-/// The one place that tells how to go on.
-enum Interruption {
+import Headrace
+
+/// What a signal stopped, and what the tool says of it.
+struct Interruption: Sendable {
+    let signal: Int32
+    /// The downloads that it stopped; none where all was done.
+    let downloads: [Download]
+
     /// `kept` are the partial files, which the same command finds again.
     static func message(kept: [String]) -> String {
         let advice = "Run the same command again to go on."

@@ -16,6 +16,8 @@ struct Item: Sendable, Equatable {
     /// Where the file is to be, as soon as the server has answered.
     var plannedPath: String?
     var progress = DownloadProgress()
+    /// False while it waits for another attempt.
+    var isRunning = true
 
     init(id: String, request: DownloadRequest) {
         self.id = id

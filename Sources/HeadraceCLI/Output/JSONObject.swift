@@ -62,4 +62,5 @@ struct JSONObject: Sendable {
 
 extension JSONObject.Value {
     static func optional(_ integer: Int64?) -> JSONObject.Value { integer.map { .integer($0) } ?? .null }
+    static func optional(_ string: String?) -> JSONObject.Value { string.map { .string($0) } ?? .null }
 }

@@ -23,8 +23,9 @@ struct PlainText: Sendable {
 
     /// The line at the end of several downloads.
     func summary(_ tally: Tally, elapsed: Duration) -> String? {
-        guard tally.count > 1, verbosity != .quiet else { return nil }
-        let failed = tally.count - tally.finished
+        guard tally.count != 1, verbosity != .quiet else { return nil }
+        guard tally.count > 0 else { return "nothing waits to be downloaded" }
+        let failed = tally.failed
         let rate = Self.rate(tally.finishedBytes, elapsed)
         return "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : ""): \(rate)"
     }
@@ -43,6 +44,7 @@ struct PlainText: Sendable {
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
+        case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"
         case .finished(let summary): finished(summary, item)
         default: nil

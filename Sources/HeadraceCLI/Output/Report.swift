@@ -17,66 +17,92 @@ struct Report: Sendable {
     }
 
     let style: Style
-    private(set) var tally: Tally
+    private(set) var tally = Tally()
     private let text: PlainText
-    private var items: [Int: Item] = [:]
+    private var items: [Download.ID: Item] = [:]
+    /// Those of the items, in the order in which they began.
+    private var order: [Download.ID] = []
+    /// Those that run or wait, as far as anything was told of them.
+    private var open: Set<Download.ID> = [] {
+        didSet { tally.open = open.count }
+    }
 
-    init(style: Style, verbosity: GetOptions.Verbosity, count: Int) {
+    init(style: Style, verbosity: GetOptions.Verbosity) {
         self.style = style
-        tally = Tally(count: count)
         text = PlainText(verbosity: verbosity, isLive: style == .live)
     }
 
-    /// The downloads that run, by their number in the list.
-    var running: [Int] { items.keys.sorted() }
+    var snapshot: Snapshot {
+        Snapshot(running: order.compactMap { items[$0] }.filter(\.isRunning), tally: tally)
+    }
 
-    var snapshot: Snapshot { Snapshot(running: running.compactMap { items[$0] }, tally: tally) }
-
-    mutating func add(_ item: Item, at index: Int) {
-        items[index] = item
+    /// Takes over where a download stands that runs, waits or is paused; of one that has ended, its last event tells.
+    mutating func note(_ state: DownloadState, of id: Download.ID) {
+        switch state {
+        case .waiting, .running: open.insert(id)
+        case .paused: open.remove(id)
+        case .finished, .failed, .cancelled: break
+        }
     }
 
     /// Takes an event in, and gives the lines for it.
-    ///
-    /// Does nothing for a download that has ended.
-    mutating func record(_ event: DownloadEvent, of index: Int) -> [Line] {
-        guard var item = items[index] else { return [] }
+    mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
+        var item = items[id] ?? Item(id: id.description, request: request)
         let lines = lines(for: event, of: item)
         item.apply(event)
-        items[index] = item
+        if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
-        case .started, .redirected, .responded, .resumed, .restarted, .retrying, .fellBack, .paused: return lines
-        case .skipped: tally.addFinished(0)
-        case .finished(let summary): tally.addFinished(summary.fileSize)
-        case .failed(let error): tally.addFailure(ExitCode(error.code))
-        case .cancelled, .removed: tally.addFailure(.other)
+        case .started: tally.removeFailure(of: id)
+        case .redirected, .responded, .resumed, .restarted, .retrying, .fellBack: break
+        case .skipped:
+            close(id)
+            tally.addFinished(0)
+        case .finished(let summary):
+            close(id)
+            tally.addFinished(summary.fileSize)
+        case .failed(let error):
+            close(id)
+            // What a signal stopped has not failed.
+            if error.code != .shutDown { tally.addFailure(ExitCode(error.code), of: id) }
+        case .paused, .cancelled, .removed: close(id)
         }
-        items[index] = nil
         return lines
     }
 
-    /// Takes over how a download stands when its events end; of a very long history the last may be missing.
-    mutating func close(_ state: DownloadState, of index: Int) -> [Line] {
-        switch state {
-        case .waiting, .running, .paused: []
-        case .finished(let file): record(.skipped(file), of: index)
-        case .failed(let error): record(.failed(error), of: index)
-        case .cancelled: record(.cancelled, of: index)
+    /// Takes over how a download stands when it is followed no more; of a very long history the last event may be missing.
+    mutating func leave(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
+        guard items[id] != nil else {
+            close(id)
+            return []
+        }
+        return switch state {
+        case .waiting, .running: []
+        case .paused: record(.paused, of: id, request)
+        case .finished(let file): record(.skipped(file), of: id, request)
+        case .failed(let error): record(.failed(error), of: id, request)
+        case .cancelled: record(.cancelled, of: id, request)
         }
     }
 
-    /// Takes in that a download that was not added has ended well.
-    mutating func countFinished() {
-        tally.addFinished(0)
+    /// Takes in that a download that failed is tried again, or is in the list no more.
+    mutating func forget(_ id: Download.ID) {
+        open.remove(id)
+        tally.removeFailure(of: id)
     }
 
-    mutating func update(_ progress: DownloadProgress, of index: Int) {
-        guard let totalBytes = items[index]?.progress.totalBytes else {
-            items[index]?.progress = progress
-            return
-        }
-        items[index]?.progress = progress
-        items[index]?.progress.totalBytes = progress.totalBytes ?? totalBytes
+    mutating func update(_ progress: DownloadProgress, of id: Download.ID, isRunning: Bool) {
+        guard var item = items[id] else { return }
+        let totalBytes = progress.totalBytes ?? item.progress.totalBytes
+        item.progress = progress
+        item.progress.totalBytes = totalBytes
+        item.isRunning = isRunning
+        items[id] = item
+    }
+
+    private mutating func close(_ id: Download.ID) {
+        open.remove(id)
+        guard items.removeValue(forKey: id) != nil else { return }
+        order.removeAll { $0 == id }
     }
 
     /// The lines of `--json` for how far the running downloads are.

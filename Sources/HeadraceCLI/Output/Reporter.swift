@@ -1,22 +1,27 @@
 import Headrace
 
-/// Follows the downloads and prints: the one place where the output's state and the terminal meet.
+/// Follows downloads and prints: the one place where the output's state and the terminal meet.
 actor Reporter {
-    private let downloads: [Download]
+    /// Of a longer history a download has dropped the oldest events.
+    private static let longestHistory = 256
+
     private let start = ContinuousClock.now
     private var report: Report
     private var area = LiveArea()
     /// Lines for above the live area, kept for its next drawing.
     private var permanent: [String] = []
     private var canWriteOutput = true
+    private var warnings: Set<String> = []
+    /// Those that are followed now.
+    private var followed: [Download.ID: Download] = [:]
+    /// How many events of a download were taken in; the next who follows it begins after them.
+    private var seen: [Download.ID: Int] = [:]
+    /// Of a quiet run, those that had ended in a way that is told at the last look.
+    private var told: Set<Download.ID> = []
     /// Whether only failures are told, so that thousands of small files need not pay for being followed.
     nonisolated let isQuiet: Bool
-    /// Of a quiet run, the downloads that had begun and not ended at the last look, and the first after them.
-    private var begun: [Int] = []
-    private var next = 0
 
-    init(_ downloads: [Download], options: GetOptions) {
-        self.downloads = downloads
+    init(_ options: GetOptions) {
         let style: Report.Style =
             switch (options.writesJSON, options.verbosity) {
             case (true, _): .json
@@ -24,32 +29,58 @@ actor Reporter {
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        report = Report(style: style, verbosity: options.verbosity, count: downloads.count)
+        report = Report(style: style, verbosity: options.verbosity)
     }
 
     /// How often ``draw()`` is wanted; nil where nothing moves.
     nonisolated func interval() async -> Duration? {
         switch await report.style {
-        case .live, .quiet: .milliseconds(100)
+        case .live: .milliseconds(100)
+        case .quiet: .milliseconds(250)
         case .json: .seconds(1)
         case .plain: nil
         }
     }
 
-    /// Follows one download to its end.
-    nonisolated func follow(_ index: Int) async {
-        await begin(index)
-        for await event in downloads[index].events { await record(event, of: index) }
-        await close(index)
+    /// Takes over where downloads stand.
+    func note(_ downloads: [Download]) {
+        for download in downloads { report.note(download.state, of: download.id) }
+    }
+
+    /// Of these, the ended ones that nobody has followed.
+    func missed(of downloads: [Download]) -> [Download] {
+        downloads.filter { seen[$0.id] == nil && $0.state.isEnded }
+    }
+
+    /// Follows one download until it is paused or has ended; does nothing for one that is followed already.
+    nonisolated func follow(_ download: Download) async {
+        guard await begin(download) else { return }
+        repeat {
+            for await event in download.events.dropFirst(await seenEvents(of: download)) {
+                await record(event, of: download)
+                if event == .paused { break }
+            }
+        } while await goesOn(download)
+    }
+
+    /// Tells what has ended since the last look, where nothing is followed.
+    func look(at downloads: [Download]) async {
+        for download in downloads {
+            switch download.state {
+            case .failed, .cancelled:
+                if told.insert(download.id).inserted { await follow(download) }
+            case .waiting, .running, .paused, .finished:
+                if told.remove(download.id) != nil { report.forget(download.id) }
+            }
+        }
     }
 
     /// Shows how far the running downloads are.
     func draw() async {
-        guard !isQuiet else { return closeEnded() }
         // Asked for here instead of followed: a download that ends between two frames costs nothing.
-        for index in report.running {
-            guard let progress = await downloads[index].currentProgress else { continue }
-            report.update(progress, of: index)
+        for (id, download) in followed {
+            guard let progress = await download.currentProgress else { continue }
+            report.update(progress, of: id, isRunning: download.state == .running)
         }
         if report.style == .json {
             print(report.progressLines)
@@ -63,45 +94,52 @@ actor Reporter {
         area.forget()
     }
 
+    /// Forgets a download that is in the list no more.
+    func forget(_ id: Download.ID) {
+        guard followed[id] == nil else { return }
+        report.forget(id)
+        seen[id] = nil
+    }
+
+    /// Prints what is wrong with the list itself, each thing once.
+    func warn(_ message: String) {
+        guard warnings.insert(message).inserted else { return }
+        print([.error("headrace: \(message)".printable)])
+    }
+
     /// Prints what is left to print, and gives the status of the run.
-    func end(after signal: Int32?) -> ExitCode {
-        if isQuiet { closeEnded() }
-        let isInterrupted = signal != nil && report.tally.finished < report.tally.count
-        let kept = isInterrupted ? downloads.filter(\.isInterrupted).map(\.partialPath).filter(Files.exists) : []
-        print(isInterrupted ? [.error(Interruption.message(kept: kept))] : report.summary(elapsed: .now - start))
+    func end(after interruption: Interruption?, _ message: ([Download]) -> String) -> ExitCode {
+        let stopped = interruption?.downloads ?? []
+        print(stopped.isEmpty ? report.summary(elapsed: .now - start) : [.error(message(stopped))])
         drawArea(Snapshot(running: [], tally: report.tally))
         guard canWriteOutput else { return .disk }
-        return isInterrupted ? signal.map(ExitCode.signal) ?? .other : report.tally.status
+        guard let interruption, !stopped.isEmpty else { return report.tally.status }
+        return .signal(interruption.signal)
     }
 
-    private func begin(_ index: Int) {
-        report.add(Item(id: downloads[index].id.description, request: downloads[index].request), at: index)
+    private func begin(_ download: Download) -> Bool {
+        report.note(download.state, of: download.id)
+        return followed.updateValue(download, forKey: download.id) == nil
     }
 
-    /// Takes note of the downloads of a quiet run that have ended since the last look.
-    private func closeEnded() {
-        while next < downloads.count, downloads[next].state != .waiting {
-            begun.append(next)
-            next += 1
-        }
-        begun.removeAll { index in
-            let state = downloads[index].state
-            if case .finished = state {
-                report.countFinished()
-            } else if state.isEnded {
-                begin(index)
-                close(index)
-            }
-            return state.isEnded
-        }
+    private func seenEvents(of download: Download) -> Int {
+        // Also marks it as one that was looked at.
+        seen[download.id] = seen[download.id] ?? 0
+        return min(seen[download.id] ?? 0, Self.longestHistory)
     }
 
-    private func record(_ event: DownloadEvent, of index: Int) {
-        print(report.record(event, of: index))
+    private func record(_ event: DownloadEvent, of download: Download) {
+        seen[download.id, default: 0] += 1
+        print(report.record(event, of: download.id, download.request))
     }
 
-    private func close(_ index: Int) {
-        print(report.close(downloads[index].state, of: index))
+    /// Whether the download still waits or runs; else it is followed no more.
+    private func goesOn(_ download: Download) -> Bool {
+        let state = download.state
+        if !Task.isCancelled, state == .waiting || state == .running { return true }
+        followed[download.id] = nil
+        print(report.leave(state, of: download.id, download.request))
+        return false
     }
 
     private func print(_ lines: [Report.Line]) {
@@ -131,12 +169,6 @@ actor Reporter {
 }
 
 extension Download {
-    /// Whether the shutdown stopped it.
-    fileprivate var isInterrupted: Bool {
-        guard case .failed(let error) = state else { return false }
-        return error.code == .shutDown
-    }
-
     /// How far the download is now.
     fileprivate var currentProgress: DownloadProgress? {
         get async {

@@ -9,7 +9,7 @@ struct Snapshot: Sendable, Equatable {
     /// The lines of the live area, fitted to a terminal of this size.
     func draw(width: Int, height: Int) -> [String] {
         guard !running.isEmpty else { return [] }
-        let failed = tally.failures.isEmpty ? "" : ", \(tally.failures.count) failed"
+        let failed = tally.failed == 0 ? "" : ", \(tally.failed) failed"
         let label = "\(tally.ended)/\(tally.count) done\(failed)"
         let names = running.map(\.name.printable)
         let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)

@@ -1,26 +1,39 @@
+import Headrace
+
 /// The downloads of a run in numbers.
 struct Tally: Sendable, Equatable {
-    let count: Int
+    /// Those that run or wait.
+    var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
-    private(set) var failures: [ExitCode] = []
+    private var statuses: [Download.ID: ExitCode] = [:]
 
-    init(count: Int) {
-        self.count = count
+    init(open: Int = 0) {
+        self.open = open
     }
 
+    var failed: Int { statuses.count }
+
     /// Downloads that have ended, well or not.
-    var ended: Int { finished + failures.count }
+    var ended: Int { finished + failed }
+
+    /// All but those that somebody paused, cancelled or removed.
+    var count: Int { open + ended }
 
     /// The status of the run.
-    var status: ExitCode { ExitCode(of: failures) }
+    var status: ExitCode { ExitCode(of: statuses.values) }
 
     mutating func addFinished(_ bytes: Int64) {
         finished += 1
         finishedBytes += bytes
     }
 
-    mutating func addFailure(_ status: ExitCode) {
-        failures.append(status)
+    mutating func addFailure(_ status: ExitCode, of id: Download.ID) {
+        statuses[id] = status
+    }
+
+    /// Takes in that a failed download is tried again.
+    mutating func removeFailure(of id: Download.ID) {
+        statuses[id] = nil
     }
 }

@@ -67,6 +67,9 @@ extension Console {
         return group < 0 || group == getpgrp()
     }
 
+    /// The columns of the terminal, where it is one.
+    var width: Int? { isatty(descriptor) == 1 ? size.columns : nil }
+
     /// The columns and rows of the terminal as they are now.
     var size: (columns: Int, rows: Int) {
         var size = winsize()

@@ -10,7 +10,9 @@ struct HelpTests {
         let entries = Option.table.filter { $0.option == option }
         let entry = try #require(entries.first)
         #expect(entries.count == 1)
-        let line = try #require(Help.text().split(separator: "\n").first { $0.contains("--\(option.rawValue)") })
+        let verb = try #require(Verb.table.first { $0.options.contains { $0.option == option } })
+        let lines = Help.text(on: [verb]).split(separator: "\n")
+        let line = try #require(lines.first { $0.contains("--\(option.rawValue) ") })
         #expect(line.contains(entry.help))
         #expect(line.contains("[not yet]") == entry.isPending)
         if let short = entry.short { #expect(line.contains("-\(short), ")) }
@@ -26,9 +28,21 @@ struct HelpTests {
     @Test
     func `every command is in the help, and no line wraps on a wide terminal`() {
         let text = Help.text()
-        for verb in Verb.table { #expect(text.contains("headrace \(verb.name) ")) }
+        for verb in Verb.table {
+            #expect(text.contains("headrace \(verb.name) "))
+            #expect(Help.text(on: [verb]).split(separator: "\n").allSatisfy { $0.count <= 120 })
+        }
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 120 })
         #expect(text.hasPrefix("Usage: headrace get [options] URL..."))
+        #expect(Help.text(on: Verb.group("queue")).hasPrefix("Usage: headrace queue add [options] URL..."))
+    }
+
+    @Test
+    func `how a download is named stands where it is wanted, once`() {
+        for verbs in [Verb.table, Verb.group("queue")] + Verb.group("queue").map({ [$0] }) {
+            let isWanted = verbs.contains { $0.operands.hasPrefix("ID") }
+            #expect(Help.text(on: verbs).split(separator: QueueSelector.notes).count == (isWanted ? 2 : 1))
+        }
     }
 
     @Test

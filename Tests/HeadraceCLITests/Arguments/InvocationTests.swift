@@ -9,7 +9,26 @@ struct InvocationTests {
         guard case .help = try Invocation(line) else { return #expect(Bool(false), "no help") }
     }
 
-    @Test(arguments: [["--version"], ["get", "--version"]])
+    @Test(arguments: [
+        (["-h"], Verb.table.map(\.name)), (["get", "--help"], ["get"]),
+        (["queue", "-h"], Verb.group("queue").map(\.name)),
+        (["queue", "add", "--help"], ["queue add"]), (["queue", "move", "-h", "x"], ["queue move"]),
+    ])
+    func `help is that on the command`(_ line: [String], names: [String]) throws {
+        guard case .help(let verbs) = try Invocation(line) else { return #expect(Bool(false), "no help") }
+        #expect(verbs.map(\.name) == names)
+    }
+
+    @Test
+    func `a command of two words gets what follows both`() throws {
+        guard case .verb(let verb, let arguments) = try Invocation(["queue", "pause", "%1", "%2"]) else {
+            return #expect(Bool(false), "no command")
+        }
+        #expect(verb.name == "queue pause")
+        #expect(arguments.operands == ["%1", "%2"])
+    }
+
+    @Test(arguments: [["--version"], ["get", "--version"], ["queue", "--version"]])
     func `the version is asked for before and after the command`(_ line: [String]) throws {
         guard case .version = try Invocation(line) else { return #expect(Bool(false), "no version") }
     }
@@ -28,6 +47,14 @@ struct InvocationTests {
         (["fetch"], "fetch: there is no such command; headrace --help lists them"),
         (["-q"], "a command goes before -q; headrace --help lists them"),
         (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
+        (["queue"], "queue: a command is missing; headrace queue --help lists them"),
+        (["queue", "fetch"], "queue fetch: there is no such command; headrace queue --help lists them"),
+        (["queue", "--json", "list"], "queue: a command goes before --json; headrace queue --help lists them"),
+        (
+            ["queue", "http://u:secret@h/x"],
+            "queue http://***@h/x: there is no such command; headrace queue --help lists them"
+        ),
+        (["queue", "run", "--begin", "+1h"], "--begin: there is no such option"),
         (["http://u:secret@h/x"], "a command goes before the URL: headrace get http://***@h/x"),
     ])
     func `a line without a command is refused`(_ line: [String], message: String) {

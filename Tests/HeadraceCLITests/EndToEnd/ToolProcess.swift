@@ -27,7 +27,7 @@ struct ToolProcess: ~Copyable {
         var errorLines: [String] { errors.split(separator: "\n").map(String.init) }
     }
 
-    private let id: pid_t
+    let id: pid_t
     private let files: URL
     private let terminal: PseudoTerminal?
     private var isReaped = false
@@ -38,7 +38,8 @@ struct ToolProcess: ~Copyable {
         in folder: URL,
         input: String = "",
         output: String? = nil,
-        terminal: PseudoTerminal? = nil
+        terminal: PseudoTerminal? = nil,
+        environment: [String] = []
     ) throws {
         files = folder
         self.terminal = terminal
@@ -51,7 +52,8 @@ struct ToolProcess: ~Copyable {
                 folder.appending(path: ".stdin").path(percentEncoded: false),
                 output ?? folder.appending(path: ".stdout").path(percentEncoded: false),
                 terminal?.path ?? folder.appending(path: ".stderr").path(percentEncoded: false),
-            ]
+            ],
+            environment: environment
         )
     }
 
@@ -109,7 +111,11 @@ struct ToolProcess: ~Copyable {
         return (bundle.lastIndex(of: "/").map { bundle[...$0] } ?? "") + "headrace"
     }
 
-    private static func spawn(_ arguments: [String], streams: [String]) throws -> pid_t {
+    private static func spawn(
+        _ arguments: [String],
+        streams: [String],
+        environment: [String]
+    ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -129,7 +135,7 @@ struct ToolProcess: ~Copyable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETSIGMASK))
         var id: pid_t = 0
         var words = arguments.map { strdup($0) } + [nil]
-        var environment = [strdup("TERM=xterm"), strdup("PATH=/usr/bin:/bin"), nil]
+        var environment = (["TERM=xterm", "PATH=/usr/bin:/bin"] + environment).map { strdup($0) } + [nil]
         defer { for word in words + environment { free(word) } }
         let code = posix_spawn(&id, arguments[0], &actions, &attributes, &words, &environment)
         try #require(code == 0, "\(arguments[0]) cannot be started: \(String(cString: strerror(code)))")

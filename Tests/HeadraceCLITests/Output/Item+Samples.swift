@@ -14,6 +14,10 @@ func makeURL(_ text: String) -> URL {
     return url
 }
 
+extension Download.ID {
+    static let sample = Download.ID(rawValue: 0xFF)
+}
+
 extension Item {
     /// A download whose answer has not come.
     static func connecting(_ name: String = "a.bin") -> Item {

@@ -93,13 +93,14 @@ struct PlainTextTests {
 
     @Test
     func `several downloads get a line for all`() {
-        var tally = Tally(count: 3)
+        var tally = Tally()
         let text = PlainText(verbosity: .normal, isLive: false)
         tally.addFinished(1 << 20)
         tally.addFinished(1 << 20)
-        tally.addFailure(.network)
+        tally.addFailure(.network, of: .sample)
         #expect(text.summary(tally, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
-        #expect(text.summary(Tally(count: 1), elapsed: .seconds(4)) == nil)
+        #expect(text.summary(Tally(open: 1), elapsed: .seconds(4)) == nil)
+        #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
         #expect(PlainText(verbosity: .quiet, isLive: false).summary(tally, elapsed: .seconds(4)) == nil)
     }
 }

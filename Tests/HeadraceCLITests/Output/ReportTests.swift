@@ -14,11 +14,20 @@ struct ReportTests {
     private let file = URL(filePath: "/d/a.bin")
     private let lost = DownloadError(.connectionLost, "Gone.")
 
+    private let ids = (1...4).map { Download.ID(rawValue: $0) }
+    private let request = DownloadRequest(makeURL("http://h/x"), to: .file(URL(filePath: "/d/a.bin")))
+
+    /// A report on so many downloads that have started.
     private func report(_ style: Report.Style, count: Int = 1) -> Report {
-        var report = Report(style: style, verbosity: .normal, count: count)
-        for index in 0..<count { report.add(.connecting(), at: index) }
+        var report = Report(style: style, verbosity: .normal)
+        for id in ids.prefix(count) {
+            report.note(.running, of: id)
+            _ = report.record(.started, of: id, request)
+        }
         return report
     }
+
+    private func item(_ id: Download.ID) -> Item { Item(id: id.description, request: request) }
 
     @Test
     func `a download is running until it ends`() {
@@ -30,24 +39,23 @@ struct ReportTests {
             duration: .seconds(1),
             isLengthVerified: true
         )
-        #expect(report.running == [0, 1, 2, 3])
-        _ = report.record(.started, of: 2)
-        _ = report.record(.finished(summary), of: 1)
-        _ = report.record(.failed(lost), of: 0)
-        _ = report.record(.skipped(file), of: 3)
-        #expect(report.running == [2])
+        #expect(report.snapshot.running.map(\.id) == ids.map(\.description))
+        _ = report.record(.finished(summary), of: ids[1], request)
+        _ = report.record(.failed(lost), of: ids[0], request)
+        _ = report.record(.skipped(file), of: ids[3], request)
+        #expect(report.snapshot.running.map(\.id) == [ids[2].description])
         #expect(report.tally.finished == 2)
         #expect(report.tally.finishedBytes == 5)
+        #expect(report.tally.count == 4)
         #expect(report.tally.status == .network)
     }
 
     @Test
-    func `what comes after the end changes nothing`() {
+    func `who follows a download that has ended is told nothing twice`() {
         var report = report(.plain)
-        _ = report.record(.skipped(file), of: 0)
-        #expect(report.record(.failed(lost), of: 0).isEmpty)
-        #expect(report.close(.failed(lost), of: 0).isEmpty)
-        report.update(.half, of: 0)
+        _ = report.record(.skipped(file), of: ids[0], request)
+        #expect(report.leave(.failed(lost), of: ids[0], request).isEmpty)
+        report.update(.half, of: ids[0], isRunning: true)
         #expect(report.snapshot == Snapshot(running: [], tally: report.tally))
         #expect(report.tally.status == .success)
     }
@@ -55,16 +63,54 @@ struct ReportTests {
     @Test
     func `a last event that is missing is made up from the state`() {
         var report = report(.plain, count: 2)
-        #expect(report.close(.failed(lost), of: 0) == [.error("headrace: a.bin: Gone (http://h/x)")])
-        #expect(!report.close(.finished(file), of: 1).isEmpty)
+        #expect(report.leave(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")])
+        #expect(!report.leave(.finished(file), of: ids[1], request).isEmpty)
         #expect(report.tally.ended == 2)
     }
 
     @Test
+    func `a failure counts until the download is tried again`() {
+        var report = report(.plain, count: 2)
+        _ = report.record(.failed(lost), of: ids[0], request)
+        #expect(report.tally.status == .network)
+        report.note(.waiting, of: ids[0])
+        _ = report.record(.started, of: ids[0], request)
+        #expect(report.tally.status == .success)
+        #expect(report.tally.count == 2)
+        #expect(report.snapshot.running.count == 2)
+    }
+
+    @Test(arguments: [DownloadEvent.paused, .cancelled, .removed, .failed(DownloadError(.shutDown, "Stopped."))])
+    func `what somebody stopped is neither left nor failed`(_ event: DownloadEvent) {
+        var report = report(.plain, count: 2)
+        _ = report.record(event, of: ids[0], request)
+        #expect(report.tally.count == 1)
+        #expect(report.tally.status == .success)
+        #expect(report.snapshot.running.map(\.id) == [ids[1].description])
+    }
+
+    @Test
+    func `one that waits for another attempt leaves the live area`() {
+        var report = report(.plain)
+        report.update(.half, of: ids[0], isRunning: false)
+        #expect(report.snapshot.running.isEmpty)
+        report.update(.half, of: ids[0], isRunning: true)
+        #expect(report.snapshot.running.count == 1)
+    }
+
+    @Test
+    func `a download that was paused starts anew for the reader`() {
+        var report = report(.plain)
+        #expect(report.record(.paused, of: ids[0], request) == [.error("a.bin: paused")])
+        #expect(report.record(.started, of: ids[0], request) == [.error("a.bin: started (http://h/x)")])
+    }
+
+    @Test
     func `JSON goes to standard output, and failures to standard error too`() throws {
-        var report = report(.json)
-        #expect(report.record(.started, of: 0) == [.output(JSONLines.line(for: .started, of: .connecting()))])
-        let lines = report.record(.failed(lost), of: 0)
+        var report = Report(style: .json, verbosity: .normal)
+        let line = JSONLines.line(for: .started, of: item(ids[0]))
+        #expect(report.record(.started, of: ids[0], request) == [.output(line)])
+        let lines = report.record(.failed(lost), of: ids[0], request)
         #expect(lines.last == .error("headrace: a.bin: Gone (http://h/x)"))
         #expect(lines.count == 2)
     }
@@ -72,17 +118,17 @@ struct ReportTests {
     @Test
     func `progress in JSON begins with the answer`() {
         var report = report(.json)
-        report.update(.half, of: 0)
+        report.update(.half, of: ids[0], isRunning: true)
         #expect(report.progressLines.isEmpty)
-        _ = report.record(.responded(status: 200, totalBytes: 9, file: file), of: 0)
+        _ = report.record(.responded(status: 200, totalBytes: 9, file: file), of: ids[0], request)
         #expect(report.progressLines.count == 1)
     }
 
     @Test
     func `the announced size outlives a progress that has none yet`() {
         var report = report(.live)
-        _ = report.record(.responded(status: 200, totalBytes: 9, file: file), of: 0)
-        report.update(DownloadProgress(bytesReceived: 3), of: 0)
+        _ = report.record(.responded(status: 200, totalBytes: 9, file: file), of: ids[0], request)
+        report.update(DownloadProgress(bytesReceived: 3), of: ids[0], isRunning: true)
         #expect(report.snapshot.running.first?.progress.totalBytes == 9)
     }
 

@@ -6,13 +6,13 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct SnapshotTests {
     private func draw(_ running: [Item], of tally: Tally? = nil, width: Int = 80, height: Int = 24) -> [String] {
-        Snapshot(running: running, tally: tally ?? Tally(count: running.count)).draw(width: width, height: height)
+        Snapshot(running: running, tally: tally ?? Tally(open: running.count)).draw(width: width, height: height)
     }
 
     @Test
     func `without a running download there is nothing to draw`() {
         #expect(draw([]).isEmpty)
-        #expect(draw([], of: Tally(count: 3)).isEmpty)
+        #expect(draw([], of: Tally(open: 3)).isEmpty)
     }
 
     @Test(arguments: [
@@ -75,9 +75,9 @@ struct SnapshotTests {
 
     @Test
     func `the whole counts bytes when all sizes are known`() {
-        var tally = Tally(count: 3)
+        var tally = Tally(open: 1)
         tally.addFinished(50 << 20)
-        tally.addFailure(.network)
+        tally.addFailure(.network, of: .sample)
         #expect(
             draw([.running(.half)], of: tally) == [
                 "a.bin               [#####-----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
@@ -88,7 +88,7 @@ struct SnapshotTests {
 
     @Test
     func `the whole counts downloads as long as a size is unknown`() {
-        var tally = Tally(count: 4)
+        var tally = Tally(open: 3)
         tally.addFinished(1)
         #expect(
             draw([.running(.half)], of: tally).last

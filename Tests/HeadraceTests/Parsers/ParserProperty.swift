@@ -192,8 +192,8 @@ extension ParserProperty {
 
     private static func commandViolation(_ bytes: [UInt8]) -> String? {
         guard let command = try? RegistryCommand(decoding: bytes) else { return nil }
-        if case .add(let requests) = command {
-            for request in requests { if let violation = violation(of: request) { return violation } }
+        if case .add(let entries) = command {
+            for entry in entries { if let violation = violation(of: entry.request) { return violation } }
         }
         guard let written = command.encoded() else { return "\(command) is not written" }
         return (try? RegistryCommand(decoding: written)) == command ? nil : "\(command) is not read back"

@@ -1,7 +1,7 @@
 /// What another process asks of the one that has the list.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads at the end.
-    case add([RegistryRequest])
+    /// Add downloads at the end, under these identities; their labels and states mean nothing.
+    case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
     /// Have paused downloads wait for their turn again.
@@ -98,13 +98,9 @@ extension RegistryWriter {
     fileprivate mutating func write(_ command: RegistryCommand) {
         beginList()
         switch command {
-        case .add(let requests):
+        case .add(let entries):
             write(CommandKind.add.rawValue)
-            for request in requests {
-                beginList()
-                write(request)
-                endList()
-            }
+            for entry in entries { write(entry) }
         case .pause(let ids): write(.pause, ids)
         case .resume(let ids): write(.resume, ids)
         case .cancel(let ids): write(.cancel, ids)
@@ -174,12 +170,9 @@ extension RegistryScanner {
     ) throws(Failure) -> RegistryCommand? {
         switch kind {
         case .add:
-            var requests: [RegistryRequest] = []
-            while !isAtListEnd {
-                try beginList()
-                requests.append(try request(&unknown))
-            }
-            return .add(requests)
+            var entries: [RegistryEntry] = []
+            while !isAtListEnd { entries.append(try entry(&unknown)) }
+            return .add(entries)
         case .pause: return .pause(try ids())
         case .resume: return .resume(try ids())
         case .cancel: return .cancel(try ids())

@@ -69,7 +69,7 @@ struct RegistryInbox: Sendable {
     ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
     ///   `invalidRequest` for a command that is too large; then it is not left.
-    func post(_ command: RegistryCommand, at time: UInt64 = currentTime()) throws(DownloadError) {
+    func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) {
         guard let bytes = command.encoded() else {
             throw DownloadError(
                 .invalidRequest,
@@ -127,7 +127,7 @@ struct RegistryInbox: Sendable {
     /// - Parameter time: The time on the wall, in nanoseconds since 1970.
     /// - Returns: The commands, and what was set aside; nothing where there is no folder.
     /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
-    func take(at time: UInt64 = currentTime()) throws(DownloadError) -> Contents {
+    func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         let names: [String]
         do throws(SystemError) {
             names = try calls.names(path)
@@ -192,13 +192,6 @@ struct RegistryInbox: Sendable {
             return false
         }
         return time > begun && time - begun > Self.maxPostingTime
-    }
-
-    /// The time on the wall, in nanoseconds since 1970.
-    static func currentTime() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 }
 

@@ -79,8 +79,20 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
+    /// Whether a process that lives has the list of a directory, as its lock's file tells; takes nothing.
+    static func isHeld(in directory: String, calls: FileCalls) -> Bool {
+        guard let bytes = try? calls.read("\(directory)/\(fileName)", 16), let holder = processID(from: bytes) else {
+            return false
+        }
+        return kill(holder, 0) == 0 || errno == EPERM
+    }
+
     private static func processID(in file: Int32, _ calls: FileCalls) -> Int32? {
-        guard let bytes = try? calls.readAt(file, 0, 16), bytes.last == UInt8(ascii: "\n") else { return nil }
+        (try? calls.readAt(file, 0, 16)).flatMap { processID(from: $0) }
+    }
+
+    private static func processID(from bytes: [UInt8]) -> Int32? {
+        guard bytes.last == UInt8(ascii: "\n") else { return nil }
         return Int32(String(decoding: bytes.dropLast(), as: UTF8.self))
     }
 }

@@ -9,12 +9,14 @@ struct RegistryCommandTests {
 
     private static let table: [(RegistryCommand, String)] = [
         (
-            .add([Fixture.entry(1).request, Fixture.fullEntry(1).request]),
-            #"["add",["https://example.org/file-1","file","home:Downloads/file-1"],"#
-                + #"["https://example.org/n%C3%A4me.zip?q=1/2","directory","home:Down\"loads","#
+            .add([Fixture.entry(1), Fixture.fullEntry(2)]),
+            #"["add",["0000000000000001",0,"https://example.org/file-1","file","home:Downloads/file-1"],"#
+                + #"["0000000000000002",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","home:Down\"loads","#
                 + #""conflict","overwrite","resume","overlap","headers",["Accept","a\\b"],"withheld",["Cookie"],"#
                 + #""withheldUser",true,"group","group","title","näme\u000a\u0000"# + "\u{2028}"
-                + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true]]"#
+                + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
+                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
+                + #"18446744073709551615]]]"#
         ),
         (.add([]), #"["add"]"#),
         (.pause([1, .max]), #"["pause","0000000000000001","ffffffffffffffff"]"#),
@@ -67,9 +69,10 @@ struct RegistryCommandTests {
         #"["remove",true]"#, #"["move"]"#, #"["move","0000000000000002"]"#,
         #"["move","0000000000000002","before"]"#, #"["move","0000000000000002","index","1"]"#,
         #"["priority","0000000000000002"]"#, #"["priority","0000000000000002",9223372036854775808]"#, #"["limits"]"#,
-        #"["limits",{"downloads":"3"}]"#, #"["add",[]]"#, #"["add",["http://h/"]]"#,
-        #"["add",["http://h/","link","/f"]]"#, #"["add",["http://h/","file","home:../f"]]"#, #"["pause"] "#,
-        #"["pause"]["pause"]"#, #"["add",["http://h/","file","/f"],1]"#,
+        #"["limits",{"downloads":"3"}]"#, #"["add",[]]"#, #"["add",["0000000000000001",0,"http://h/"]]"#,
+        #"["add",["0000000000000001",0,"http://h/","link","/f"]]"#,
+        #"["add",["0000000000000001",0,"http://h/","file","home:../f"]]"#, #"["pause"] "#,
+        #"["pause"]["pause"]"#, #"["add",["0000000000000001",0,"http://h/","file","/f"],1]"#,
     ])
     func `what is no command is damaged, as a whole`(_ payload: String) {
         #expect(throws: RegistryCommand.Failure.damaged) { try RegistryCommand(decoding: framed(payload)) }
@@ -82,9 +85,9 @@ struct RegistryCommandTests {
         (#"["move","0000000000000002","behind","0000000000000003"]"#, #"the place "behind""#),
         (#"["move","0000000000000002","first",1]"#, #"more values of a command "move""#),
         (#"["limits",{"downloads":1,"perDay":2}]"#, #"the limit "perDay""#),
-        (#"["add",["http://h/","file","/f","colour",1]]"#, #"the field "colour" of a download"#),
-        (#"["add",["http://h/","file","/f","state",["paused"]]]"#, #"the field "state" of a download"#),
-        (#"["add",["http://h/","file","/f","conflict","ask"]]"#, #"the conflict policy "ask""#),
+        (#"["add",["0000000000000001",0,"http://h/","file","/f","colour",1]]"#, #"the field "colour" of a download"#),
+        (#"["add",["0000000000000001",0,"http://h/","file","/f","state",["verifying"]]]"#, #"the state "verifying""#),
+        (#"["add",["0000000000000001",0,"http://h/","file","/f","conflict","ask"]]"#, #"the conflict policy "ask""#),
     ])
     func `K22 a command with what a later release adds is not done in part`(_ payload: String, _ what: String) {
         #expect(throws: RegistryCommand.Failure.unknown(what)) { try RegistryCommand(decoding: framed(payload)) }
@@ -111,8 +114,8 @@ struct RegistryCommandTests {
     }
 
     @Test func `a command that is too large is not written`() {
-        var request = Fixture.entry(1).request
-        request.title = String(repeating: "t", count: RegistryCommand.maxBytes)
-        #expect(RegistryCommand.add([request]).encoded() == nil)
+        var entry = Fixture.entry(1)
+        entry.request.title = String(repeating: "t", count: RegistryCommand.maxBytes)
+        #expect(RegistryCommand.add([entry]).encoded() == nil)
     }
 }

@@ -123,7 +123,7 @@ enum RegistryFixture {
         let number = Int.random(in: .min ... .max, using: &random)
         let places: [ListPlace] = [.first, .last, .before(other), .after(other), .index(number)]
         let commands: [RegistryCommand] = [
-            .add(ids.map { Bool.random(using: &random) ? entry($0).request : fullEntry($0).request }), .pause(ids),
+            .add(ids.map { Bool.random(using: &random) ? entry($0) : fullEntry($0) }), .pause(ids),
             .resume(ids), .cancel(ids), .retry(ids), .remove(ids, deletingFiles: Bool.random(using: &random)),
             .move(id, places.randomElement(using: &random) ?? .first), .priority(id, number),
             .limits(

@@ -1,0 +1,211 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The registry of a list of downloads as any process sees it, also while a manager of another process has it.
+///
+///     let registry = DownloadRegistry(directory: folder)
+///     for download in try await registry.downloads() { print(download.id, download.state.kind) }
+///     try await registry.perform(.pause(ids))
+///
+/// Reading takes no lock and changes nothing. A command is left in the directory, for the manager that has the list, which
+/// takes it with ``DownloadManager/takeCommands()`` and when it starts; where none has it, it is carried out at once.
+public struct DownloadRegistry: Sendable, Hashable {
+    /// Something to do to a list; identities that it does not have, or no more, are passed over.
+    public enum Command: Sendable, Hashable {
+        /// Pauses downloads.
+        case pause([Download.ID])
+        /// Has downloads wait for their turn, as ``Download/resume()`` does.
+        case resume([Download.ID])
+        /// Has those that failed wait for their turn.
+        case retry([Download.ID])
+        /// Cancels downloads and removes their partial files.
+        case cancel([Download.ID])
+        /// Takes downloads out of the list.
+        case remove([Download.ID], deletingFiles: Bool)
+        /// Changes a download's place in the list.
+        case move(Download.ID, to: ListPlace)
+        /// Changes the priority of a download.
+        case setPriority(DownloadPriority, Download.ID)
+    }
+
+    /// The registry's own directory; see ``DownloadManager/Configuration/registryDirectory``.
+    public let directory: URL
+
+    /// Creates a view of a registry; nothing is read or made.
+    /// - Parameter directory: The registry's own directory.
+    public init(directory: URL) {
+        self.directory = directory
+    }
+
+    /// Reads the list as its manager has written it; of a registry that is not there, an empty one.
+    ///
+    /// Progress is what the disk tells: the bytes
+    /// of the partial files, and the sizes where they were recorded.
+    /// - Returns: The downloads in their order.
+    /// - Throws: `permission` or `fileSystem` where the registry cannot be read, or is of a later release.
+    public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
+        let bases = RegistryBases(of: directory)
+        return try await blocking { () throws(DownloadError) in
+            let image = try RegistryFile.read(directory.filePath, calls: .system).image
+            let isHeld = RegistryLock.isHeld(in: directory.filePath, calls: .system)
+            return image.ordered.compactMap { entry in
+                guard let request = entry.request.downloadRequest(in: bases) else { return nil }
+                let (state, stamp) = entry.state.restored(request.url, bases: bases)
+                return DownloadSnapshot(
+                    id: Download.ID(rawValue: entry.id),
+                    request: request,
+                    state: isHeld && entry.state.isRunning ? .running : state,
+                    priority: request.priority,
+                    progress: stamp.map { DownloadProgress(bytesReceived: $0.size, totalBytes: $0.size) }
+                        ?? DownloadProgress(ofPartialFor: request, .system)
+                )
+            }
+        }
+    }
+
+    /// Adds downloads to the list.
+    ///
+    /// Secrets are not kept, so that a request with some fails when it is its turn; see ``HeaderField/isSecret``.
+    /// - Parameter requests: What to download and where to put it.
+    /// - Returns: The identity of each download, that of the one in the list where it has the file already, and whether they
+    ///   are in the list now; else the manager that has it adds them.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, and what keeps the registry from being written;
+    ///   then none is added.
+    @discardableResult
+    public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
+        for request in requests { try request.validate() }
+        let bases = RegistryBases(of: directory)
+        var active: [String: Download.ID] = [:]
+        for download in try await downloads() where !download.state.isEnded {
+            active[DestinationNames(download.request).partialPath] = download.id
+        }
+        var entries: [RegistryEntry] = []
+        let ids = requests.map { request in
+            let path = DestinationNames(request).partialPath
+            if let id = active[path] { return id }
+            let id = Download.ID.random()
+            active[path] = id
+            entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
+            return id
+        }
+        let isDone = entries.isEmpty ? true : try await perform(.add(entries))
+        return (ids, isDone)
+    }
+
+    /// Has a command carried out: at once where no manager has the list, else by the one that has it.
+    /// - Parameter command: What to do.
+    /// - Returns: Whether it is done.
+    /// - Throws: What keeps the registry from being written.
+    @discardableResult
+    public func perform(_ command: Command) async throws(DownloadError) -> Bool {
+        try await perform(RegistryCommand(command))
+    }
+
+    private func perform(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
+        if try await withList({ manager throws(DownloadError) in try await manager.carryOut(command) }) { return true }
+        try await blocking { () throws(DownloadError) in
+            try RegistryInbox(in: directory.filePath).post(command)
+        }
+        // Whoever had the list may have ended without having seen the command; the start of a manager takes it.
+        return try await withList { _ in }
+    }
+
+    /// Runs `body` with the list; false where a manager of another process has it.
+    private func withList(
+        _ body: (DownloadManager) async throws(DownloadError) -> Void
+    ) async throws(DownloadError) -> Bool {
+        let configuration = DownloadManager.Configuration {
+            $0.registryDirectory = directory
+            $0.startsDownloads = false
+        }
+        let manager: DownloadManager
+        do throws(DownloadError) {
+            manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: configuration,
+                    transport: NoTransport(),
+                    clock: ClockWitness(ContinuousClock())
+                )
+            )
+        } catch  where error.code == .busy {
+            return false
+        }
+        do throws(DownloadError) {
+            try await body(manager)
+        } catch {
+            await manager.shutdown()
+            throw error
+        }
+        await manager.shutdown()
+        return true
+    }
+
+    private func blocking<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(DownloadError) -> Value
+    ) async throws(DownloadError) -> Value {
+        let executor = try BlockingExecutor(name: "headrace-registry", maxThreads: 1)
+        do throws(DownloadError) {
+            let value = try await executor.run(body)
+            await executor.shutdown()
+            return value
+        } catch {
+            await executor.shutdown()
+            throw error
+        }
+    }
+}
+
+/// For a manager that downloads nothing.
+private struct NoTransport: Transport {
+    func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ body: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        throw DownloadError.shutDown(request.url)
+    }
+
+    func shutdown() async {}
+}
+
+extension RegistryCommand {
+    fileprivate init(_ command: DownloadRegistry.Command) {
+        self =
+            switch command {
+            case .pause(let ids): .pause(ids.map(\.rawValue))
+            case .resume(let ids): .resume(ids.map(\.rawValue))
+            case .retry(let ids): .retry(ids.map(\.rawValue))
+            case .cancel(let ids): .cancel(ids.map(\.rawValue))
+            case .remove(let ids, let deletingFiles): .remove(ids.map(\.rawValue), deletingFiles: deletingFiles)
+            case .move(let id, let place): .move(id.rawValue, place)
+            case .setPriority(let priority, let id): .priority(id.rawValue, priority.rawValue)
+            }
+    }
+}
+
+extension DownloadProgress {
+    /// What the partial of an earlier run, or of another process, tells; blocks.
+    fileprivate init(ofPartialFor request: DownloadRequest, _ files: FileCalls) {
+        let path = DestinationNames(request).partialPath
+        guard let size = (try? files.status(path))??.size else {
+            self.init()
+            return
+        }
+        guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
+            self.init(bytesReceived: size)
+            return
+        }
+        self.init(bytesReceived: size, totalBytes: record.totalBytes)
+    }
+}
+
+extension RegistryEntry.State {
+    fileprivate var isRunning: Bool {
+        switch self {
+        case .running, .finishing: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Headrace
+
+/// The downloads of a manager from their start to the last line, for `get` and `queue run`.
+struct Run {
+    /// What else goes on with a list that other processes see.
+    enum Mode {
+        /// All downloads are there when the run begins.
+        case alone
+        /// Others send changes to the list in this directory; where it watches, the run ends by a signal only.
+        case shared(directory: String, watches: Bool)
+    }
+
+    /// Not more than this often is the list's directory looked at.
+    private static let pause: Duration = .milliseconds(500)
+
+    let manager: DownloadManager
+    let mode: Mode
+    private let requests: AsyncStream<Signals.Request>
+    private let reporter: Reporter
+    private let events: AsyncStream<DownloadManager.Event>?
+
+    /// To be made before the first download is added.
+    init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
+        self.manager = manager
+        self.mode = mode
+        self.requests = requests
+        reporter = Reporter(options)
+        // What nobody reads need not be told: of thousands of small files it would be a cost.
+        events = mode.isAlone && reporter.isQuiet ? nil : manager.events
+    }
+
+    /// Returns when all is done, or stopped by a signal.
+    func finish() async -> ExitCode {
+        let interruption = await withTaskGroup(of: Interruption?.self) { group in
+            group.addTask { await obeySignals() }
+            group.addTask { await draw() }
+            if !mode.isAlone { group.addTask { await keepTakingCommands() } }
+            await followAll()
+            group.cancelAll()
+            return await group.reduce(nil) { $0 ?? $1 }
+        }
+        if reporter.isQuiet { await reporter.look(at: manager.downloads) }
+        return await reporter.end(after: interruption, mode.message)
+    }
+
+    /// Follows what runs until nothing does and nothing waits.
+    private func followAll() async {
+        guard let events else { return await manager.waitUntilIdle() }
+        await withDiscardingTaskGroup { group in
+            // What began before the events were listened to; of an earlier run, what has ended has no events of its own.
+            let downloads = await manager.downloads
+            await reporter.note(downloads)
+            for download in downloads { follow(download, download.state, in: &group) }
+            guard await goesOn() else { return }
+            for await event in events {
+                switch event {
+                case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
+                case .stateChanged(let id, let state): await note(id, state, in: &group)
+                case .removed(let id): await reporter.forget(id)
+                case .registryDamaged(let message): await reporter.warn(mode.naming(message))
+                case .registryFailed(let error): await reporter.warn(error.message)
+                case .idle:
+                    await takeCommands()
+                    await followMissed(in: &group)
+                    guard await goesOn() else { return }
+                default: break
+                }
+            }
+            await followMissed(in: &group)
+        }
+    }
+
+    private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
+        guard let download = manager[id] else { return }
+        switch state {
+        case .waiting, .paused: await reporter.note([download])
+        case .running, .failed, .cancelled: follow(download, state, in: &group)
+        // It has run, and is followed for that.
+        case .finished: break
+        }
+    }
+
+    /// Who reads too slowly misses events of the list, and with them what became of a download.
+    private func followMissed(in group: inout DiscardingTaskGroup) async {
+        for download in await reporter.missed(of: manager.downloads) { follow(download, download.state, in: &group) }
+    }
+
+    /// Follows a download in this state, where there is anything to tell of it.
+    private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
+        guard !reporter.isQuiet else { return }
+        switch state {
+        case .waiting, .paused: return
+        // The list keeps what a signal stopped.
+        case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
+        case .running, .finished, .failed, .cancelled: group.addTask { await reporter.follow(download) }
+        }
+    }
+
+    private func goesOn() async -> Bool {
+        if case .shared(_, watches: true) = mode { return true }
+        return await manager.downloads.contains(where: \.isOpen)
+    }
+
+    /// Stops everything at the first signal that asks for it, and tells what that stopped.
+    private func obeySignals() async -> Interruption? {
+        for await request in requests {
+            switch request {
+            case .redraw: await reporter.forgetArea()
+            case .stop(let number):
+                let open = await manager.downloads.filter(\.isOpen)
+                await manager.shutdown()
+                return Interruption(signal: number, downloads: open.filter(\.isInterrupted))
+            }
+        }
+        return nil
+    }
+
+    private func draw() async -> Interruption? {
+        guard let interval = await reporter.interval() else { return nil }
+        while !Task.isCancelled {
+            if reporter.isQuiet {
+                await reporter.look(at: manager.downloads)
+            } else {
+                await reporter.draw()
+            }
+            try? await Task.sleep(for: interval)
+        }
+        return nil
+    }
+
+    private func keepTakingCommands() async -> Interruption? {
+        while !Task.isCancelled {
+            await takeCommands()
+            try? await Task.sleep(for: Self.pause)
+        }
+        return nil
+    }
+
+    /// Carries out what other processes want of the list.
+    private func takeCommands() async {
+        guard !mode.isAlone else { return }
+        do throws(DownloadError) {
+            try await manager.takeCommands()
+        } catch {
+            if error.code != .shutDown { await reporter.warn(error.message) }
+        }
+    }
+}
+
+extension Run.Mode {
+    fileprivate var isAlone: Bool {
+        if case .alone = self { true } else { false }
+    }
+
+    /// What is wrong with a list, with the name of its directory.
+    fileprivate func naming(_ message: String) -> String {
+        if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
+    }
+
+    /// What is said of downloads that a signal stopped.
+    fileprivate func message(_ stopped: [Download]) -> String {
+        switch self {
+        case .alone: Interruption.message(kept: stopped.map(\.partialPath).filter(Files.exists))
+        case .shared: "headrace: interrupted; the list keeps what is not done. Run the same command again to go on."
+        }
+    }
+}
+
+extension Download {
+    /// Whether it runs or waits.
+    fileprivate var isOpen: Bool {
+        switch state {
+        case .waiting, .running: true
+        case .paused, .finished, .failed, .cancelled: false
+        }
+    }
+
+    /// Whether the shutdown stopped it.
+    fileprivate var isInterrupted: Bool {
+        guard case .failed(let error) = state else { return false }
+        return error.code == .shutDown
+    }
+}

@@ -1,0 +1,60 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The argument of `--begin` as a moment.
+///
+/// `+1h30m` counts from now. What is no such span is a date of ISO 8601, of the local time where it names no zone.
+enum BeginTime {
+    static func date(_ text: String, now: Date) throws(UsageError) -> Date {
+        guard let date = text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text) else {
+            throw UsageError(
+                "--begin: \"\(text)\" is no time: give one such as 2026-05-01T22:00, or +1h30m; days, hours, minutes "
+                    + "and seconds are d, h, m and s"
+            )
+        }
+        return date
+    }
+
+    private static func span(_ text: String) -> TimeInterval? {
+        let pattern = /\+(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?/.asciiOnlyDigits()
+        guard text != "+", let match = text.wholeMatch(of: pattern)?.output else { return nil }
+        func count(_ digits: Substring?) -> TimeInterval { digits.flatMap { TimeInterval($0) } ?? 0 }
+        return count(match.1) * 86_400 + count(match.2) * 3600 + count(match.3) * 60 + count(match.4)
+    }
+
+    private static func moment(_ text: String) -> Date? {
+        let pattern = /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:(Z)|([+-])(\d\d):?(\d\d))?)?/
+            .asciiOnlyDigits()
+        guard let match = text.wholeMatch(of: pattern)?.output else { return nil }
+        func number(_ digits: Substring?) -> Int32 { digits.flatMap { Int32($0) } ?? 0 }
+        var time = tm()
+        time.tm_year = number(match.1) - 1900
+        time.tm_mon = number(match.2) - 1
+        time.tm_mday = number(match.3)
+        time.tm_hour = number(match.4)
+        time.tm_min = number(match.5)
+        time.tm_sec = number(match.6)
+        time.tm_isdst = -1
+        guard (0...11).contains(time.tm_mon), (1...31).contains(time.tm_mday), (0...23).contains(time.tm_hour),
+            (0...59).contains(time.tm_min), (0...59).contains(time.tm_sec)
+        else { return nil }
+        let day = time.tm_mday
+        let isLocal = match.7 == nil && match.8 == nil
+        let seconds = isLocal ? mktime(&time) : timegm(&time)
+        // A day that the month does not have has become one of the next.
+        guard time.tm_mday == day else { return nil }
+        let offset = (number(match.9) * 60 + number(match.10)) * (match.8 == "-" ? -60 : 60)
+        return Date(timeIntervalSince1970: TimeInterval(seconds - Int(offset)))
+    }
+}

@@ -1,0 +1,210 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Verb {
+    /// The commands on a list that is kept in a directory.
+    static let queue = [
+        Verb(
+            name: "queue add",
+            operands: "URL...",
+            summary: "add downloads to a list that is kept on the disk, and print their ids",
+            options: .those(
+                of: [
+                    .output, .directory, .inputFile, .header, .ifExists, .title, .group, .priority, .paused, .begin,
+                    .registry,
+                    .json, .help,
+                ]
+            ),
+            run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
+        ),
+        Verb(
+            name: "queue list",
+            operands: "",
+            summary: "show the list",
+            options: .those(of: [.state, .group, .registry, .json, .help]),
+            run: { arguments async throws(UsageError) in try await queueList(arguments) }
+        ),
+        Verb(
+            name: "queue run",
+            operands: "",
+            summary: "download what waits in the list; other queue commands work meanwhile",
+            options: .those(
+                of: [
+                    .jobs, .limitPerHost, .retries, .timeout, .connectTimeout, .noResume, .sync, .cacert,
+                    .allowDowngrade,
+                    .watch, .registry, .json, .quiet, .verbose, .help,
+                ]
+            ),
+            run: { arguments async throws(UsageError) in try await queueRun(arguments) }
+        ),
+        command("pause", "stop downloads until they are resumed; they keep their places and their bytes") { ids, _ in
+            .pause(ids)
+        },
+        command("resume", "have paused downloads wait for their turn again") { ids, _ in .resume(ids) },
+        command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
+        command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
+        command("remove", "take downloads out of the list, whatever they do", [.files]) {
+            .remove($0, deletingFiles: $1.has(.files))
+        },
+        Verb(
+            name: "queue move",
+            operands: "ID first|last|before ID|after ID|PLACE",
+            summary: "change the place of a download in the list, and with it when it runs",
+            options: .those(of: [.registry, .help]),
+            notes: QueueSelector.notes,
+            run: { arguments async throws(UsageError) in try await queueMove(arguments) }
+        ),
+    ]
+
+    /// A command on downloads that are there.
+    private static func command(
+        _ name: String,
+        _ summary: String,
+        _ options: Set<Option> = [],
+        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command
+    ) -> Verb {
+        Verb(
+            name: "queue \(name)",
+            operands: "ID...",
+            summary: summary,
+            options: .those(of: options.union([.state, .group, .registry, .help])),
+            notes: QueueSelector.notes,
+            run: { arguments async throws(UsageError) in
+                let selector = try QueueSelector(arguments.operands, arguments)
+                let registry = try DownloadRegistry(arguments)
+                return try await reportingErrors {
+                    let ids = try selector.resolve(in: try await registry.downloads())
+                    if !ids.isEmpty { _ = try await registry.perform(command(ids, arguments)) }
+                    return .success
+                }
+            }
+        )
+    }
+}
+
+private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    let options = try QueueAddOptions(arguments, now: .now)
+    let requests = try options.requests(listed: try options.places.readList())
+    for request in requests { try request.check() }
+    let registry = try DownloadRegistry(arguments)
+    return try await reportingErrors {
+        try options.places.makeDirectory()
+        try registry.makeParent()
+        let ids = try await registry.add(requests).ids
+        var lines = ids.map(\.description)
+        if options.places.writesJSON {
+            let list = try await registry.downloads()
+            lines = zip(ids, requests).map { id, request in
+                guard let index = list.firstIndex(where: { $0.id == id }) else {
+                    // The process that has the list has yet to take it.
+                    return DownloadSnapshot(added: request, as: id).json(place: nil)
+                }
+                return list[index].json(place: index + 1)
+            }
+        }
+        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+    }
+}
+
+private func queueList(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    try arguments.checkOperands(none: "queue list")
+    let state = try arguments.value(.state).map { text throws(UsageError) in try QueueSelector.state(text) }
+    let registry = try DownloadRegistry(arguments)
+    return try await reportingErrors {
+        let all = try await registry.downloads()
+        let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
+        var lines: [String] = []
+        if arguments.has(.json) {
+            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(place: $0 + 1) }
+        } else if !shown.isEmpty {
+            lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
+        } else if Console.output.width != nil {
+            lines = [all.isEmpty ? "The list is empty." : "No download of the list is \(state?.rawValue ?? "there")."]
+        }
+        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+    }
+}
+
+private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    try arguments.checkOperands(none: "queue run")
+    var options = try GetOptions(arguments)
+    try options.checkCertificateAuthorities()
+    let registry = try DownloadRegistry(arguments)
+    options.configuration.registryDirectory = registry.directory
+    return try await reportingErrors { [options] in
+        try registry.makeParent()
+        let signals = Signals()
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                return try await withDownloadManager(options.configuration) { manager in
+                    let mode = Run.Mode.shared(
+                        directory: registry.directory.path(percentEncoded: false),
+                        watches: arguments.has(.watch)
+                    )
+                    return await Run(manager, mode, options, signals.requests).finish()
+                }
+            } catch let error as DownloadError where error.code == .busy && .now < end {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+}
+
+/// How long another command may have the list, each for some milliseconds, before it is taken for another run.
+private let patience: Duration = .seconds(2)
+
+private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    guard let first = arguments.operands.first else {
+        throw UsageError("no download is named: headrace queue move ID first|last|before ID|after ID|PLACE")
+    }
+    let term = try QueueSelector.Term(first)
+    let registry = try DownloadRegistry(arguments)
+    return try await reportingErrors {
+        let list = try await registry.downloads()
+        let id = try QueueSelector.find(term, in: list).id
+        _ = try await registry.perform(.move(id, to: try ListPlace(arguments.operands.dropFirst(), in: list)))
+        return .success
+    }
+}
+
+extension ParsedArguments {
+    fileprivate func checkOperands(none verb: String) throws(UsageError) {
+        guard let first = operands.first else { return }
+        throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
+    }
+}
+
+extension DownloadRegistry {
+    fileprivate init(_ arguments: ParsedArguments) throws(UsageError) {
+        let environment = ProcessInfo.processInfo.environment
+        self.init(directory: try RegistryPlace.directory(arguments.value(.registry), environment: environment))
+    }
+
+    /// Makes the directories above that of the list.
+    fileprivate func makeParent() throws(DownloadError) {
+        let parent = directory.deletingLastPathComponent().path(percentEncoded: false)
+        do throws(Files.Failure) {
+            try Files.makeDirectory(parent)
+        } catch {
+            throw DownloadError(.fileSystem, "\(parent): the directory for the list could not be made: \(error.reason)")
+        }
+    }
+}
+
+extension DownloadSnapshot {
+    /// A download that has just come into the list.
+    fileprivate init(added request: DownloadRequest, as id: Download.ID) {
+        self.init(
+            id: id,
+            request: request,
+            state: request.startsPaused ? .paused : .waiting,
+            priority: request.priority
+        )
+    }
+}

@@ -1,0 +1,137 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The list as a table: a line for each download below a line of headings.
+struct QueueTable: Sendable {
+    private struct Column {
+        let heading: String
+        var alignment = String.Alignment.leading
+        let cells: [String]
+    }
+
+    private static let leastDigits = 8
+
+    private let columns: [Column]
+    /// What stands in the last column, which is cut where the terminal ends.
+    private let last: [String]
+
+    /// - Parameters:
+    ///   - all: The whole list, which gives each download its place and its short id.
+    ///   - shown: Those that are shown.
+    ///   - now: Tells which begins are still to come.
+    init(_ all: [DownloadSnapshot], shown: Set<Download.ID>, now: Date) {
+        let rows = all.enumerated().filter { shown.contains($0.element.id) }
+        let digits = Self.digits(of: all.map(\.id.description))
+        let snapshots = rows.map(\.element)
+        var columns = [
+            Column(heading: "", alignment: .trailing, cells: rows.map { "%\($0.offset + 1)" }),
+            Column(heading: "ID", cells: snapshots.map { String($0.id.description.prefix(digits)) }),
+            Column(heading: "STATE", cells: snapshots.map(\.state.kind.rawValue)),
+            Column(
+                heading: "DONE",
+                alignment: .trailing,
+                cells: snapshots.map { $0.progress.fractionCompleted.map(Format.percent) ?? "" }
+            ),
+            Column(heading: "SIZE", alignment: .trailing, cells: snapshots.map(Self.size)),
+        ]
+        if snapshots.contains(where: { $0.priority != .normal }) {
+            columns.append(
+                Column(heading: "PRIORITY", alignment: .trailing, cells: snapshots.map { Self.name(of: $0.priority) })
+            )
+        }
+        // Of a list that nobody runs little is known.
+        self.columns = columns.filter { column in column.cells.contains { !$0.isEmpty } }
+        last = ["NAME"] + snapshots.map { Self.description(of: $0, now: now) }
+    }
+
+    /// The lines, cut to the width where there is one.
+    func lines(width: Int?) -> [String] {
+        var lines = Array(repeating: "", count: last.count)
+        for column in columns {
+            let cells = [column.heading] + column.cells
+            let width = cells.map(\.displayWidth).max() ?? 0
+            for (index, cell) in cells.enumerated() {
+                lines[index] += cell.fitted(to: width, alignment: column.alignment) + "  "
+            }
+        }
+        return zip(lines, last).map { line, last in
+            (line + last.shortened(to: width.map { max(1, $0 - line.displayWidth) } ?? .max)).printable
+        }
+    }
+
+    /// How many digits tell each id from the others.
+    static func digits(of ids: [String]) -> Int {
+        let ids = ids.sorted()
+        return zip(ids, ids.dropFirst()).reduce(leastDigits) { digits, pair in
+            max(digits, zip(pair.0.utf8, pair.1.utf8).prefix { $0 == $1 }.count + 1)
+        }
+    }
+
+    /// As the option takes it.
+    static func name(of priority: DownloadPriority) -> String {
+        switch priority {
+        case .low: "low"
+        case .normal: "normal"
+        case .high: "high"
+        default: "\(priority.rawValue)"
+        }
+    }
+
+    private static func size(of snapshot: DownloadSnapshot) -> String {
+        let progress = snapshot.progress
+        if let total = progress.totalBytes { return Format.size(total) }
+        return progress.bytesReceived > 0 ? Format.size(progress.bytesReceived) : ""
+    }
+
+    private static func description(of snapshot: DownloadSnapshot, now: Date) -> String {
+        let name = snapshot.shownName.printable
+        switch snapshot.state {
+        case .failed(let error): return "\(name): \(error.message.printable)"
+        case .waiting:
+            guard let begin = snapshot.request.earliestBegin, begin > now else { return name }
+            return "\(name): begins \(begin.formatted(.iso8601))"
+        default: return name
+        }
+    }
+}
+
+extension DownloadSnapshot {
+    /// The title, else the name of the file.
+    fileprivate var shownName: String {
+        if let title = request.title { return title }
+        if case .finished(let file) = state { return file.lastPathComponent }
+        return Item(id: id.description, request: request).name
+    }
+}
+
+extension DownloadSnapshot {
+    /// The download as a JSON object in a line; the place is that in the list, where it is known.
+    func json(place: Int?) -> String {
+        let item = Item(id: id.description, request: request)
+        var object = JSONObject([
+            "place": .optional(place.map { Int64($0) }), "id": .string(item.id), "state": .string(state.kind.rawValue),
+            "url": .string(item.url), "name": .string(item.name), "title": .optional(request.title),
+            "group": .optional(request.group), "priority": .integer(Int64(priority.rawValue)),
+            "begin": .optional(request.earliestBegin?.formatted(.iso8601)),
+            "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
+        ])
+        switch request.destination {
+        case .file(let file): object.append("destination", .string(file.path(percentEncoded: false)))
+        case .directory(let folder): object.append("directory", .string(folder.path(percentEncoded: false)))
+        }
+        switch state {
+        case .finished(let file): object.append("file", .string(file.path(percentEncoded: false)))
+        case .failed(let error):
+            object.append("code", .string("\(error.code)"))
+            object.append("message", .string(error.message))
+            object.append("exitStatus", .integer(Int64(ExitCode(error.code).code)))
+        default: break
+        }
+        return object.text
+    }
+}

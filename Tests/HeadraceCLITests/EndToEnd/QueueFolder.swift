@@ -1,0 +1,81 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A folder with a list in it, and the built tool on that list.
+struct QueueFolder {
+    /// A download as `queue list --json` tells it.
+    struct Line: Decodable {
+        let place: Int
+        let id: String
+        let state: String
+        let url: String
+        let priority: Int
+        let title: String?
+        let totalBytes: Int64?
+        let file: String?
+        let code: String?
+    }
+
+    let url: URL
+    private let registry: String
+
+    init(_ url: URL, registry: String = "list") {
+        self.url = url
+        self.registry = registry
+    }
+
+    /// Where the downloads go.
+    var files: URL { url.appending(path: "files") }
+
+    /// Runs `headrace queue` with these words to its end.
+    func queue(_ words: String...) async throws -> ToolProcess.Result {
+        var process = try ToolProcess(arguments(words), in: url)
+        return try await process.result()
+    }
+
+    /// Adds URLs, and returns their ids.
+    func add(_ urls: URL..., options: [String] = []) async throws -> [String] {
+        let words = ["add", "-d", "files"] + options + urls.map(\.absoluteString)
+        var process = try ToolProcess(arguments(words), in: url)
+        let result = try await process.result()
+        try #require(result.status == 0, "\(result.errors)")
+        return result.outputLines
+    }
+
+    /// Starts `headrace queue run`, which says what it says in a folder of its own.
+    func run(_ options: String..., terminal: PseudoTerminal? = nil) throws -> ToolProcess {
+        let place = url.appending(path: "run-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+        let path = url.appending(path: registry).path(percentEncoded: false)
+        return try ToolProcess(["queue", "run", "--registry", path] + options, in: place, terminal: terminal)
+    }
+
+    func list() async throws -> [Line] {
+        let result = try await queue("list", "--json")
+        try #require(result.status == 0, "\(result.errors)")
+        return try result.outputLines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+    }
+
+    /// The states in the order of the list.
+    func states() async throws -> [String] { try await list().map(\.state) }
+
+    /// Suspends until the list shows what is wanted.
+    func waitUntil(_ isWanted: ([Line]) -> Bool) async throws {
+        while try await !isWanted(list()) { try await Task.sleep(for: .milliseconds(20)) }
+    }
+
+    private func arguments(_ words: [String]) -> [String] {
+        ["queue"] + words.prefix(1) + ["--registry", registry] + words.dropFirst()
+    }
+}
+
+/// Runs the body with a list in a directory of its own.
+func withQueueFolder(registry: String = "list", _ body: (QueueFolder) async throws -> Void) async throws {
+    try await withTemporaryDirectory { try await body(QueueFolder($0, registry: registry)) }
+}

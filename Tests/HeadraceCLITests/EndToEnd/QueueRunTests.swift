@@ -1,0 +1,241 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The built tool while it runs a list: changes that other processes send, signals, and kills.
+@Suite(.timeLimit(.minutes(4)))
+struct QueueRunTests {
+    private let body = Response.Body.pattern(size: 300_000)
+    private let file = Response.file(Resource(size: 300_000))
+
+    @Test
+    func `changes that are sent while it runs are carried out`() async throws {
+        let gate = try Gate()
+        let held = Response.ok(body).held(after: 1000, until: gate)
+        try await withFaultServer(.routes(["/a": held, "/b": .ok(body), "/c": .ok(body), "/d": .ok(body)])) { server in
+            try await withQueueFolder { folder in
+                let (a, b) = (try await folder.add(server.url("/a")), try await folder.add(server.url("/b")))
+                var run = try folder.run("-j", "1")
+                try await server.waitForRequests(count: 1)
+                let (c, d) = (try await folder.add(server.url("/c")), try await folder.add(server.url("/d")))
+                try await folder.waitUntil { $0.count == 4 }
+                #expect(try await folder.queue("move", d[0], "before", c[0]).status == 0)
+                #expect(try await folder.queue("pause", b[0]).status == 0)
+                try await folder.waitUntil { $0.map(\.id) == [a, b, d, c].map { $0[0] } && $0[1].state == "paused" }
+                #expect(try await folder.queue("cancel", a[0]).status == 0)
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(server.requests.map(\.path) == ["/a", "/d", "/c"])
+                #expect(try await folder.states() == ["cancelled", "paused", "finished", "finished"])
+                #expect(try FileProbe.names(in: folder.files) == ["c", "d"])
+                #expect(result.errorLines.contains("headrace: a: cancelled (\(server.url("/a").absoluteString))"))
+                #expect(result.errorLines.last?.hasPrefix("2 of 2 finished: ") == true)
+            }
+        }
+        gate.open()
+    }
+
+    @Test
+    func `one that is paused while it runs goes on with its bytes`() async throws {
+        let gate = try Gate()
+        let held = file.held(after: 100_000, until: gate)
+        let routes: [String: Response] = [
+            "/a": .sequence([held], then: file), "/b": .ok(body).held(after: 1, until: gate),
+        ]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run()
+                try await server.waitUntil { $0.requests.first { $0.path == "/a" }?.bodyBytesSent == 100_000 }
+                #expect(try await folder.queue("pause", "%1").status == 0)
+                try await folder.waitUntil { $0[0].state == "paused" }
+                #expect(try await folder.queue("resume", "%1").status == 0)
+                try await folder.waitUntil { $0[0].state == "finished" }
+                gate.open()
+                let result = try await run.result()
+                #expect(result.status == 0)
+                #expect(result.errorLines.filter { $0.hasPrefix("a: ") }.count == 4, "\(result.errors)")
+                #expect(result.errorLines.contains("a: paused"))
+                #expect(result.errorLines.filter { $0.hasPrefix("a: finished") }.count == 1)
+                #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)
+            }
+        }
+    }
+
+    @Test
+    func `one that failed and is sent back is told again, and counts as it ends`() async throws {
+        let gate = try Gate()
+        let routes: [String: Response] = [
+            "/a": .sequence([.status(404)], then: .ok(body)), "/b": .ok(body).held(after: 1, until: gate),
+        ]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run("--json")
+                try await folder.waitUntil { $0[0].state == "failed" }
+                #expect(try await folder.queue("retry", "%1").status == 0)
+                try await folder.waitUntil { $0[0].state == "finished" }
+                gate.open()
+                let result = try await run.result()
+                #expect(result.status == 0)
+                let events = result.outputLines.filter { $0.contains("/a\"") }.compactMap {
+                    $0.split(separator: "\"").dropFirst(3).first
+                }
+                #expect(
+                    events.filter { ["started", "failed", "finished"].contains($0) } == [
+                        "started", "failed", "started", "finished",
+                    ]
+                )
+            }
+        }
+    }
+
+    @Test
+    func `a run that is killed is gone on with`() async throws {
+        let gate = try Gate()
+        let held = file.held(after: 200_000, until: gate)
+        try await withFaultServer(.sequence([held], then: file)) { server in
+            try await withQueueFolder { folder in
+                let ids = try await folder.add(server.url("/a"))
+                var killed = try folder.run()
+                var parts: [URL] = []
+                while parts.first.flatMap({ FileProbe.size(of: $0) }) != 200_000 {
+                    try await Task.sleep(for: .milliseconds(5))
+                    parts = ((try? FileProbe.names(in: folder.files)) ?? []).map { folder.files.appending(path: $0) }
+                }
+                killed.send(SIGKILL)
+                #expect(try await killed.result().status == nil)
+                var run = try folder.run("-v")
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(try await folder.list().map(\.id) == ids)
+                #expect(try await folder.states() == ["finished"])
+                #expect(try FileProbe.names(in: folder.files) == ["a"])
+                #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)
+            }
+        }
+        gate.open()
+    }
+
+    @Test
+    func `a second run is refused, and told who has the list`() async throws {
+        try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var first = try folder.run("--timeout", "600")
+                try await server.waitForRequests(count: 1)
+                var second = try folder.run()
+                let result = try await second.result()
+                #expect(result.status == 5)
+                #expect(result.errorLines.count == 1)
+                #expect(result.errors.contains("process \(first.id)"))
+                first.send(SIGTERM)
+                #expect(try await first.result().status == 143)
+            }
+        }
+    }
+
+    @Test
+    func `X05 a signal stops the run, and the list keeps what is not done`() async throws {
+        let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(
+                    server.url("/a"),
+                    server.url("/b"),
+                    server.url("/c"),
+                    options: ["--group", "g"]
+                )
+                #expect(try await folder.queue("pause", "%3").status == 0)
+                var stopped = try folder.run("-j", "1", "--timeout", "600")
+                try await server.waitUntil { $0.requests.first?.bodyBytesSent == 100_000 }
+                stopped.send(SIGINT)
+                let result = try await stopped.result()
+                #expect(result.status == 130)
+                #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
+                #expect(
+                    result.errorLines.last?.hasPrefix("headrace: interrupted; the list keeps what is not done") == true
+                )
+                #expect(try await folder.states() == ["waiting", "waiting", "paused"])
+                var run = try folder.run()
+                #expect(try await run.result().status == 0)
+                #expect(try await folder.states() == ["finished", "finished", "paused"])
+                #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)
+            }
+        }
+    }
+
+    @Test(arguments: [[], ["-q"], ["--json"]])
+    func `a run that watches waits for more until a signal comes`(_ options: [String]) async throws {
+        try await withFaultServer(.routes(["/a": .ok(body), "/b": .ok(body)])) { server in
+            try await withQueueFolder { folder in
+                var run = try folder.run("--watch", options.first ?? "-v")
+                _ = try await folder.add(server.url("/a"))
+                try await folder.waitUntil { $0.first?.state == "finished" }
+                _ = try await folder.add(server.url("/b"), server.url("/none"))
+                try await folder.waitUntil { $0.map(\.state) == ["finished", "finished", "failed"] }
+                run.send(SIGTERM)
+                let result = try await run.result()
+                // Nothing was stopped: what counts is how the downloads ended.
+                #expect(result.status == 4, "\(result.errors)")
+                #expect(result.errorLines.filter { $0.hasPrefix("headrace: none: ") }.count == 1)
+            }
+        }
+    }
+
+    @Test
+    func `quiet or not, a run has the status of its failures`() async throws {
+        try await withFaultServer(.routes(["/a": .ok(body)])) { server in
+            for options in ["-q", "-v", "--json"] {
+                try await withQueueFolder { folder in
+                    _ = try await folder.add(server.url("/none"), server.url("/a"))
+                    var run = try folder.run(options)
+                    let result = try await run.result()
+                    #expect(result.status == 4)
+                    #expect(result.errorLines.filter { $0.hasPrefix("headrace: none: ") }.count == 1)
+                }
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `what is added while it runs appears in the live area`() async throws {
+        let gate = try Gate()
+        try await withFaultServer(.ok(body).held(after: 100_000, until: gate)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/first"))
+                let terminal = try PseudoTerminal(columns: 60, rows: 10)
+                var run = try folder.run(terminal: terminal)
+                try await server.waitForRequests(count: 1)
+                _ = try await folder.add(server.url("/second"))
+                var screen = ""
+                while !screen.split(separator: "\u{1B}[?2026h").contains(where: { frame in
+                    ["first  ", "second  ", "0/2 done  "].allSatisfy(frame.contains)
+                }) {
+                    try await Task.sleep(for: .milliseconds(20))
+                    screen += String(decoding: terminal.read(), as: UTF8.self)
+                }
+                gate.open()
+                let result = try await run.result()
+                #expect(result.status == 0)
+                #expect(result.errors.contains("second: finished"))
+                #expect(result.errors.contains("2 of 2 finished: 585 KiB in "))
+            }
+        }
+    }
+    #endif
+}

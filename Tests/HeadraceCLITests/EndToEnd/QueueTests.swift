@@ -1,0 +1,278 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The built tool on a list that is kept on the disk, with nobody else at it.
+@Suite(.timeLimit(.minutes(4)))
+struct QueueTests {
+    private let body = Response.Body.pattern(size: 300_000)
+
+    @Test
+    func `what is added is listed, and run`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                let ids = try await folder.add(server.url("/a"), server.url("/b"), options: ["--title", "T"])
+                #expect(ids.count == 2 && Set(ids).count == 2)
+                #expect(ids.allSatisfy { $0.count == 16 })
+                var list = try await folder.list()
+                #expect(list.map(\.id) == ids)
+                #expect(list.map(\.place) == [1, 2])
+                #expect(list.map(\.state) == ["waiting", "waiting"])
+                #expect(list.map(\.title) == ["T", "T"])
+                #expect(server.connectionCount == 0)
+                var run = try folder.run()
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(result.errorLines.last?.hasPrefix("2 of 2 finished: 585 KiB in ") == true)
+                list = try await folder.list()
+                #expect(list.map(\.state) == ["finished", "finished"])
+                #expect(list.map(\.id) == ids)
+                let files = ["a", "b"].map { folder.files.appending(path: $0) }
+                #expect(list.map(\.file) == files.map { $0.path(percentEncoded: false) })
+                #expect(list.map(\.totalBytes) == [300_000, 300_000])
+                for file in files { #expect(body.difference(fromFileAt: file) == nil) }
+            }
+        }
+    }
+
+    @Test
+    func `without a directory the list lies with the user's state, made with all above it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let environment = ["XDG_STATE_HOME=\(folder.path(percentEncoded: false))state/deep"]
+            for words in [["add", "http://127.0.0.1:1/x"], ["list", "--json"]] {
+                var process = try ToolProcess(["queue"] + words, in: folder, environment: environment)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(result.outputLines.count == 1)
+            }
+            #expect(try FileProbe.names(in: folder.appending(path: "state/deep")) == ["headrace"])
+        }
+    }
+
+    @Test
+    func `the table tells the same as the data, and an empty list tells nothing to a program`() async throws {
+        try await withQueueFolder { folder in
+            #expect(try await folder.queue("list", "--json").output == "")
+            #expect(try await folder.queue("list").output == "")
+            #expect(FileProbe.size(of: folder.url.appending(path: "list")) == nil)
+            let url = try #require(URL(string: "http://127.0.0.1:1/x"))
+            let ids = try await folder.add(url, options: ["--priority", "high", "--paused"])
+            let table = try await folder.queue("list").outputLines
+            #expect(table.count == 2)
+            #expect(table.last == "%1  \(ids[0].prefix(8))  paused      high  x")
+            #expect(try await folder.list().map(\.priority) == [10])
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `an empty list tells a person so`() async throws {
+        try await withQueueFolder { folder in
+            let terminal = try PseudoTerminal(columns: 60, rows: 10)
+            var process = try ToolProcess(
+                ["queue", "list", "--registry", "list"],
+                in: folder.url,
+                output: terminal.path,
+                terminal: terminal
+            )
+            #expect(try await process.result().errors == "The list is empty.\r\n")
+        }
+    }
+    #endif
+
+    @Test
+    func `a URL that is in the list already is the same download`() async throws {
+        try await withQueueFolder { folder in
+            let url = try #require(URL(string: "http://127.0.0.1:1/x"))
+            let first = try await folder.add(url)
+            #expect(try await folder.add(url) == first)
+            #expect(try await folder.list().count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ["--header", "Authorization: Basic x"], ["--header", "cookie: a=b"], ["http://user:pa55@127.0.0.1:1/x"],
+        ["-o", "x", "http://127.0.0.1:1/y"], ["ftp://127.0.0.1/x"], ["--priority", "urgent"], ["--begin", "soon"],
+    ])
+    func `what the list cannot keep is refused, and nothing is made`(_ words: [String]) async throws {
+        try await withQueueFolder { folder in
+            var process = try ToolProcess(
+                ["queue", "add", "--registry", "list", "-d", "new"] + words + ["http://127.0.0.1:1/x"],
+                in: folder.url
+            )
+            let result = try await process.result()
+            #expect(result.status == 2)
+            #expect(result.errorLines.count == 1)
+            #expect(!result.errors.contains("pa55"))
+            #expect(try FileProbe.names(in: folder.url) == [".stderr", ".stdin", ".stdout"])
+        }
+    }
+
+    @Test(arguments: [
+        ["pause", "ffff"], ["cancel", "%9"], ["remove", "x"], ["resume"], ["retry", "--group", "none"], ["move", "%1"],
+        ["move", "%1", "%9"], ["move", "all", "first"], ["remove", "%1", "ffff"], ["list", "extra"], ["run", "extra"],
+        ["list", "--state", "done"],
+    ])
+    func `a download that is not there is told, and nothing changes`(_ words: [String]) async throws {
+        try await withQueueFolder { folder in
+            let url = try #require(URL(string: "http://127.0.0.1:1/x"))
+            let ids = try await folder.add(url)
+            var process = try ToolProcess(
+                ["queue"] + words.prefix(1) + ["--registry", "list"] + words.dropFirst(),
+                in: folder.url
+            )
+            let result = try await process.result()
+            #expect(result.status == 2)
+            #expect(result.output.isEmpty)
+            #expect(result.errorLines.count == 1)
+            #expect(result.errors.hasPrefix("headrace: "))
+            #expect(try await folder.list().map(\.id) == ids)
+            #expect(try await folder.states() == ["waiting"])
+        }
+    }
+
+    @Test
+    func `downloads are paused, resumed, moved, cancelled and removed while nothing runs`() async throws {
+        try await withQueueFolder { folder in
+            let urls = try ["a", "b", "c"].map { try #require(URL(string: "http://127.0.0.1:1/\($0)")) }
+            let ids = try await folder.add(urls[0], urls[1], urls[2], options: ["--group", "g"])
+            #expect(try await folder.queue("pause", "--group", "g").status == 0)
+            #expect(try await folder.states() == ["paused", "paused", "paused"])
+            #expect(try await folder.queue("resume", ids[0], "%2").status == 0)
+            #expect(try await folder.states() == ["waiting", "waiting", "paused"])
+            #expect(try await folder.queue("move", ids[2], "first").status == 0)
+            #expect(try await folder.list().map(\.id) == [ids[2], ids[0], ids[1]])
+            #expect(try await folder.queue("move", "%1", "after", String(ids[0].prefix(12))).status == 0)
+            #expect(try await folder.list().map(\.id) == [ids[0], ids[2], ids[1]])
+            #expect(try await folder.queue("move", "%1", "3").status == 0)
+            #expect(try await folder.list().map(\.id) == [ids[2], ids[1], ids[0]])
+            #expect(try await folder.queue("cancel", "%1").status == 0)
+            #expect(try await folder.states() == ["cancelled", "waiting", "waiting"])
+            #expect(try await folder.queue("remove", "--state", "waiting").status == 0)
+            #expect(try await folder.list().map(\.id) == [ids[2]])
+            #expect(try await folder.queue("remove", "all").status == 0)
+            #expect(try await folder.list().isEmpty)
+        }
+    }
+
+    @Test
+    func `a failure has its status, is told in the list, and is tried again`() async throws {
+        let routes: [String: Response] = ["/a": .sequence([.status(404)], then: .ok(body)), "/b": .ok(body)]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                for status in [4, 0] {
+                    var run = try folder.run("-q")
+                    let result = try await run.result()
+                    #expect(result.status == status)
+                    #expect(result.errorLines.count == (status == 0 ? 0 : 1))
+                }
+                // What has failed waits for nothing, and another run is no failure.
+                let failed = try await folder.list()
+                #expect(failed.map(\.state) == ["failed", "finished"])
+                #expect(failed[0].code == "httpStatus")
+                #expect(server.requests.count == 2)
+                #expect(try await folder.queue("list").output.contains("  a: The server answered with status 404."))
+                #expect(try await folder.queue("retry", "--state", "failed").status == 0)
+                var run = try folder.run("--json")
+                let result = try await run.result()
+                #expect(result.status == 0)
+                #expect(result.outputLines.filter { $0.contains(#""event":"finished""#) }.count == 1)
+                #expect(try await folder.states() == ["finished", "finished"])
+            }
+        }
+    }
+
+    @Test
+    func `removing takes the files along where that is asked for`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run()
+                #expect(try await run.result().status == 0)
+                #expect(try await folder.queue("remove", "%1").status == 0)
+                #expect(try FileProbe.names(in: folder.files) == ["a", "b"])
+                #expect(try await folder.queue("remove", "--files", "%1").status == 0)
+                #expect(try FileProbe.names(in: folder.files) == ["a"])
+                #expect(try await folder.list().isEmpty)
+            }
+        }
+    }
+
+    @Test
+    func `a begin that is to come is waited for, unless the download is resumed`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                let late = try await folder.add(server.url("/late"), options: ["--begin", "+1h"])
+                let soon = try await folder.add(server.url("/soon"))
+                var run = try folder.run()
+                try await folder.waitUntil { $0[1].state == "finished" }
+                #expect(try await folder.queue("resume", "%1").status == 0)
+                #expect(try await run.result().status == 0)
+                #expect(server.requests.map(\.path) == ["/soon", "/late"])
+                #expect(try await folder.list().map(\.id) == late + soon)
+            }
+        }
+    }
+
+    @Test(arguments: ["file", "file/list"])
+    func `a place that takes no list is the disk's, and told in a line`(_ registry: String) async throws {
+        try await withQueueFolder(registry: registry) { folder in
+            try Data().write(to: folder.url.appending(path: "file"))
+            let add = try await folder.queue("add", "http://127.0.0.1:1/x")
+            var run = try folder.run()
+            for result in [add, try await run.result()] {
+                #expect(result.status == 5, "\(result.errors)")
+                #expect(result.errorLines.count == 1)
+            }
+        }
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "An administrator may write anywhere."))
+    func `a directory that may not be written is told, and what is in it can be listed`() async throws {
+        try await withQueueFolder { folder in
+            let url = try #require(URL(string: "http://127.0.0.1:1/x"))
+            let ids = try await folder.add(url)
+            let path = folder.url.appending(path: "list").path(percentEncoded: false)
+            chmod(path, 0o500)
+            defer { chmod(path, 0o700) }
+            let result = try await folder.queue("add", "http://127.0.0.1:1/y")
+            #expect(result.status == 5)
+            #expect(result.errorLines.count == 1)
+            #expect(try await folder.list().map(\.id) == ids)
+        }
+    }
+
+    @Test
+    func `of a list that is damaged the rest is run, and the damage told`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                for path in ["/a", "/b", "/c"] { _ = try await folder.add(server.url(path)) }
+                let journal = folder.url.appending(path: "list/registry.journal")
+                var bytes = try FileProbe.bytes(of: journal)
+                let path = try #require(bytes.firstRange(of: Array("/b\"".utf8)))
+                bytes[path.lowerBound] = UInt8(ascii: "X")
+                try Data(bytes).write(to: journal)
+                #expect(try await folder.list().count == 2)
+                var run = try folder.run()
+                let result = try await run.result()
+                #expect(result.status == 0)
+                #expect(result.errorLines.contains { $0.contains("/list/: Line ") && $0.contains(" is damaged") })
+                #expect(try FileProbe.names(in: folder.files) == ["a", "c"])
+            }
+        }
+    }
+}

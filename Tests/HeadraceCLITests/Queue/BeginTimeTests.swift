@@ -1,0 +1,49 @@
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(4)))
+struct BeginTimeTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    @Test(arguments: [
+        ("+30m", 1800), ("+90s", 90), ("+1h30m", 5400), ("+2d", 172_800), ("+1d1h1m1s", 90_061), ("+0s", 0),
+    ])
+    func `a span counts from now`(_ text: String, seconds: TimeInterval) throws {
+        #expect(try BeginTime.date(text, now: now) == now + seconds)
+    }
+
+    @Test(arguments: [
+        ("2026-05-01T22:00:00Z", 1_777_672_800), ("2026-05-01T22:00Z", 1_777_672_800),
+        ("2026-05-01 22:00:30Z", 1_777_672_830), ("2026-05-01T22:00:00.5Z", 1_777_672_800),
+        ("2026-05-01T22:00:00+02:00", 1_777_665_600), ("2026-05-01T22:00-0130", 1_777_678_200),
+        ("1969-12-31T23:59:59Z", -1), ("2028-02-29T00:00:00Z", 1_835_395_200),
+    ])
+    func `a date of a zone is one moment everywhere`(_ text: String, seconds: TimeInterval) throws {
+        #expect(try BeginTime.date(text, now: now) == Date(timeIntervalSince1970: seconds))
+    }
+
+    @Test
+    func `a date without a zone is local, and without a time the start of the day`() throws {
+        let midnight = try BeginTime.date("2026-05-01", now: now)
+        #expect(try BeginTime.date("2026-05-01T00:00", now: now) == midnight)
+        #expect(try BeginTime.date("2026-05-01T01:02:03", now: now) == midnight + 3723)
+        // No zone is further away.
+        #expect(abs(midnight.timeIntervalSince1970 - 1_777_593_600) <= 14 * 3600)
+    }
+
+    @Test(arguments: [
+        "", "+", "tomorrow", "+5", "+5x", "+1m1h", "+-5m", "5m", "+1.5h", "+99999999999s", "2026-05-01Z", "2026-13-01",
+        "2026-02-30T00:00Z", "2026-00-10", "2026-05-01T24:00Z", "2026-05-01T22:60Z", "2026-05-01T22:00z", "26-05-01",
+        "2026-05-01T22", "２026-05-01",
+    ])
+    func `what is no time is refused`(_ text: String) {
+        #expect(throws: UsageError.self) { try BeginTime.date(text, now: now) }
+    }
+}

@@ -1,0 +1,75 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(4)))
+struct QueueAddOptionsTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    private func requests(_ line: [String]) throws -> [DownloadRequest] {
+        try QueueAddOptions(ParsedArguments(line), now: now).requests(listed: [])
+    }
+
+    @Test
+    func `options reach every request`() throws {
+        let line = [
+            "-d", "/d", "--title", "T", "--group=g", "--priority", "-5", "--paused", "--begin", "+1m", "--header",
+            "A: b",
+            "--if-exists", "skip", "http://h/a", "http://h/b",
+        ]
+        let requests = try requests(line)
+        #expect(requests.map(\.url.absoluteString) == ["http://h/a", "http://h/b"])
+        for request in requests {
+            #expect(request.destination == .directory(URL(filePath: "/d/")))
+            #expect(request.title == "T")
+            #expect(request.group == "g")
+            #expect(request.priority == DownloadPriority(rawValue: -5))
+            #expect(request.startsPaused)
+            #expect(request.earliestBegin == now + 60)
+            #expect(request.headers == [HeaderField(name: "A", value: "b")])
+            #expect(request.conflictPolicy == .skip)
+        }
+    }
+
+    @Test
+    func `without options the request's defaults hold`() throws {
+        let request = try #require(try requests(["http://h/a"]).first)
+        #expect(request.title == nil && request.group == nil && request.earliestBegin == nil)
+        #expect(request.priority == .normal && !request.startsPaused)
+    }
+
+    @Test(arguments: [("low", -10), ("normal", 0), ("high", 10), ("0", 0), ("17", 17), ("-3", -3)])
+    func `a priority is a word or a number`(_ text: String, value: Int) throws {
+        #expect(try requests(["--priority", text, "http://h/"]).map(\.priority.rawValue) == [value])
+    }
+
+    @Test(arguments: [
+        (
+            ["--priority", "urgent"],
+            "--priority: \"urgent\" is none of low, normal and high, and no whole number"
+        ),
+        (
+            ["--header", "authorization: x"],
+            "--header: authorization is a secret, and the list keeps none; headrace get takes it"
+        ),
+        (["--header", "Cookie: a=b"], "--header: Cookie is a secret, and the list keeps none; headrace get takes it"),
+        (
+            ["--header", "Proxy-Authorization: x"],
+            "--header: Proxy-Authorization is a secret, and the list keeps none; headrace get takes it"
+        ),
+        (
+            ["http://user:word@h/x"],
+            "http://h/x: the URL has a user or a password in it, and the list keeps no secrets; headrace get takes it"
+        ),
+    ])
+    func `a list keeps no secrets, and an option that makes no sense is refused`(_ line: [String], message: String) {
+        #expect(throws: UsageError(message)) { try requests(line + ["http://h/a"]) }
+    }
+}

@@ -1,0 +1,134 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(4)))
+struct QueueTableTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    private static let list: [DownloadSnapshot] = [
+        .sample(0x1111_1111_0000_0001, .running, .half),
+        .sample(
+            0xABCD_0000_0000_0002,
+            .failed(DownloadError(.httpStatus, "The server answered with status 404.")),
+            name: "b.bin"
+        ),
+        .sample(0x0000_0000_0000_0003, .paused, name: "c.bin", DownloadProgress(bytesReceived: 2048)) {
+            $0.title = "The third"
+        },
+    ]
+
+    private func lines(_ list: [DownloadSnapshot], _ shown: [DownloadSnapshot]? = nil, width: Int? = nil) -> [String] {
+        QueueTable(list, shown: Set((shown ?? list).map(\.id)), now: now).lines(width: width)
+    }
+
+    @Test
+    func `a line tells where a download stands`() {
+        #expect(
+            lines(Self.list) == [
+                "    ID        STATE    DONE      SIZE  NAME",
+                "%1  11111111  running   50%   100 MiB  a.bin",
+                "%2  abcd0000  failed                   b.bin: The server answered with status 404.",
+                "%3  00000000  paused         2.00 KiB  The third",
+            ]
+        )
+    }
+
+    @Test
+    func `a line is cut to the terminal, and no further than to its last column`() {
+        #expect(
+            lines(Self.list, width: 60) == [
+                "    ID        STATE    DONE      SIZE  NAME",
+                "%1  11111111  running   50%   100 MiB  a.bin",
+                "%2  abcd0000  failed                   b.bin: The…tatus 404.",
+                "%3  00000000  paused         2.00 KiB  The third",
+            ]
+        )
+        #expect(lines(Self.list, width: 10).allSatisfy { $0.hasSuffix("…") })
+    }
+
+    @Test
+    func `what is shown of the list keeps its place`() {
+        #expect(
+            lines(Self.list, [Self.list[2]]) == [
+                "    ID        STATE       SIZE  NAME",
+                "%3  00000000  paused  2.00 KiB  The third",
+            ]
+        )
+    }
+
+    @Test
+    func `priorities are told where they are not all the same`() {
+        let list: [DownloadSnapshot] = [
+            .sample(1, priority: .high), .sample(2), .sample(3, priority: .low),
+            .sample(4, priority: DownloadPriority(rawValue: -7)),
+        ]
+        #expect(
+            lines(list) == [
+                "    ID                STATE    PRIORITY  NAME",
+                "%1  0000000000000001  waiting      high  a.bin",
+                "%2  0000000000000002  waiting    normal  a.bin",
+                "%3  0000000000000003  waiting       low  a.bin",
+                "%4  0000000000000004  waiting        -7  a.bin",
+            ]
+        )
+    }
+
+    @Test
+    func `a begin that is to come is told, and a finished file by the name it has`() {
+        let begin: (TimeInterval) -> (inout DownloadRequest) -> Void = { seconds in
+            { [now] in $0.earliestBegin = now + seconds }
+        }
+        let list: [DownloadSnapshot] = [
+            .sample(1 << 60, change: begin(60)), .sample(2 << 60, change: begin(-60)),
+            .sample(3 << 60, .finished(URL(filePath: "/d/a (1).bin"))),
+        ]
+        #expect(
+            lines(list) == [
+                "    ID        STATE     NAME",
+                "%1  10000000  waiting   a.bin: begins 1970-01-12T13:47:40Z",
+                "%2  20000000  waiting   a.bin",
+                "%3  30000000  finished  a (1).bin",
+            ]
+        )
+    }
+
+    @Test
+    func `what a server or a title says cannot move the cursor`() {
+        let list: [DownloadSnapshot] = [.sample(1) { $0.title = "a\u{1B}[2J\nb" }]
+        #expect(lines(list).last?.hasSuffix("  a\u{FFFD}[2J\u{FFFD}b") == true)
+    }
+
+    @Test(arguments: [
+        ([], 8), (["0123456789abcdef"], 8), (["0123456789abcdef", "0123456799abcdef"], 9),
+        (["0123456789abcdef", "ffff", "0123456789abcdee"], 16),
+    ])
+    func `a short id is as long as it takes to be the only one`(_ ids: [String], digits: Int) {
+        #expect(QueueTable.digits(of: ids) == digits)
+    }
+
+    @Test
+    func `JSON has an object for each download, without its password`() throws {
+        let snapshot = DownloadSnapshot.sample(0xFF, .failed(DownloadError(.tls, "No.")), priority: .high, .half) {
+            $0.group = "g"
+            $0.earliestBegin = now
+        }
+        #expect(
+            snapshot.json(place: 3)
+                == #"{"place":3,"id":"00000000000000ff","state":"failed","url":"http://h/x","name":"a.bin","title":null,"#
+                + #""group":"g","priority":10,"begin":"1970-01-12T13:46:40Z","bytesReceived":52428800,"totalBytes":104857600,"#
+                + #""destination":"/d/a.bin","code":"tls","message":"No.","exitStatus":3}"#
+        )
+        let finished = DownloadSnapshot.sample(1, .finished(URL(filePath: "/d/b"))) {
+            $0.destination = .directory(URL(filePath: "/d/"))
+        }
+        #expect(finished.json(place: 1).hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
+    }
+}

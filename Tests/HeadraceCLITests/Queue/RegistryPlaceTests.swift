@@ -1,0 +1,39 @@
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(4)))
+struct RegistryPlaceTests {
+    @Test(arguments: [
+        ("/r/x y%20", [:], "/r/x y%20/"),
+        (nil, ["XDG_STATE_HOME": "/s", "HOME": "/h"], "/s/headrace/"),
+        (nil, ["XDG_STATE_HOME": "s", "HOME": "/h"], "/h/.local/state/headrace/"),
+        (nil, ["XDG_STATE_HOME": "", "HOME": "/h"], "/h/.local/state/headrace/"),
+        (nil, ["HOME": "/h"], "/h/.local/state/headrace/"),
+    ])
+    func `the list lies where it is told, else with the user's state`(
+        _ given: String?,
+        environment: [String: String],
+        path: String
+    ) throws {
+        let directory = try RegistryPlace.directory(given, environment: environment)
+        #expect(directory.path(percentEncoded: false) == path)
+    }
+
+    @Test
+    func `a relative directory becomes an absolute one`() throws {
+        let here = FileManager.default.currentDirectoryPath
+        #expect(try RegistryPlace.directory("r", environment: [:]).path(percentEncoded: false) == here + "/r/")
+    }
+
+    @Test(arguments: [("", ["HOME": "/h"]), (nil, [:]), (nil, ["HOME": ""])])
+    func `nowhere is refused`(_ given: String?, environment: [String: String]) {
+        #expect(throws: UsageError.self) { try RegistryPlace.directory(given, environment: environment) }
+    }
+}
