@@ -31,6 +31,7 @@ struct CorpusTests {
             case .contentDisposition: !ContentDisposition(parsing: text).fileNames.isEmpty
             case .dates: HTTPDate(parsing: text) != nil
             case .registry: isRegistry(bytes)
+            case .command: (try? RegistryCommand(decoding: RegistryCommand.framed(bytes))) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

@@ -17,6 +17,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case dates
     case controlRecord = "control-record"
     case registry
+    case command
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -26,6 +27,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .dates: Self.dateViolation(String(utf8OrLatin1: bytes))
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
         case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
+        case .command: Self.commandViolation(bytes) ?? Self.commandViolation(RegistryCommand.framed(bytes))
         }
     }
 
@@ -159,18 +161,8 @@ extension ParserProperty {
     }
 
     private static func snapshotViolation(of image: RegistryImage, isSmall: Bool) -> String? {
-        let bases = RegistryBases(home: "/home/user", registry: "/home/user/.local/state", temporary: "/tmp")
-        for entry in image.ordered {
-            let url = entry.request.url
-            guard url.withoutUserInfo == url else { return "\(url) has a user" }
-            let path = entry.request.destination.path
-            guard RegistryPath(path.description) == path else { return "\(path) is not read back" }
-            guard let absolute = path.resolved(in: bases), absolute.utf8.first == UInt8(ascii: "/") else {
-                return "\(path) is not absolute"
-            }
-            let leadsUp = absolute.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
-            guard path.base == nil || !leadsUp else { return "\(path) leads out" }
-            _ = entry.request.downloadRequest(in: bases)
+        for entry in image.entries {
+            if let violation = violation(of: entry.request) { return violation }
         }
         var snapshot = RegistrySnapshot(of: image.ordered, limits: image.limits)
         var bytes: [UInt8] = []
@@ -182,6 +174,29 @@ extension ParserProperty {
         }
         guard let reader = read(bytes, pieceBytes: bytes.count) else { return "what is written is too new" }
         return reader.image == image && reader.findings == RegistryFindings() ? nil : "\(image) is not read back"
+    }
+
+    private static func violation(of request: RegistryRequest) -> String? {
+        let bases = RegistryBases(home: "/home/user", registry: "/home/user/.local/state", temporary: "/tmp")
+        guard request.url.withoutUserInfo == request.url else { return "\(request.url) has a user" }
+        let path = request.destination.path
+        guard RegistryPath(path.description) == path else { return "\(path) is not read back" }
+        guard let absolute = path.resolved(in: bases), absolute.utf8.first == UInt8(ascii: "/") else {
+            return "\(path) is not absolute"
+        }
+        let leadsUp = absolute.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+        guard path.base == nil || !leadsUp else { return "\(path) leads out" }
+        _ = request.downloadRequest(in: bases)
+        return nil
+    }
+
+    private static func commandViolation(_ bytes: [UInt8]) -> String? {
+        guard let command = try? RegistryCommand(decoding: bytes) else { return nil }
+        if case .add(let entries) = command {
+            for entry in entries { if let violation = violation(of: entry.request) { return violation } }
+        }
+        guard let written = command.encoded() else { return "\(command) is not written" }
+        return (try? RegistryCommand(decoding: written)) == command ? nil : "\(command) is not read back"
     }
 
     /// Nil where a later release wrote it.

@@ -171,9 +171,8 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes what every download has, and then the name and the value of each option in turn, in a list that is begun:
-    /// a list is several times faster to read than names and values by key.
-    mutating func write(_ request: RegistryRequest) {
+    /// Writes what every download has, and then the name and the value of each option in turn: a list is several times faster to read than names and values by key.
+    private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)
         write(request.destination.path.description)

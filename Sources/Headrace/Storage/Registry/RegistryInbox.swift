@@ -125,7 +125,8 @@ struct RegistryInbox: Sendable {
     ///
     /// What is no command, or one of a later release, is renamed so that it is not found again, and told.
     /// - Parameter time: The time on the wall, in nanoseconds since 1970.
-    /// - Throws: `permission` or `fileSystem` where the folder cannot be read; none at all is empty.
+    /// - Returns: The commands, and what was set aside; nothing where there is no folder.
+    /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
     func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         let names: [String]
         do throws(SystemError) {

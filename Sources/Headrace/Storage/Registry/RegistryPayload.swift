@@ -71,22 +71,6 @@ extension RegistryScanner {
         try beginList()
         let id = try id()
         let label: Int64 = try integer()
-        var state: RegistryEntry.State?
-        let request = try request(&unknown) { option, line, unknown throws(Failure) in
-            guard option == .state else { return false }
-            state = try line.state(&unknown)
-            return true
-        }
-        return RegistryEntry(id: id, request, state: state ?? .waiting, label: label)
-    }
-
-    /// Reads a request to the end of the list that it is in.
-    ///
-    /// `other` reads the value of an option that is none of a request; it is false for one that is not known either.
-    mutating func request(
-        _ unknown: inout [String],
-        other: (RegistryOption, inout RegistryScanner, inout [String]) throws(Failure) -> Bool = { _, _, _ in false }
-    ) throws(Failure) -> RegistryRequest {
         let url = try text()
         let place = RegistryPlace(rawValue: try text())
         let path = try path()
@@ -96,49 +80,48 @@ extension RegistryScanner {
         case .directory: destination = .directory(path)
         case nil: throw Failure()
         }
-        var request = RegistryRequest(url: url, destination: destination)
+        var entry = RegistryEntry(id: id, RegistryRequest(url: url, destination: destination), label: label)
         while !isAtListEnd {
             let name = try text()
             if let option = RegistryOption(rawValue: name) {
-                if try read(option, into: &request, &unknown) { continue }
-                if try other(option, &self, &unknown) { continue }
+                try read(option, into: &entry, &unknown)
+            } else {
+                try skip()
+                unknown.append("the field \"\(name)\" of a download")
             }
-            try skip()
-            unknown.append("the field \"\(name)\" of a download")
         }
         try endList()
-        return request
+        return entry
     }
 
     private mutating func read(
         _ option: RegistryOption,
-        into request: inout RegistryRequest,
+        into entry: inout RegistryEntry,
         _ unknown: inout [String]
-    ) throws(Failure) -> Bool {
+    ) throws(Failure) {
         switch option {
         case .conflict:
             let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)
             // What is not known becomes what loses nothing.
-            request.conflictPolicy = policy ?? .fail
+            entry.request.conflictPolicy = policy ?? .fail
             if policy == nil { unknown.append("the conflict policy \"\(word)\"") }
         case .resume:
             let word = try text()
             let policy = DownloadRequest.ResumePolicy(rawValue: word)
-            request.resumePolicy = policy ?? .validated
+            entry.request.resumePolicy = policy ?? .validated
             if policy == nil { unknown.append("the resume policy \"\(word)\"") }
-        case .headers: request.keep(try pairs().map { HeaderField(name: $0, value: $1) })
-        case .withheld: request.withhold(try texts())
-        case .withheldUser: if try flag() { request.withholdUser() }
-        case .group: request.group = try text()
-        case .title: request.title = try text()
-        case .info: request.userInfo = Dictionary(try pairs()) { $1 }
-        case .priority: request.priority = try integer()
-        case .notBefore: request.earliestBegin = try integer()
-        case .paused: request.startsPaused = try flag()
-        case .state: return false
+        case .headers: entry.request.keep(try pairs().map { HeaderField(name: $0, value: $1) })
+        case .withheld: entry.request.withhold(try texts())
+        case .withheldUser: if try flag() { entry.request.withholdUser() }
+        case .group: entry.request.group = try text()
+        case .title: entry.request.title = try text()
+        case .info: entry.request.userInfo = Dictionary(try pairs()) { $1 }
+        case .priority: entry.request.priority = try integer()
+        case .notBefore: entry.request.earliestBegin = try integer()
+        case .paused: entry.request.startsPaused = try flag()
+        case .state: entry.state = try state(&unknown) ?? .waiting
         }
-        return true
     }
 
     /// Nil where the state is not known.

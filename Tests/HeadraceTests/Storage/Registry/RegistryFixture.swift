@@ -114,6 +114,26 @@ enum RegistryFixture {
         }
     }
 
+    static func randomCommand(_ random: inout SeededRandom) -> RegistryCommand {
+        let ids = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+            UInt64.random(in: .min ... .max, using: &random)
+        }
+        let id = UInt64.random(in: .min ... .max, using: &random)
+        let other = Download.ID(rawValue: .random(in: .min ... .max, using: &random))
+        let number = Int.random(in: .min ... .max, using: &random)
+        let places: [ListPlace] = [.first, .last, .before(other), .after(other), .index(number)]
+        let commands: [RegistryCommand] = [
+            .add(ids.map { Bool.random(using: &random) ? entry($0) : fullEntry($0) }), .pause(ids),
+            .resume(ids), .cancel(ids), .retry(ids), .remove(ids, deletingFiles: Bool.random(using: &random)),
+            .move(id, places.randomElement(using: &random) ?? .first), .priority(id, number),
+            .limits(
+                downloads: Bool.random(using: &random) ? number : nil,
+                perHost: Bool.random(using: &random) ? number : nil
+            ),
+        ]
+        return commands.randomElement(using: &random) ?? .pause([])
+    }
+
     private static func randomState(_ random: inout SeededRandom) -> RegistryEntry.State {
         let states: [RegistryEntry.State] = [
             .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),

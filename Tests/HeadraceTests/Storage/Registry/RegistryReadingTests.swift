@@ -1,0 +1,101 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Another process that looks at a list.
+@Suite(.timeLimit(.minutes(1)))
+struct RegistryReadingTests {
+    private typealias Fixture = RegistryFixture
+
+    @Test func `a list is read while its manager has it, and nothing is written`() async throws {
+        try await withTemporaryDirectory { folder in
+            let list = try Fixture.open(folder).list
+            try list.append([.added([Fixture.entry(1), Fixture.entry(2)]), .limits(["downloads": 2])])
+            try list.append([.state(1, .paused)], syncing: false)
+            let before = try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName))
+            let recorder = FileCallRecorder()
+            let (image, findings) = try RegistryFile.read(folder.path, calls: recorder.fileCalls)
+            #expect(image == list.image)
+            #expect(findings == RegistryFindings())
+            #expect(recorder.calls == [.status, .read])
+            #expect(try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName)) == before)
+            try list.append([.removed([1])])
+            list.close()
+            #expect(try RegistryFile.read(folder.path).image == list.image)
+        }
+    }
+
+    @Test func `a line that is being written is left out, and stays`() async throws {
+        try await withTemporaryDirectory { folder in
+            let torn = try Fixture.journal([.added([Fixture.entry(1)]), .state(1, .paused)]).dropLast(5)
+            let journal = folder.appending(path: RegistryStore.fileName)
+            try Data(torn).write(to: journal)
+            let (image, findings) = try RegistryFile.read(folder.path)
+            #expect(image == Fixture.image([.added([Fixture.entry(1)])]))
+            #expect(!findings.hasLoss && findings.list.count == 1)
+            #expect(try FileProbe.bytes(of: journal) == Array(torn))
+        }
+    }
+
+    /// Between the look at the size and the reading, the file grows by far, or another one has its name.
+    @Test func `a list that grows or is written anew meanwhile is read as a whole`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = try RegistryFile.open(folder.path, syncs: true, calls: .unsynced).file
+            let entries = (0..<2000).map { Fixture.entry($0) }
+            for grows in [true, false] {
+                var calls = FileCalls.system
+                calls.status = { path throws(SystemError) in
+                    let status = try FileCalls.system.status(path)
+                    let isDone =
+                        grows
+                        ? (try? file.append([.added(entries)])) == .recorded
+                        : (try? file.replace(with: entries, limits: [:])) != nil
+                    guard isDone else { throw SystemError(errno: EIO) }
+                    return status
+                }
+                let image = try RegistryFile.read(folder.path, calls: calls).image
+                #expect(image == Fixture.image([.added(entries)]))
+            }
+            file.close()
+        }
+    }
+
+    @Test func `where there is no list, it is empty`() async throws {
+        try await withTemporaryDirectory { folder in
+            for path in [folder.path, folder.path + "/missing"] {
+                let image = try RegistryFile.read(path).image
+                #expect(image == RegistryImage())
+            }
+            let names = try FileProbe.names(in: folder)
+            #expect(names == [])
+        }
+    }
+
+    @Test func `K20 S03 a later list and what is no list are refused`() async throws {
+        try await withTemporaryDirectory { folder in
+            let journal = folder.appending(path: RegistryStore.fileName)
+            try Data(RegistryJournal.header(of: 2)).write(to: journal)
+            let error = #expect(throws: DownloadError.self) { try RegistryFile.read(folder.path) }
+            #expect(error?.message.contains("a later release (version 2)") == true)
+            try FileManager.default.removeItem(at: journal)
+            for make in [{ symlink("/etc/passwd", $0) }, { mkfifo($0, 0o600) }, { mkdir($0, 0o700) }]
+                as [(String) -> Int32]
+            {
+                #expect(make(journal.path) == 0)
+                let error = #expect(throws: DownloadError.self) { try RegistryFile.read(folder.path) }
+                #expect(error?.code == .fileSystem && error?.message.contains(journal.path) == true)
+                try FileManager.default.removeItem(at: journal)
+            }
+        }
+    }
+}
