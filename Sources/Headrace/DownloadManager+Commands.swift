@@ -7,6 +7,7 @@ extension DownloadManager {
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
     ///   stay there then.
     public nonisolated func takeCommands() async throws(DownloadError) {
+        guard !list.isShutDown else { throw .shutDown() }
         guard let journal = list.journal, journal.beginsLook() else { return }
         do throws(DownloadError) {
             repeat {

@@ -62,11 +62,14 @@ final class BlockingExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let (wakes, lacksThread) = shared.state.withLock { state in
+        let (wakes, lacksThread, isStopping) = shared.state.withLock { state in
+            guard !state.isStopping else { return (false, false, true) }
             state.jobs.append(job)
             let lacksThread = state.idleThreads == 0 && state.threads.count < maxThreads
-            return (state.wakesThread(), lacksThread)
+            return (state.wakesThread(), lacksThread, false)
         }
+        // What comes after the end is a file call or two, for which no thread is kept.
+        if isStopping { globalConcurrentExecutor.enqueue(job) }
         if wakes { shared.wake.signal() }
         // Where there can be no further thread, the job waits for those there are.
         if lacksThread { try? addThread() }
@@ -95,8 +98,6 @@ final class BlockingExecutor: TaskExecutor {
     private func stop() -> [WorkerThread] {
         let threads = shared.state.withLock { state in
             state.isStopping = true
-            // A job that comes later has a thread of its own, which ends with it.
-            defer { state.threads = [] }
             return state.threads
         }
         for _ in threads { shared.wake.signal() }
@@ -107,7 +108,7 @@ final class BlockingExecutor: TaskExecutor {
         let shared = shared
         let executor = asUnownedTaskExecutor()
         try shared.state.withLock { state throws(SystemError) in
-            guard state.threads.count < maxThreads, !state.isStopping || state.hasJobs else { return }
+            guard state.threads.count < maxThreads, !state.isStopping else { return }
             state.threads.append(try WorkerThread(name: name) { Self.work(shared, executor) })
         }
     }

@@ -334,7 +334,7 @@ struct RegistryTests {
                 }
                 #expect(error?.code == .shutDown)
                 #expect(await download.fileExists)
-                try await manager.takeCommands()
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
                 await download.resume()
             }
         }
