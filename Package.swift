@@ -48,6 +48,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "HeadraceBenchmarks",
+            dependencies: ["Headrace"],
             path: "Tests/HeadraceBenchmarks",
             swiftSettings: settings
         ),

@@ -8,7 +8,8 @@ import Glibc
 
 /// The benchmark tool: one executable, one verb per kind of measurement.
 ///
-/// It imports no Foundation: what it needs is the system's calls, and it shares the machine with what it measures.
+/// What it needs is the system's calls, and it shares the machine with what it measures: only the processes in which it runs
+/// the library itself, which are those of the verb `queue-child`, use Foundation.
 @main
 struct Benchmark {
     static func main() {
@@ -34,18 +35,30 @@ struct Benchmark {
 
 /// One thing that the tool can do, chosen by the first argument.
 ///
-/// `queue` becomes a further value of ``all``; the scenes of the comparison need no verb.
+/// The scenes of the comparison need no verb.
 struct Verb: Sendable {
     let name: String
     /// The line in the help text, `nil` for a verb that only the tool itself calls.
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [.compare, .resume, .torture, .checkpoint, .order, .powercut, .serve]
+    static let all: [Verb] = [
+        .compare, .queue, .resume, .torture, .queueKills, .checkpoint, .order, .powercut, .serve, .queueChild,
+    ]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
         try Comparison.main($0)
     }
+
+    static let queue = Verb(name: "queue", summary: "what a long list costs, and a thousand downloads at once") {
+        try Queue.main($0)
+    }
+
+    static let queueKills = Verb(name: "queue-kills", summary: "kill a queue at random moments, and check its list") {
+        try QueueKills.main($0)
+    }
+
+    static let queueChild = Verb(name: "queue-child", summary: nil) { try QueueChild.main($0) }
 
     static let resume = Verb(name: "resume", summary: "answer badly when the rest of a file is asked for") {
         try Resume.main($0)

@@ -54,4 +54,20 @@ extension ChildProcess {
             usleep(500)
         }
     }
+
+    /// The child's end; `nil` where it was killed because the time was up, or the run was interrupted.
+    func poll(for seconds: Double) throws -> Exit? {
+        let end = MonotonicTime.now + seconds
+        while MonotonicTime.now < end {
+            if let exit = poll() { return exit }
+            do { try Signals.check() } catch {
+                _ = crash()
+                throw error
+            }
+            usleep(1_000)
+        }
+        let exit = crash()
+        // It may have been faster by a hair.
+        return exit.status & 0x7f == SIGKILL ? nil : exit
+    }
 }

@@ -64,7 +64,7 @@ struct CheckpointKills {
             let command = Command(executable: subject, arguments: arguments + [server.url(.good, file: file)])
             let tool = try ChildProcess.spawn(command, home: workspace.home, log: log)
             let delay = isLast ? 600 : Double.random(in: CheckpointOptions.killWindow, using: &random)
-            guard let exit = try wait(for: tool, atMost: delay) else {
+            guard let exit = try tool.poll(for: delay) else {
                 guard !isLast else { throw BenchmarkError("the tool hangs") }
                 kills += 1
                 continue
@@ -77,21 +77,5 @@ struct CheckpointKills {
             else { return }
             throw BenchmarkError("the file after \(kills) kills (seed \(options.seed)) \(wrong)")
         }
-    }
-
-    /// The tool's end; `nil` where it was killed because the time was up.
-    private func wait(for tool: ChildProcess, atMost seconds: Double) throws -> ChildProcess.Exit? {
-        let end = MonotonicTime.now + seconds
-        while MonotonicTime.now < end {
-            if let exit = tool.poll() { return exit }
-            do { try Signals.check() } catch {
-                _ = tool.crash()
-                throw error
-            }
-            usleep(1_000)
-        }
-        let exit = tool.crash()
-        // It may have been faster by a hair.
-        return exit.status & 0x7f == SIGKILL ? nil : exit
     }
 }

@@ -33,19 +33,20 @@ struct HostileConnection: Sendable {
         let turn = server.nextTurn(of: file, behaviour)
         let tag = "\"\(file)-\(turn.version)\""
         var lines = ["Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)"]
-        var body = 0..<server.size
+        let size = server.size(of: file)
+        var body = 0..<size
         let isDeaf = behaviour == .rangeless && request.field("if-range") != nil
-        switch isDeaf ? .whole : request.range(of: server.size, tag: tag) {
+        switch isDeaf ? .whole : request.range(of: size, tag: tag) {
         case .whole:
             lines.insert("HTTP/1.1 200 OK", at: 0)
         case .part(let part):
             body = part
             lines.insert("HTTP/1.1 206 Partial Content", at: 0)
-            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(server.size)")
+            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
         case .unsatisfiable:
             body = 0..<0
             lines.insert("HTTP/1.1 416 Range Not Satisfiable", at: 0)
-            lines.append("Content-Range: bytes */\(server.size)")
+            lines.append("Content-Range: bytes */\(size)")
         }
         lines.append("Content-Length: \(body.count)")
         guard LoopbackConnection.send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
@@ -84,7 +85,7 @@ private struct PacedSender {
 
     func send(_ range: Range<Int>, of content: VersionedContent) -> Bool {
         // A slow answer in many small pieces, a fast one without a system call every few microseconds.
-        let chunk = rate == 0 ? 1 << 18 : min(1 << 18, max(1 << 14, rate / 64))
+        let chunk = rate == 0 ? 1 << 18 : min(1 << 18, max(1 << 12, rate / 64))
         var window = ContentWindow(capacity: chunk)
         let start = MonotonicTime.now
         var position = range.lowerBound

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A server on 127.0.0.1 that paces its files and misbehaves on purpose, in threads of this process.
 ///
-/// `http://127.0.0.1:PORT/<behaviour>/<file number>` is a file of the one size; a request may set its own pace with
+/// `http://127.0.0.1:PORT/<behaviour>/<file number>` is a file; a request may set its own pace with
 /// the field `Bench-Rate`, in bytes per second, 0 for none.
 final class HostileServer: Sendable {
     /// What a server does to its clients.
@@ -43,15 +43,20 @@ final class HostileServer: Sendable {
         var requests: UInt64 = 0
     }
 
-    let size: Int
     let rate: Int
+    private let size: @Sendable (Int) -> Int
     private let seed: UInt64
     private let acceptor: LoopbackAcceptor
     private let files = Mutex<[Int: FileState]>([:])
     private let log = Mutex<[Delivery]>([])
 
     /// Binds a port; the seed decides cuts and changes, the rate is in bytes per second of one answer.
-    init(seed: UInt64, size: Int, rate: Int) throws {
+    convenience init(seed: UInt64, size: Int, rate: Int) throws {
+        try self.init(seed: seed, rate: rate) { _ in size }
+    }
+
+    /// As the other, with a size for each file.
+    init(seed: UInt64, rate: Int, size: @escaping @Sendable (Int) -> Int) throws {
         acceptor = try LoopbackAcceptor()
         self.seed = seed
         self.size = size
@@ -70,6 +75,8 @@ final class HostileServer: Sendable {
     func url(_ behaviour: Behaviour, file: Int) -> String {
         "http://127.0.0.1:\(acceptor.port)/\(behaviour.rawValue)/\(file)"
     }
+
+    func size(of file: Int) -> Int { size(file) }
 
     /// The versions that a file has had.
     func versions(of file: Int) -> ClosedRange<Int> {
@@ -110,7 +117,7 @@ final class HostileServer: Sendable {
             guard let one = cuts[behaviour], Int.random(in: 0..<one, using: &random) == 0 else {
                 return Turn(version: state.version, cut: nil)
             }
-            let bytes = Int.random(in: 0..<size, using: &random)
+            let bytes = Int.random(in: 0..<size(file), using: &random)
             return Turn(version: state.version, cut: (bytes, Bool.random(using: &random)))
         }
     }

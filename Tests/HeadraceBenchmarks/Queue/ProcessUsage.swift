@@ -1,0 +1,66 @@
+import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// What this process holds of the machine.
+enum ProcessUsage {
+    /// The resident size now; where the system has no file that tells it, the highest so far.
+    static var residentBytes: Int {
+        let pages = FileSystem.text(of: "/proc/self/statm", limit: 256).split(separator: " ").dropFirst().first
+        guard let pages = pages.flatMap({ Int($0) }) else { return peakResidentBytes }
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    static var peakResidentBytes: Int {
+        var usage = rusage()
+        #if canImport(Darwin)
+        getrusage(RUSAGE_SELF, &usage)
+        return Int(usage.ru_maxrss)
+        #else
+        // RUSAGE_SELF, which has another type in each C library.
+        getrusage(0, &usage)
+        return Int(usage.ru_maxrss) * 1024
+        #endif
+    }
+
+    static var descriptorCount: Int {
+        // One is of the listing itself.
+        (try? FileSystem.names(in: "/dev/fd").count - 1) ?? 0
+    }
+
+    /// Raises the number of descriptors that the process may have as far as it may.
+    static func allowDescriptors() {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+        let resource = RLIMIT_NOFILE
+        #endif
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, 65_536)
+        setrlimit(resource, &limit)
+    }
+}
+
+/// Counts the descriptors of this process all the time, in a thread.
+final class DescriptorWatch: Sendable {
+    private let most = Mutex(0)
+
+    init() throws {
+        try SystemThread.start { [weak self] in
+            while let self {
+                let count = ProcessUsage.descriptorCount
+                most.withLock { $0 = max($0, count) }
+                usleep(2_000)
+            }
+        }
+    }
+
+    var peak: Int { most.withLock { $0 } }
+}

@@ -1,0 +1,106 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The verb `queue`: what a list of downloads costs when it is long, and when many of it run at once.
+struct Queue {
+    /// How much longer the long list is.
+    private static let lengthening = 100
+    private static let timeout = 300
+
+    let options: QueueOptions
+    let workspace: Workspace
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try QueueOptions(arguments)
+        if options.isHelp {
+            Console.print(QueueOptions.help)
+            return 0
+        }
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        let report = try Queue(options: options, workspace: workspace).run()
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+    }
+
+    private func run() throws -> QueueReport {
+        var report = QueueReport(options: options)
+        try measureAdding(&report)
+        try measureVerbs(&report)
+        try measureManyAtOnce(&report)
+        return report
+    }
+
+    // MARK: Many in the list
+
+    private func measureAdding(_ report: inout QueueReport) throws {
+        let count = "\(options.downloads)"
+        let registry = workspace.scratch + "/registry"
+        for (name, place) in [("in memory", []), ("with a registry", [registry])] {
+            let figures = try child(["add", count, workspace.output] + place)
+            report.add("add \(count) \(name)", try figures["seconds"], .seconds, goal: 3)
+            report.add("  memory of each", try figures["bytes"], .bytes, goal: 2_000)
+            report.add("  of that its request", try figures["requestBytes"], .bytes)
+        }
+        let figures = try child(["restore", count, registry])
+        report.add("restore \(count)", try figures["seconds"], .seconds, goal: 2)
+        report.add("  memory of each", try figures["bytes"], .bytes)
+    }
+
+    // MARK: One verb
+
+    private func measureVerbs(_ report: inout QueueReport) throws {
+        let lengths = [max(1, options.downloads / Self.lengthening), options.downloads]
+        for name in ["in memory", "with a registry"] {
+            let figures = try lengths.map { length in
+                let registry = name == "in memory" ? [] : ["\(workspace.scratch)/verbs-\(length)"]
+                return try child(["verbs", "\(length)", workspace.output] + registry)
+            }
+            for verb in QueueVerbs.names {
+                let costs = try figures.map { try $0[verb] }
+                for (length, cost) in zip(lengths, costs) {
+                    report.add("\(verb) of \(length) \(name)", cost, .microseconds)
+                }
+                // With a registry one that is added waits for the disk, which has its own mind.
+                let goal = name == "in memory" || verb != "add" ? 3.0 : nil
+                report.add("  ratio", costs[1] / max(costs[0], 0.1), .ratio, goal: goal)
+            }
+        }
+    }
+
+    // MARK: Many at once
+
+    private func measureManyAtOnce(_ report: inout QueueReport) throws {
+        for (name, pause, goal) in [("answers held", 0.0, 256.0), ("bodies slow as well", 2, nil)] {
+            let output = "\(workspace.output)/\(name)"
+            try FileSystem.makeDirectory(output)
+            let server = try HoldingServer(count: options.atOnce, pause: pause)
+            try server.start()
+            defer { server.stop() }
+            let figures = try child(["run", "\(options.atOnce)", output, server.url])
+            report.add("\(options.atOnce) at once, \(name)", try figures["seconds"], .seconds)
+            report.add("  descriptors beyond the connections", try figures["descriptors"], .count, goal: goal)
+            report.add("  not finished", try figures["unfinished"], .count, goal: 0)
+            report.add("  peak memory of each", try figures["bytes"], .bytes)
+        }
+    }
+
+    /// Runs this tool again as a process that measures itself.
+    private func child(_ arguments: [String]) throws -> QueueChild.Figures {
+        let log = workspace.scratch + "/child.log"
+        let command = Command(executable: FileSystem.ownExecutable, arguments: [Verb.queueChild.name] + arguments)
+        let exit = try ChildProcess.spawn(command, home: workspace.home, log: log).wait(atMost: Self.timeout)
+        let text = FileSystem.text(of: log)
+        if let failure = exit.failure {
+            throw BenchmarkError("\(arguments.joined(separator: " ")): \(failure): \(text)")
+        }
+        return QueueChild.Figures(text)
+    }
+}

@@ -1,0 +1,167 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The inside of the hidden verb `queue-child`: one manager in a process of its own, so that nothing else counts.
+enum QueueChild {
+    /// What a child measured, one figure a line.
+    struct Figures: Sendable {
+        private var values: [Substring: Double] = [:]
+
+        init(_ text: String) {
+            for line in text.split(separator: "\n") {
+                let words = line.split(separator: "=")
+                if words.count == 2 { values[words[0]] = Double(words[1]) }
+            }
+        }
+
+        subscript(name: String) -> Double {
+            get throws {
+                guard let value = values[name[...]] else { throw BenchmarkError("the process did not tell \(name)") }
+                return value
+            }
+        }
+    }
+
+    static func main(_ arguments: [String]) throws -> Int32 {
+        // The one task of the process, which ends with it: the other verbs have nothing to await.
+        Task { exit(await status(of: arguments)) }
+        while true { pause() }
+    }
+
+    private static func status(of arguments: [String]) async -> Int32 {
+        do {
+            try await run(arguments)
+            return 0
+        } catch let error as BenchmarkError {
+            Console.print(error.message)
+            return error.status
+        } catch {
+            Console.print("\(error)")
+            return 1
+        }
+    }
+
+    private static func run(_ arguments: [String]) async throws {
+        var rest = arguments[...]
+        func next() throws -> String {
+            guard let argument = rest.popFirst() else { throw BenchmarkError.usage("queue-child lacks an argument") }
+            return argument
+        }
+        func count() throws -> Int { try Options.positive(try next(), "queue-child") }
+        switch try next() {
+        case "add": try await add(try count(), to: try next(), rest.first)
+        case "restore": try await restore(try count(), from: try next())
+        case "verbs": try await verbs(in: try count(), to: try next(), rest.first)
+        case "run": try await runAtOnce(try count(), to: try next(), from: try next())
+        case "fill": try await QueuedFiles.fill(try next(), to: try next(), try rest.map { try QueuedFiles.url($0) })
+        case "drain": try await QueuedFiles.drain(try next(), jobs: try count())
+        case let other: throw BenchmarkError.usage("queue-child does not know \(other)")
+        }
+    }
+
+    // MARK: Measuring
+
+    private static func add(_ count: Int, to folder: String, _ registry: String?) async throws {
+        let manager = try await DownloadManager(configuration: idle(registry))
+        let before = ProcessUsage.residentBytes
+        let requests = requests(count, to: folder)
+        let between = ProcessUsage.residentBytes
+        let start = MonotonicTime.now
+        let added = try await manager.download(requests).count
+        let seconds = MonotonicTime.now - start
+        try await check(added, is: count, in: manager)
+        tell("seconds", seconds)
+        tell("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
+        tell("requestBytes", Double(between - before) / Double(count))
+        await manager.shutdown()
+    }
+
+    private static func restore(_ count: Int, from registry: String) async throws {
+        let before = ProcessUsage.residentBytes
+        let start = MonotonicTime.now
+        let manager = try await DownloadManager(configuration: idle(registry))
+        let seconds = MonotonicTime.now - start
+        try await check(count, is: count, in: manager)
+        tell("seconds", seconds)
+        tell("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
+        await manager.shutdown()
+    }
+
+    private static func verbs(in count: Int, to folder: String, _ registry: String?) async throws {
+        let manager = try await DownloadManager(configuration: idle(registry))
+        var verbs = QueueVerbs(try await manager.download(requests(count, to: folder)), of: manager)
+        for name in QueueVerbs.names { tell(name, try await verbs.cost(of: name) { request($0, to: folder) }) }
+        await manager.shutdown()
+    }
+
+    private static func runAtOnce(_ count: Int, to folder: String, from server: String) async throws {
+        ProcessUsage.allowDescriptors()
+        let before = ProcessUsage.residentBytes
+        let watch = try DescriptorWatch()
+        let manager = try await DownloadManager(
+            configuration: .init {
+                $0.maxConcurrentDownloads = count
+                $0.maxRetries = 0
+            }
+        )
+        let start = MonotonicTime.now
+        let requests = try (0..<count).map { number in
+            DownloadRequest(try QueuedFiles.url("\(server)/\(number)"), to: .directory(URL(filePath: folder)))
+        }
+        let downloads = try await manager.download(requests)
+        await manager.waitUntilIdle()
+        tell("seconds", MonotonicTime.now - start)
+        tell("descriptors", Double(watch.peak - count))
+        tell("bytes", Double(ProcessUsage.peakResidentBytes - before) / Double(count))
+        tell("unfinished", Double(downloads.count { $0.state.kind != .finished }))
+        for download in downloads {
+            if case .failed(let error) = download.state { throw BenchmarkError("a download failed: \(error.message)") }
+        }
+        await manager.shutdown()
+    }
+
+    // MARK: Parts
+
+    /// A manager that only keeps the list.
+    private static func idle(_ registry: String?) -> DownloadManager.Configuration {
+        .init {
+            $0.startsDownloads = false
+            $0.registryDirectory = registry.map { URL(filePath: $0, directoryHint: .isDirectory) }
+        }
+    }
+
+    private static func requests(_ count: Int, to folder: String) -> [DownloadRequest] {
+        (0..<count).map { request($0, to: folder) }
+    }
+
+    /// A request such as an application makes, which nobody answers.
+    private static func request(_ number: Int, to folder: String) -> DownloadRequest {
+        let text = "https://downloads.example.org/archive/2025/volume-\(number / 1_000)/document-\(number).tar.gz"
+        guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
+        return DownloadRequest(url, to: .directory(URL(filePath: folder, directoryHint: .isDirectory)))
+    }
+
+    private static func check(_ added: Int, is count: Int, in manager: DownloadManager) async throws {
+        let listed = await manager.downloads.count
+        guard added == count, listed == count else {
+            throw BenchmarkError("\(count) downloads became \(added), and \(listed) in the list")
+        }
+    }
+
+    private static func tell(_ name: String, _ value: Double) {
+        Console.print("\(name)=\(value)")
+    }
+}
