@@ -15,7 +15,7 @@ public enum DownloadState: Sendable, Hashable {
     /// Complete; the file has its final name, which this file URL gives.
     case finished(URL)
     /// Ended by an error; the place in the list and the bytes are kept, and ``Download/resume()`` tries again.
-    case failed(DownloadError)
+    indirect case failed(DownloadError)
     /// Ended by ``Download/cancel()``.
     case cancelled
 

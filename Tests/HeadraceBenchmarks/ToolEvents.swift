@@ -20,9 +20,12 @@ struct ToolEvents: Sendable {
     private(set) var resumes: [Int] = []
     /// The message of a download that failed.
     private(set) var failure: String?
+    /// What the tool said beside its events.
+    private(set) var remarks: [String] = []
 
     init(log: String) {
         for line in FileSystem.text(of: log, limit: 1 << 20).split(separator: "\n") {
+            if !line.hasPrefix("{") { remarks.append(String(line)) }
             switch Self.text("event", in: line) {
             case "restarted":
                 let reason = Self.text("reason", in: line) ?? "unknown"
@@ -34,7 +37,8 @@ struct ToolEvents: Sendable {
         }
     }
 
-    private static func text(_ name: String, in line: Substring) -> String? {
+    /// The text of a member; nil where the line has none.
+    static func text(_ name: String, in line: Substring) -> String? {
         guard let start = line.firstRange(of: "\"\(name)\":\"")?.upperBound else { return nil }
         return line[start...].firstIndex(of: "\"").map { String(line[start..<$0]) }
     }

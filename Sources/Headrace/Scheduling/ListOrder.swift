@@ -8,12 +8,18 @@ struct ListOrder: Sendable {
     private static let gap: Label = 1 << 32
     private static let maxBlock = 512
 
+    /// A download with its label beside it, so that looking for a label goes along a block.
+    private struct Item {
+        var id: Download.ID
+        var label: Label
+    }
+
     private var labels: [Download.ID: Label] = [:]
     /// None of them is empty.
-    private var blocks: [[Download.ID]] = []
+    private var blocks: [[Item]] = []
 
     var count: Int { labels.count }
-    var ids: [Download.ID] { blocks.flatMap(\.self) }
+    var ids: [Download.ID] { blocks.flatMap { $0.map(\.id) } }
 
     func label(of id: Download.ID) -> Label? { labels[id] }
 
@@ -26,20 +32,22 @@ struct ListOrder: Sendable {
     ///
     /// The label is that of an earlier run, and is kept where the labels ascend with it.
     mutating func append(_ id: Download.ID, label: Label? = nil) -> Bool {
-        guard let label, labels[id] == nil, blocks.last?.last.flatMap({ labels[$0] }).map({ $0 < label }) ?? true else {
+        guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
         }
-        labels[id] = label
-        insert(id, at: end)
+        insert(Item(id: id, label: label), at: end)
         return false
     }
 
     /// Gives all downloads new labels.
     mutating func relabel() {
         var label: Label = 0
-        for id in ids {
-            labels[id] = label
-            label += Self.gap
+        for block in blocks.indices {
+            for offset in blocks[block].indices {
+                blocks[block][offset].label = label
+                labels[blocks[block][offset].id] = label
+                label += Self.gap
+            }
         }
     }
 
@@ -49,12 +57,9 @@ struct ListOrder: Sendable {
     mutating func insert(_ id: Download.ID, at place: ListPlace) -> Bool {
         remove(id)
         let position = position(of: place)
-        if let label = label(before: position) {
-            labels[id] = label
-            insert(id, at: position)
-            return false
-        }
-        insert(id, at: position)
+        let label = label(before: position)
+        insert(Item(id: id, label: label ?? 0), at: position)
+        guard label == nil else { return false }
         relabel()
         return true
     }
@@ -99,8 +104,8 @@ struct ListOrder: Sendable {
     private func position(of id: Download.ID) -> Position? {
         guard let label = labels[id] else { return nil }
         // The last block, and in it the last download, whose label is not greater.
-        let block = blocks.partitionIndex { labels[$0[0], default: 0] > label } - 1
-        let offset = blocks[block].partitionIndex { labels[$0, default: 0] > label } - 1
+        let block = blocks.partitionIndex { $0[0].label > label } - 1
+        let offset = blocks[block].partitionIndex { $0.label > label } - 1
         return Position(block: block, offset: offset)
     }
 
@@ -108,8 +113,8 @@ struct ListOrder: Sendable {
 
     /// A label for what is inserted at a position; nil where its neighbours leave none.
     private func label(before position: Position) -> Label? {
-        let next = id(at: position).flatMap { labels[$0] }
-        let previous = id(before: position).flatMap { labels[$0] }
+        let next = item(at: position)?.label
+        let previous = item(before: position)?.label
         switch (previous, next) {
         case (nil, nil): return 0
         case (let previous?, nil):
@@ -125,21 +130,22 @@ struct ListOrder: Sendable {
         }
     }
 
-    private func id(at position: Position) -> Download.ID? {
+    private func item(at position: Position) -> Item? {
         guard position.block < blocks.count else { return nil }
         let block = blocks[position.block]
         if position.offset < block.count { return block[position.offset] }
         return position.block + 1 < blocks.count ? blocks[position.block + 1][0] : nil
     }
 
-    private func id(before position: Position) -> Download.ID? {
+    private func item(before position: Position) -> Item? {
         if position.offset > 0 { return blocks[position.block][position.offset - 1] }
         return position.block > 0 ? blocks[position.block - 1].last : nil
     }
 
-    private mutating func insert(_ id: Download.ID, at position: Position) {
-        guard position.block < blocks.count else { return blocks.append([id]) }
-        blocks[position.block].insert(id, at: position.offset)
+    private mutating func insert(_ item: Item, at position: Position) {
+        labels[item.id] = item.label
+        guard position.block < blocks.count else { return blocks.append([item]) }
+        blocks[position.block].insert(item, at: position.offset)
         let block = blocks[position.block]
         guard block.count > Self.maxBlock else { return }
         // At the end of the list blocks stay full, since most are added there.

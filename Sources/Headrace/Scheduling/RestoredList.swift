@@ -36,12 +36,16 @@ struct RestoredList: Sendable {
     ) {
         findings = report.findings.sentences
         if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
+        var folder: DownloadRequest.Destination?
         for entry in image.ordered {
             let id = Download.ID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
                 findings.append("The download \(id) is left out: its URL or its folder is none.")
                 continue
             }
+            // Of the many downloads of one folder, each would have a copy of its URL.
+            if folder == request.destination, let folder { request.destination = folder }
+            folder = request.destination
             // What it was changed to since.
             request.priority = DownloadPriority(rawValue: entry.request.priority)
             let (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)

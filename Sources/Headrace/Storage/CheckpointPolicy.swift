@@ -35,14 +35,11 @@ struct CheckpointPolicy: Sendable {
     /// The time and the bytes since the last sync, either of which makes another one due.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
-    /// Files below this size are had again as fast as they are recorded.
-    static let leastBytes: Int64 = 1 << 20
 
     private(set) var written: ByteRangeSet
     private(set) var durable: ByteRangeSet
 
     private let durability: Durability
-    private let totalBytes: Int64?
     private let start: Duration
     private var phase = Phase.running
     private var lastRecord: Duration?
@@ -58,19 +55,16 @@ struct CheckpointPolicy: Sendable {
 
     /// - Parameters:
     ///   - durability: Whether data is synced at all.
-    ///   - totalBytes: The file's length, where it is known.
     ///   - written: What an earlier record may be trusted with; not empty means that there is a record.
     ///   - durable: What that record called durable.
     ///   - now: The transfer's start.
     init(
         _ durability: Durability,
-        totalBytes: Int64?,
         written: ByteRangeSet = ByteRangeSet(),
         durable: ByteRangeSet = ByteRangeSet(),
         at now: Duration
     ) {
         self.durability = durability
-        self.totalBytes = totalBytes
         self.written = written
         self.durable = durable.intersection(written)
         start = now
@@ -82,12 +76,14 @@ struct CheckpointPolicy: Sendable {
     var isSyncing: Bool { claim != nil }
 
     /// Bytes were written; does nothing once stopping, and after a failed sync.
-    mutating func wrote(_ range: Range<Int64>, at now: Duration) -> [Action] {
+    ///
+    /// The last ones of a file need no record of their own: the stop is to follow.
+    mutating func wrote(_ range: Range<Int64>, isLast: Bool = false, at now: Duration) -> [Action] {
         guard case .running = phase, !hasSyncFailed, !range.isEmpty else { return [] }
         written.insert(range)
         unsyncedBytes += range.upperBound - range.lowerBound
         hasNews = true
-        return checkpoint(at: now)
+        return isLast ? [] : checkpoint(at: now)
     }
 
     /// A sync has ended; does nothing where none runs.
@@ -128,13 +124,8 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Whether there can be something to do before the end of a file.
-    static func mayCheckpoint(totalBytes: Int64?) -> Bool {
-        totalBytes ?? .max >= leastBytes
-    }
-
     private mutating func checkpoint(at now: Duration) -> [Action] {
-        guard now - start >= Self.recordInterval, totalBytes ?? written.count >= Self.leastBytes else { return [] }
+        guard now - start >= Self.recordInterval else { return [] }
         var actions: [Action] = []
         if hasNews, now - (lastRecord ?? start) >= Self.recordInterval { actions += writeRecord(at: now) }
         let isSyncDue = unsyncedBytes >= Self.syncBytes || now - lastSync >= Self.syncInterval

@@ -5,17 +5,18 @@ import Foundation
 #endif
 
 /// The paths that a request means.
+///
+/// A list holds one for each of its downloads: what can be had from the path or the request is not kept beside them.
 struct DestinationNames: Sendable {
-    let directory: String
     /// The path of the partial, which only the request decides, so that a later run finds it.
     let partialPath: String
+    private let directoryLength: Int
     private let requestURL: URL
     private let fixedName: String?
-    /// What the file is called if the request is not redirected.
-    private let plannedName: String
 
     init(_ request: DownloadRequest) {
         requestURL = request.url
+        let directory: String
         switch request.destination {
         case .directory(let url):
             directory = Self.withoutTrailingSlashes(url.filePath)
@@ -24,18 +25,21 @@ struct DestinationNames: Sendable {
             directory = Self.withoutTrailingSlashes(url.deletingLastPathComponent().filePath)
             fixedName = url.lastPathComponent
         }
-        plannedName = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
+        directoryLength = directory.utf8.count
         let suffix = ".\(PartialKey(url: requestURL, name: fixedName ?? "")).part"
         // The record's name is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
-        partialPath = directory + "/" + SafeFileName.truncated(plannedName, to: maxBytes, suffix: suffix)
+        let name = Self.plannedName(fixedName, requestURL)
+        partialPath = directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
     }
+
+    var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
 
     /// The final path as far as it is known before any answer.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
     /// The final path as far as the request tells.
-    var plannedPath: String { directory + "/" + plannedName }
+    var plannedPath: String { directory + "/" + Self.plannedName(fixedName, requestURL) }
 
     /// The final path for an answer: by the caller's name, else by what the server proposes, else by the URLs.
     func path(for head: ResponseHead) -> String {
@@ -48,12 +52,17 @@ struct DestinationNames: Sendable {
     /// The last component of a path in the directory.
     func name(of path: String) -> String {
         // By bytes, since a name that begins with a combining mark makes one character with the slash before it.
-        String(decoding: path.utf8.dropFirst(directory.utf8.count + 1), as: UTF8.self)
+        String(decoding: path.utf8.dropFirst(directoryLength + 1), as: UTF8.self)
     }
 
     /// Whether a path is one component below the directory.
     func contains(_ path: String) -> Bool {
         path.utf8.starts(with: "\(directory)/".utf8) && SafeFileName.isComponent(name(of: path))
+    }
+
+    /// What the file is called if the request is not redirected.
+    private static func plannedName(_ fixedName: String?, _ url: URL) -> String {
+        fixedName ?? SafeFileName.forDownload(finalURL: url, requestURL: url)
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {

@@ -6,17 +6,17 @@ import Foundation
 
 /// One download in a manager's list: what was asked, how it stands, and the way to stop it.
 final class DownloadRecord: Sendable {
-    private struct Asked {
+    private struct State {
         var request: DownloadRequest
-        var withoutSecrets: RegistryRequest?
+        /// At most one; few downloads have it, and without it this takes a word.
+        var withoutSecrets: [RegistryRequest]
+        var held: HeldBytes?
     }
 
     let id: Download.ID
     let names: DestinationNames
     let status: DownloadStatus
-    /// What this manager has written of the file, while no transfer has it open; it need not be read again, nor doubted.
-    let held = Locked<HeldBytes?>(nil)
-    private let asked: Locked<Asked>
+    private let state: Locked<State>
 
     init(
         id: Download.ID,
@@ -27,28 +27,38 @@ final class DownloadRecord: Sendable {
         observers: ListObservers = ListObservers()
     ) {
         self.id = id
-        asked = Locked(Asked(request: request, withoutSecrets: withoutSecrets))
+        self.state = Locked(State(request: request, withoutSecrets: withoutSecrets.map { [$0] } ?? []))
         names = DestinationNames(request)
         status = DownloadStatus(id: id, state, progress, observers: observers)
     }
 
-    var request: DownloadRequest { asked.withLock { $0.request } }
+    var request: DownloadRequest { state.withLock { $0.request } }
 
     /// What was kept of the request of an earlier run that had secrets, which are never written to a disk.
-    var withoutSecrets: RegistryRequest? { asked.withLock { $0.withoutSecrets } }
+    var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
     /// Takes over the secrets of a request of the same file, where they are missing.
     func supplySecrets(of request: DownloadRequest) {
-        asked.withLock { asked in
-            guard asked.withoutSecrets.take() != nil else { return }
-            asked.request.url = request.url
-            asked.request.headers = request.headers
+        state.withLock { state in
+            guard state.withoutSecrets.popLast() != nil else { return }
+            state.request.url = request.url
+            state.request.headers = request.headers
         }
     }
 
     /// Forgets the time before which the download was not to begin.
     func forgetBegin() {
-        asked.withLock { $0.request.earliestBegin = nil }
+        state.withLock { $0.request.earliestBegin = nil }
+    }
+
+    /// Keeps what this manager has written of the file, while no transfer has it open.
+    func keep(_ held: HeldBytes) {
+        state.withLock { $0.held = held }
+    }
+
+    /// What this manager has written of the file, which need not be read again, nor doubted.
+    func takeHeld() -> HeldBytes? {
+        state.withLock { $0.held.take() }
     }
 }
 

@@ -8,6 +8,9 @@ import Foundation
 extension DownloadTransfer {
     /// The bytes of a part after which the rest is asked for at once.
     private static let leastPart: Int64 = 4096
+    /// The size from which a file is synced and recorded beside its bytes; a group of tasks costs more than a smaller one,
+    /// of which only a slow one is recorded at all.
+    private static let leastBesides: Int64 = 1 << 20
 
     /// Writes a body behind the held bytes; nil where more is missing and has to be asked for.
     ///
@@ -59,9 +62,8 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String
     ) async throws {
-        guard CheckpointPolicy.mayCheckpoint(totalBytes: accepted.totalBytes) else {
-            // There is nothing to do beside a small file, which costs less than the group of tasks.
-            return try await write(&body, accepted, &session, &attempts, path) { _, _ in }
+        guard accepted.totalBytes ?? .max >= Self.leastBesides else {
+            return try await write(&body, accepted, &session, &attempts, path) { try $1.complete($0) }
         }
         let side = SideWork()
         do {

@@ -48,7 +48,7 @@ struct PartialSession {
         names = record.names
         self.environment = environment
         recordFile = RecordFile(of: names.partialPath, calls: environment.files)
-        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
+        policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
     private var path: String { names.partialPath }
@@ -68,7 +68,7 @@ struct PartialSession {
         guard let partial else { return try takeOverFinal(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
-        if let held = record.held.withLock({ $0.take() }), held.stamp == FileStamp(status) {
+        if let held = record.takeHeld(), held.stamp == FileStamp(status) {
             return try takeUp(held, partial)
         }
         guard environment.configuration.resumesPartialDownloads else {
@@ -97,7 +97,6 @@ struct PartialSession {
             representation?.totalBytes = record.totalBytes
             policy = CheckpointPolicy(
                 environment.configuration.durability,
-                totalBytes: record.totalBytes,
                 written: held,
                 durable: record.durable,
                 at: environment.clock.now()
@@ -113,7 +112,6 @@ struct PartialSession {
         representation = held.representation
         policy = CheckpointPolicy(
             environment.configuration.durability,
-            totalBytes: held.representation.totalBytes,
             written: held.written,
             durable: held.durable,
             at: environment.clock.now()
@@ -165,7 +163,7 @@ struct PartialSession {
         try partial?.truncate(to: 0)
         representation = nil
         finalPath = nil
-        policy = CheckpointPolicy(environment.configuration.durability, totalBytes: nil, at: .zero)
+        policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
     // MARK: While bytes come
@@ -176,15 +174,14 @@ struct PartialSession {
         representation = body.representation
         representation?.totalBytes = body.totalBytes
         if let total = body.totalBytes { try partial.requireSpace(for: total - body.offset) }
-        policy = newPolicy(totalBytes: body.totalBytes)
+        policy = newPolicy()
         self.finalPath = finalPath
     }
 
     /// A policy for another attempt with the bytes that there are.
-    private func newPolicy(totalBytes: Int64?) -> CheckpointPolicy {
+    private func newPolicy() -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
-            totalBytes: totalBytes,
             written: policy.written,
             durable: policy.durable,
             at: environment.clock.now()
@@ -196,7 +193,8 @@ struct PartialSession {
         guard let partial else { preconditionFailure("Bytes came before begin(_:)") }
         let offset = heldBytes
         try partial.write(bytes, at: offset)
-        return policy.wrote(offset..<offset + Int64(bytes.count), at: environment.clock.now())
+        let end = offset + Int64(bytes.count)
+        return policy.wrote(offset..<end, isLast: end == representation?.totalBytes, at: environment.clock.now())
     }
 
     /// Whether bytes that came again are those that are held at their place.
@@ -248,7 +246,7 @@ struct PartialSession {
     mutating func keep() {
         // A failure shortens what the record claims, which is all that is left to do about it.
         try? complete(policy.stopping(.keeping, at: environment.clock.now()))
-        policy = newPolicy(totalBytes: representation?.totalBytes)
+        policy = newPolicy()
         guard let status = try? partial?.status(), let representation, heldBytes > 0 else { return }
         let held = HeldBytes(
             stamp: FileStamp(status),
@@ -257,7 +255,7 @@ struct PartialSession {
             representation: representation,
             finalPath: finalPath
         )
-        record.held.withLock { $0 = held }
+        record.keep(held)
     }
 
     /// Removes everything that is this download's.

@@ -66,8 +66,6 @@ enum QueueChild {
         case "restore": try await restore(try count(), from: try next())
         case "verbs": try await verbs(in: try count(), to: try next(), rest.first)
         case "run": try await runAtOnce(try count(), to: try next(), from: try next())
-        case "fill": try await QueuedFiles.fill(try next(), to: try next(), try rest.map { try QueuedFiles.url($0) })
-        case "drain": try await QueuedFiles.drain(try next(), jobs: try count())
         case let other: throw BenchmarkError.usage("queue-child does not know \(other)")
         }
     }
@@ -118,8 +116,8 @@ enum QueueChild {
             }
         )
         let start = MonotonicTime.now
-        let requests = try (0..<count).map { number in
-            DownloadRequest(try QueuedFiles.url("\(server)/\(number)"), to: .directory(URL(filePath: folder)))
+        let requests = (0..<count).map { number in
+            request(to: "\(server)/\(number)", in: folder)
         }
         let downloads = try await manager.download(requests)
         await manager.waitUntilIdle()
@@ -150,6 +148,10 @@ enum QueueChild {
     /// A request such as an application makes, which nobody answers.
     private static func request(_ number: Int, to folder: String) -> DownloadRequest {
         let text = "https://downloads.example.org/archive/2025/volume-\(number / 1_000)/document-\(number).tar.gz"
+        return request(to: text, in: folder)
+    }
+
+    private static func request(to text: String, in folder: String) -> DownloadRequest {
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
         return DownloadRequest(url, to: .directory(URL(filePath: folder, directoryHint: .isDirectory)))
     }

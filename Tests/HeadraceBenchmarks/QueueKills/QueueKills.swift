@@ -13,6 +13,7 @@ struct QueueKills {
 
     let options: QueueKillsOptions
     let workspace: Workspace
+    let subject: String
     let server: HostileServer
 
     static func main(_ arguments: [String]) throws -> Int32 {
@@ -21,13 +22,15 @@ struct QueueKills {
             Console.print(QueueKillsOptions.help)
             return 0
         }
+        let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
         defer { workspace.remove() }
         let server = try HostileServer(seed: options.seed, rate: rate(for: options)) { options.size(of: $0) }
         try server.start()
         defer { server.stop() }
-        let report = try QueueKills(options: options, workspace: workspace, server: server).run()
+        let kills = QueueKills(options: options, workspace: workspace, subject: subject, server: server)
+        let report = try kills.run()
         Console.print(options.isJSON ? report.json.text() : report.text)
         for violation in report.violations { Console.error("headrace-bench: \(violation)") }
         return report.violations.isEmpty ? 0 : 1
@@ -65,81 +68,16 @@ struct QueueKills {
     ) throws -> Bool {
         let isLast = report.kills == options.kills
         let life = isLast ? Self.longestRun : Double.random(in: 0...options.window, using: &random)
-        let process = try queue.start()
-        let exit = try process.poll(for: life)
-        let listing = QueueListing(log: queue.log)
-        report.restarts += listing.restarts.map { (reason: $0.reason, bytes: $0.bytes) }
-        report.complaints += listing.complaints + queue.compare(listing)
-        if let failure = exit?.failure { report.complaints.append("\(failure): \(FileSystem.text(of: queue.log))") }
+        let exit = try queue.run().poll(for: life)
+        let events = queue.events
+        report.restarts += events.restarts
+        report.complaints += events.remarks
+        if let failure = exit?.failure { report.complaints.append("\(failure): \(events.failure ?? "")") }
         if exit == nil {
             if isLast { report.complaints.append("the queue did not end in \(Self.longestRun) s") }
             report.kills += 1
         }
+        report.complaints += try queue.compare()
         return exit == nil && report.complaints.isEmpty
-    }
-}
-
-/// One list, with its files and what is known of it.
-struct KilledQueue {
-    let files: Range<Int>
-    let log: String
-    private let registry: String
-    private let output: String
-    private let kills: QueueKills
-    private var list: [QueueListing.Row] = []
-
-    init(_ number: Int, of kills: QueueKills) throws {
-        self.kills = kills
-        files = number * kills.options.files..<(number + 1) * kills.options.files
-        registry = "\(kills.workspace.scratch)/registry-\(number)"
-        output = "\(kills.workspace.output)/\(number)"
-        log = "\(kills.workspace.scratch)/queue.log"
-        try FileSystem.makeDirectory(output)
-        let urls = files.map { kills.server.url(.good, file: $0) }
-        let exit = try spawn(["fill", registry, output] + urls).wait(atMost: 60)
-        list = QueueListing(log: log).after ?? []
-        guard exit.failure == nil, list.map(\.url) == urls else {
-            throw BenchmarkError("the list could not be made: \(FileSystem.text(of: log))")
-        }
-    }
-
-    func start() throws -> ChildProcess {
-        try spawn(["drain", registry, "\(kills.options.jobs)"])
-    }
-
-    private func spawn(_ arguments: [String]) throws -> ChildProcess {
-        let command = Command(executable: FileSystem.ownExecutable, arguments: [Verb.queueChild.name] + arguments)
-        return try ChildProcess.spawn(command, home: kills.workspace.home, log: log)
-    }
-
-    /// What is wrong with the list as a process found and left it.
-    mutating func compare(_ listing: QueueListing) -> [String] {
-        var complaints: [String] = []
-        // One that was killed while it told the list told a part of it.
-        for rows in [listing.before, listing.after] {
-            guard let rows, rows.count == list.count || listing.after != nil else { continue }
-            if rows.map(\.id) != list.map(\.id) || rows.map(\.url) != list.map(\.url) {
-                complaints.append("the list is not what it was: \(list.map(\.id)) became \(rows.map(\.id))")
-                continue
-            }
-            for (old, new) in zip(list, rows) where old.state == "finished" && new.state != "finished" {
-                complaints.append("\(new.url) was finished and is \(new.state)")
-            }
-            list = rows
-        }
-        return complaints
-    }
-
-    /// What is wrong with the end.
-    func check() throws -> [String] {
-        var complaints = list.filter { $0.state != "finished" }.map { "\($0.url) is \($0.state)" }
-        for file in files {
-            let size = kills.options.size(of: file)
-            let wrong = try ContentCheck.complaint(about: "\(output)/\(file)", file: file, size: size, versions: 1...1)
-            if let wrong { complaints.append("file \(file) \(wrong)") }
-        }
-        let others = Set(try FileSystem.names(in: output)).subtracting(files.map { "\($0)" })
-        if !others.isEmpty { complaints.append("left over: \(others.sorted().joined(separator: ", "))") }
-        return complaints
     }
 }

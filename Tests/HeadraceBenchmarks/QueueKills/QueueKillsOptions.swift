@@ -16,6 +16,7 @@ struct QueueKillsOptions: Sendable {
     /// Uniformly distributed over so many seconds is when the process is killed.
     var window = 5.0
     var ratio = 1.3
+    var subject: String?
     var directory: String?
     var isJSON = false
     var isHelp = false
@@ -42,6 +43,7 @@ struct QueueKillsOptions: Sendable {
             case "--jobs": jobs = try Options.positive(value(), argument)
             case "--window": window = try number()
             case "--ratio": ratio = try number()
+            case "--subject": subject = try value()
             case "--directory": directory = try value()
             case "--json": isJSON = true
             case "--help", "-h": isHelp = true
@@ -52,7 +54,7 @@ struct QueueKillsOptions: Sendable {
 
     static let leastSize = 1_000
 
-    /// The size of a file, which follows from the seed; between the least and the largest, half as many of double the size.
+    /// The size of a file, which follows from the seed: of each order of magnitude there are as many.
     func size(of file: Int) -> Int {
         var random = SplitMix(seed: seed &+ UInt64(file) &* 1_000_003)
         let span = Double(size) / Double(Self.leastSize)
@@ -62,10 +64,10 @@ struct QueueKillsOptions: Sendable {
     static let help = """
         usage: headrace-bench queue-kills [options]
 
-        Runs a queue of downloads that is kept in a registry, in a process that is killed (SIGKILL) at random moments and
-        started again until all files are there; then another queue, until there were as many kills as asked for. After
-        each kill looks whether the list is whole: all downloads, in their order, and finished those that had finished.
-        In the end all files have to be exact and alone.
+        Runs `headrace queue run` on a list of downloads, kills it (SIGKILL) at random moments and starts it again until
+        all files are there; then with another list, until there were as many kills as asked for. After each kill looks
+        whether the list is whole: all downloads, in their order, and finished those that had finished. In the end all
+        files have to be exact and alone.
 
         options:
           --kills N         how often the process is killed (100)
@@ -75,6 +77,7 @@ struct QueueKillsOptions: Sendable {
           --jobs N          downloads at once (4)
           --window SECONDS  how long a process lives at the most (5); the pace is such that the kills fall all over the run
           --ratio R         how many times the bytes of the files may be fetched (1.3)
+          --subject PATH    the headrace to kill (the one beside this executable)
           --directory DIR   where the temporary directory goes (.build, else the current directory)
           --json            one JSON object on standard output, and nothing else there
           --help            this text

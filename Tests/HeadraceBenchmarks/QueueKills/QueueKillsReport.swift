@@ -9,8 +9,8 @@ struct QueueKillsReport {
     var fileBytes = 0
     /// What the server sent.
     var sentBytes = 0
-    var restarts: [(reason: String, bytes: Int)] = []
-    /// What must not have happened.
+    var restarts: [ToolEvents.Restart] = []
+    /// What must not have happened, and what the tool said beside its events.
     var complaints: [String] = []
 
     private var ratio: Double { fileBytes == 0 ? 0 : Double(sentBytes) / Double(fileBytes) }
@@ -31,7 +31,7 @@ struct QueueKillsReport {
             "  lists that were not whole, files that were wrong or left over: \(complaints.count)",
         ]
         let reasons = Dictionary(grouping: restarts, by: \.reason).sorted { $0.key < $1.key }.map { reason, restarts in
-            "  given up: \(restarts.count) x, \(Format.mebibytes(restarts.reduce(0) { $0 + $1.bytes })) MiB: \(reason)"
+            "  given up: \(restarts.count) x, \(Format.mebibytes(restarts.reduce(0) { $0 + $1.bytesWasted })) MiB: \(reason)"
         }
         return (lines + reasons).joined(separator: "\n")
     }
@@ -42,7 +42,7 @@ struct QueueKillsReport {
             ("files", .integer(queues * options.files)), ("seconds", .number(seconds)), ("rate", .integer(rate)),
             ("fileBytes", .integer(fileBytes)), ("sentBytes", .integer(sentBytes)), ("ratio", .number(ratio)),
             ("restarts", .integer(restarts.count)),
-            ("restartedBytes", .integer(restarts.reduce(0) { $0 + $1.bytes })),
+            ("restartedBytes", .integer(restarts.reduce(0) { $0 + $1.bytesWasted })),
             ("violations", .array(violations.map { .string($0) })),
         ])
     }

@@ -41,6 +41,10 @@ struct QueueFolder {
 
     /// Adds URLs, and returns their ids.
     func add(_ urls: URL..., options: [String] = []) async throws -> [String] {
+        try await add(urls, options: options)
+    }
+
+    func add(_ urls: [URL], options: [String] = []) async throws -> [String] {
         let words = ["add", "-d", "files"] + options + urls.map(\.absoluteString)
         var process = try ToolProcess(arguments(words), in: url)
         let result = try await process.result()

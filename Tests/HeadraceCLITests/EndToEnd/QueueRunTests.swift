@@ -149,6 +149,41 @@ struct QueueRunTests {
     }
 
     @Test
+    func `a run that is killed again and again loses nothing of the list, and leaves each file once`() async throws {
+        let bodies = (0..<12).map { Response.Body.pattern(seed: UInt64($0 + 1), size: 1000 << ($0 % 9)) }
+        let routes = bodies.enumerated().map {
+            ("/\($0)", Response.file(Resource($1)).limited(bytesPerSecond: 400_000))
+        }
+        try await withFaultServer(.routes(Dictionary(uniqueKeysWithValues: routes))) { server in
+            try await withQueueFolder { folder in
+                let ids = try await folder.add(bodies.indices.map { server.url("/\($0)") })
+                var finished: Set<String> = []
+                var random = SeededRandom(seed: 1)
+                for kill in 1...10 {
+                    var killed = try folder.run()
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
+                    killed.send(SIGKILL)
+                    _ = try await killed.result()
+                    let list = try await folder.list()
+                    #expect(list.map(\.id) == ids, "after kill \(kill)")
+                    let nowFinished = Set(list.filter { $0.state == "finished" }.map(\.id))
+                    #expect(nowFinished.isSuperset(of: finished), "after kill \(kill)")
+                    finished = nowFinished
+                }
+                var run = try folder.run("-v")
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(try await folder.list().map(\.id) == ids)
+                #expect(try await folder.states() == bodies.map { _ in "finished" })
+                #expect(try FileProbe.names(in: folder.files) == bodies.indices.map { "\($0)" }.sorted())
+                for (number, body) in bodies.enumerated() {
+                    #expect(body.difference(fromFileAt: folder.files.appending(path: "\(number)")) == nil)
+                }
+            }
+        }
+    }
+
+    @Test
     func `a second run is refused, and told who has the list`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in

@@ -15,26 +15,29 @@ struct CheckpointPolicyTests {
 
     /// A policy that is past the first second and the first mebibyte, with a record of it on disk.
     private func running(_ durability: CheckpointPolicy.Durability) -> CheckpointPolicy {
-        var policy = CheckpointPolicy(durability, totalBytes: 1 << 40, at: .zero)
+        var policy = CheckpointPolicy(durability, at: .zero)
         expect(policy.wrote(0..<mebibyte, at: .seconds(1)), [.writeRecord])
         return policy
     }
 
     @Test func `nothing is recorded in the first second, however much came`() {
-        var policy = CheckpointPolicy(.full, totalBytes: 1 << 40, at: .seconds(10))
+        var policy = CheckpointPolicy(.full, at: .seconds(10))
         expect(policy.wrote(0..<1 << 30, at: .milliseconds(10_999)), [])
         expect(policy.wrote(1 << 30..<1 << 31, at: .seconds(11)), [.writeRecord, .startSync])
     }
 
-    @Test func `a small file is never recorded while it comes`() {
-        var policy = CheckpointPolicy(.full, totalBytes: mebibyte - 1, at: .zero)
-        for second in 0..<100 { expect(policy.wrote(Int64(second)..<Int64(second) + 1, at: .seconds(second)), []) }
+    @Test func `a file that comes in bits is recorded like any other`() {
+        var policy = CheckpointPolicy(.none, at: .zero)
+        expect(policy.wrote(0..<1, at: .milliseconds(999)), [])
+        for second in 1..<100 {
+            expect(policy.wrote(Int64(second)..<Int64(second) + 1, at: .seconds(second)), [.writeRecord])
+        }
     }
 
-    @Test func `a file of unknown length is small as long as it is`() {
-        var policy = CheckpointPolicy(.none, totalBytes: nil, at: .zero)
-        expect(policy.wrote(0..<mebibyte - 1, at: .seconds(20)), [])
-        expect(policy.wrote(mebibyte - 1..<mebibyte, at: .seconds(21)), [.writeRecord])
+    @Test func `the last bytes cost no record of their own`() {
+        var policy = CheckpointPolicy(.none, at: .zero)
+        expect(policy.wrote(0..<10, isLast: true, at: .seconds(2)), [])
+        expect(policy.stopping(.finishing, at: .seconds(2)), [])
     }
 
     @Test func `a record is written at most once a second, and only for new bytes`() {
@@ -100,7 +103,7 @@ struct CheckpointPolicyTests {
         expect(recorded.stopping(.keeping, at: .seconds(2)), [.startSync])
         expect(recorded.syncEnded(success: false, at: .seconds(3)), [.writeRecord])
         #expect(recorded.written.isEmpty)
-        var small = CheckpointPolicy(.full, totalBytes: 100, at: .zero)
+        var small = CheckpointPolicy(.full, at: .zero)
         expect(small.wrote(0..<10, at: .milliseconds(1)), [])
         expect(small.stopping(.keeping, at: .milliseconds(2)), [.startSync])
         expect(small.syncEnded(success: false, at: .milliseconds(3)), [])
@@ -115,10 +118,10 @@ struct CheckpointPolicyTests {
     }
 
     @Test func `a pause in the first second is recorded, of a small file as well`() {
-        var small = CheckpointPolicy(.none, totalBytes: 100, at: .zero)
+        var small = CheckpointPolicy(.none, at: .zero)
         expect(small.wrote(0..<10, at: .milliseconds(1)), [])
         expect(small.stopping(.keeping, at: .milliseconds(2)), [.writeRecord])
-        var synced = CheckpointPolicy(.full, totalBytes: 100, at: .zero)
+        var synced = CheckpointPolicy(.full, at: .zero)
         expect(synced.wrote(0..<10, at: .milliseconds(1)), [])
         expect(synced.stopping(.keeping, at: .milliseconds(2)), [.startSync])
         expect(synced.syncEnded(success: true, at: .milliseconds(3)), [.writeRecord])
@@ -128,7 +131,7 @@ struct CheckpointPolicyTests {
 
     @Test func `a stop before the first byte leaves nothing`() {
         for stop in [CheckpointPolicy.Stop.keeping, .finishing, .discarding] {
-            var policy = CheckpointPolicy(.full, totalBytes: nil, at: .zero)
+            var policy = CheckpointPolicy(.full, at: .zero)
             expect(policy.stopping(stop, at: .seconds(9)), [])
         }
     }
@@ -147,11 +150,11 @@ struct CheckpointPolicyTests {
     }
 
     @Test func `a file that is complete within a second is synced, but costs no record`() {
-        var policy = CheckpointPolicy(.full, totalBytes: 1 << 30, at: .zero)
+        var policy = CheckpointPolicy(.full, at: .zero)
         expect(policy.wrote(0..<1 << 30, at: .milliseconds(900)), [])
         expect(policy.stopping(.finishing, at: .milliseconds(901)), [.startSync])
         expect(policy.syncEnded(success: true, at: .milliseconds(999)), [])
-        var unsynced = CheckpointPolicy(.none, totalBytes: 1 << 30, at: .zero)
+        var unsynced = CheckpointPolicy(.none, at: .zero)
         expect(unsynced.wrote(0..<1 << 30, at: .milliseconds(900)), [])
         expect(unsynced.stopping(.finishing, at: .milliseconds(901)), [])
     }
@@ -181,7 +184,6 @@ struct CheckpointPolicyTests {
     @Test func `X01 a resumed download begins with what its record may be trusted with`() {
         var policy = CheckpointPolicy(
             .full,
-            totalBytes: 1 << 40,
             written: ByteRangeSet([0..<70 * mebibyte]),
             durable: ByteRangeSet([0..<10, 100 * mebibyte..<200 * mebibyte]),
             at: .zero
@@ -194,7 +196,7 @@ struct CheckpointPolicyTests {
     }
 
     @Test func `a resumed download that stops at once still syncs what it found`() {
-        var policy = CheckpointPolicy(.full, totalBytes: 100, written: ByteRangeSet([0..<50]), at: .zero)
+        var policy = CheckpointPolicy(.full, written: ByteRangeSet([0..<50]), at: .zero)
         expect(policy.stopping(.keeping, at: .zero), [.startSync])
         expect(policy.syncEnded(success: true, at: .zero), [.writeRecord])
     }

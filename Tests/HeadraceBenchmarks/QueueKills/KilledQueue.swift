@@ -1,0 +1,85 @@
+/// One list with its files, and what is known of it.
+struct KilledQueue {
+    private struct Row: Equatable {
+        let id: String
+        let url: String
+        var state: String
+    }
+
+    let files: Range<Int>
+    private let registry: String
+    private let output: String
+    private let log: String
+    private let kills: QueueKills
+    private var rows: [Row] = []
+
+    /// Adds the downloads to a list of their own.
+    init(_ number: Int, of kills: QueueKills) throws {
+        self.kills = kills
+        files = number * kills.options.files..<(number + 1) * kills.options.files
+        registry = "\(kills.workspace.scratch)/registry-\(number)"
+        output = "\(kills.workspace.output)/\(number)"
+        log = "\(kills.workspace.scratch)/queue.log"
+        let urls = files.map { kills.server.url(.good, file: $0) }
+        let exit = try start("add", ["-d", output] + urls).wait(atMost: 60)
+        rows = try list()
+        guard exit.failure == nil, rows.map(\.url) == urls else {
+            throw BenchmarkError("the list could not be made: \(FileSystem.text(of: log))")
+        }
+    }
+
+    /// Starts what goes through the list.
+    func run() throws -> ChildProcess {
+        try start("run", ["-q", "--json", "-j", "\(kills.options.jobs)"])
+    }
+
+    /// What the process said that ran last.
+    var events: ToolEvents { ToolEvents(log: log) }
+
+    private func start(_ verb: String, _ arguments: [String]) throws -> ChildProcess {
+        let command = Command(
+            executable: kills.subject,
+            arguments: ["queue", verb, "--registry", registry] + arguments
+        )
+        return try ChildProcess.spawn(command, home: kills.workspace.home, log: log)
+    }
+
+    /// The list as the tool reads it from the disk, which changes nothing there.
+    private func list() throws -> [Row] {
+        let exit = try start("list", ["--json"]).wait(atMost: 60)
+        let text = FileSystem.text(of: log, limit: 16 << 20)
+        if let failure = exit.failure { throw BenchmarkError("the list cannot be read: \(failure): \(text)") }
+        return try text.split(separator: "\n").map { line in
+            guard let id = ToolEvents.text("id", in: line), let url = ToolEvents.text("url", in: line),
+                let state = ToolEvents.text("state", in: line)
+            else { throw BenchmarkError("the list has a line that is none: \(line)") }
+            return Row(id: id, url: url, state: state)
+        }
+    }
+
+    /// Reads the list, and returns what is not as it was.
+    mutating func compare() throws -> [String] {
+        let (old, new) = (rows, try list())
+        guard new.map(\.id) == old.map(\.id), new.map(\.url) == old.map(\.url) else {
+            return ["the list is not whole: \(old.map(\.id)) became \(new.map(\.id))"]
+        }
+        rows = new
+        return zip(old, new).compactMap { old, new in
+            let isLost = old.state == "finished" && new.state != "finished"
+            return isLost ? "\(new.url) was finished and is \(new.state)" : nil
+        }
+    }
+
+    /// What is wrong with the end: all is there, exact and alone.
+    func check() throws -> [String] {
+        var complaints = rows.filter { $0.state != "finished" }.map { "\($0.url) is \($0.state)" }
+        for file in files {
+            let size = kills.options.size(of: file)
+            let wrong = try ContentCheck.complaint(about: "\(output)/\(file)", file: file, size: size, versions: 1...1)
+            if let wrong { complaints.append("file \(file) \(wrong)") }
+        }
+        let others = Set(try FileSystem.names(in: output)).subtracting(files.map { "\($0)" })
+        if !others.isEmpty { complaints.append("left over: \(others.sorted().joined(separator: ", "))") }
+        return complaints
+    }
+}
