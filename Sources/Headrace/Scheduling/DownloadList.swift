@@ -108,7 +108,9 @@ final class DownloadList: Sendable {
     /// be, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
         if let journal {
-            for request in requests { try RegistryEncoder.check(RegistryRequest(request, bases: journal.bases)) }
+            for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
+                try RegistryEncoder.check(RegistryRequest(request, bases: journal.bases))
+            }
         }
         return try add(requests.map { ListState.Addition(request: $0) })
     }

@@ -81,7 +81,6 @@ struct DownloadQueue: Sendable {
         var priority: Int
         var phase = Phase.waiting
         var intent: Intent?
-        var notBefore: Duration?
         /// Of the running ones, the order in which they began.
         var startNumber = 0
         /// What was noted under another number is void.
@@ -119,6 +118,8 @@ struct DownloadQueue: Sendable {
     /// Whether several verbs are one decision, after which ``startNext()`` follows.
     var isGathering = false
     private var entries: [ID: Entry] = [:]
+    /// The times that downloads wait for; apart from the entries, since few do.
+    private var notBefore: [ID: Duration] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
     private var waitingCount = 0
@@ -166,7 +167,8 @@ struct DownloadQueue: Sendable {
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(host: number(of: item.host), priority: item.priority, notBefore: item.notBefore)
+            entries[item.id] = Entry(host: number(of: item.host), priority: item.priority)
+            notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
             if item.phase == .waiting { waitingCount += 1 }
             if order.append(item.id, label: item.label) {
@@ -250,7 +252,7 @@ struct DownloadQueue: Sendable {
     /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
     /// of several.
     mutating func preempt(for id: ID) -> [Action] {
-        guard let entry = entries[id], entry.phase == .waiting, entry.notBefore == nil else { return [] }
+        guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil else { return [] }
         let isHostFull = runningOfHost[entry.host] >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
@@ -293,7 +295,7 @@ struct DownloadQueue: Sendable {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
             guard entries[first.id]?.generation == first.generation else { continue }
-            entries[first.id]?.notBefore = nil
+            notBefore[first.id] = nil
             enqueue(first.id, at: now)
         }
     }
@@ -362,7 +364,7 @@ struct DownloadQueue: Sendable {
 
     private mutating func enter(_ phase: Phase, _ id: ID, discardingBytes: Bool = false) -> [Action] {
         setPhase(phase, of: id)
-        entries[id]?.notBefore = nil
+        notBefore[id] = nil
         return [.enter(id, phase, discardingBytes: discardingBytes)]
     }
 
@@ -374,9 +376,9 @@ struct DownloadQueue: Sendable {
         entries[id]?.generation = lastGeneration
     }
 
-    private mutating func requeue(_ id: ID, notBefore: Duration? = nil, at now: Duration) -> [Action] {
+    private mutating func requeue(_ id: ID, notBefore time: Duration? = nil, at now: Duration) -> [Action] {
         let actions = entries[id]?.phase == .waiting ? [] : enter(.waiting, id)
-        entries[id]?.notBefore = notBefore
+        notBefore[id] = time
         enqueue(id, at: now)
         return actions + startNext()
     }
@@ -399,6 +401,7 @@ struct DownloadQueue: Sendable {
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         if entries.removeValue(forKey: id)?.phase == .waiting { waitingCount -= 1 }
+        notBefore[id] = nil
         order.remove(id)
         return [.remove(id, deletingFile: deletingFile)]
     }
@@ -408,10 +411,10 @@ struct DownloadQueue: Sendable {
         guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
         lastGeneration += 1
         entry.generation = lastGeneration
-        if let time = entry.notBefore, time > now {
+        if let time = notBefore[id], time > now {
             delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
         } else {
-            entry.notBefore = nil
+            notBefore[id] = nil
             ready.insert(
                 Candidate(
                     priority: entry.priority,

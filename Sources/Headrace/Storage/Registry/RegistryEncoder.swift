@@ -39,10 +39,11 @@ enum RegistryEncoder {
         return bytes
     }
 
+    /// Texts that have no more bytes than that together fit, since each byte becomes six at the most.
+    static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
+
     /// Throws `invalidRequest` for a request that holds more than a list takes.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
-        // Each byte becomes six at the most.
-        guard request.isLong(maxBytes: RegistryJournal.maxEntryBytes / 8) else { return }
         do throws(Failure) {
             _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: 0)])])
         } catch {

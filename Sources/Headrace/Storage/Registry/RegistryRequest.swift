@@ -73,16 +73,6 @@ struct RegistryRequest: Sendable, Hashable {
         }
     }
 
-    /// Whether its texts have more bytes than that together.
-    func isLong(maxBytes: Int) -> Bool {
-        var bytes =
-            url.utf8.count + destination.path.path.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
-        for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }
-        for name in withheldHeaders { bytes += name.utf8.count }
-        for (key, value) in userInfo { bytes += key.utf8.count + value.utf8.count }
-        return bytes > maxBytes
-    }
-
     mutating func withhold(_ names: [String]) {
         withheldHeaders += names
     }
@@ -143,6 +133,16 @@ extension RegistryRequest {
     private static func milliseconds(of time: Date) -> Int64 {
         let milliseconds = (time.timeIntervalSince1970 * 1000).rounded()
         return Int64(exactly: milliseconds) ?? (milliseconds > 0 ? .max : .min)
+    }
+}
+
+extension DownloadRequest {
+    /// Whether its texts, but for the destination, have more bytes than that together.
+    func isLong(maxBytes: Int) -> Bool {
+        var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
+        for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }
+        for (key, value) in userInfo { bytes += key.utf8.count + value.utf8.count }
+        return bytes > maxBytes
     }
 }
 
