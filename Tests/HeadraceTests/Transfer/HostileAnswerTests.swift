@@ -142,7 +142,7 @@ struct HostileAnswerTests {
         let outcome = try await outcome(
             .ok(.pattern(size: 100_000)).stalled(after: 10),
             // Long enough for the first bytes on a busy machine.
-            stallTimeout: .seconds(6)
+            stallTimeout: .seconds(10)
         )
         #expect(outcome.code == .stalled)
         #expect(outcome.names.count == 2)

@@ -78,7 +78,7 @@ struct LimitTests {
         let outcome = try await withTemporaryDirectory {
             try await ResumeFixture.run(.sequence([drip], then: .file(file)), in: $0) {
                 $0.minimumSpeed = 10_000_000
-                $0.stallTimeout = .seconds(4)
+                $0.stallTimeout = .seconds(8)
             }
         }
         #expect(outcome.isExact)

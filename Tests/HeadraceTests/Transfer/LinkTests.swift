@@ -19,7 +19,7 @@ struct LinkTests {
                     number < cuts.count ? link.cut(after: 50_000, by: cuts[number]) : link
                 } _: { proxy in
                     try await ResumeFixture.run(from: server, through: proxy, in: folder) {
-                        $0.stallTimeout = .seconds(5)
+                        $0.stallTimeout = .seconds(10)
                     }
                 }
             }

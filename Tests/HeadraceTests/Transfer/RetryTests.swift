@@ -148,7 +148,7 @@ struct RetryTests {
             try await ResumeFixture.run(
                 .sequence([.file(file).stalled(after: ResumeFixture.cut)], then: .file(file)),
                 in: $0
-            ) { $0.stallTimeout = .seconds(2) }
+            ) { $0.stallTimeout = .seconds(10) }
         }
         #expect(outcome.isExact)
         #expect(outcome.resumes.count == 1)
