@@ -169,9 +169,9 @@ struct SegmentPlanner: Sendable {
     /// Gives bytes that nobody has back to the segment before them, if its request reaches that far.
     private mutating func reclaim() {
         for gap in unassigned {
-            guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }),
-                !isShared(index)
-            else { continue }
+            guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
+                continue
+            }
             segments[index].end = min(segments[index].limit, gap.upperBound)
         }
     }

@@ -259,6 +259,16 @@ struct SegmentPlannerTests {
         expect(planner.tick(at: .seconds(4)), [.stop(id(2)), .open(id(3), rest, source: 0)])
     }
 
+    @Test func `connections that are silent from the start are asked for ever later`() {
+        var planner = begun(1 << 30, 2)
+        feed(&planner, [0: 1], from: .zero, seconds: 3)
+        #expect(planner.tick(at: .seconds(3)).count == 2)
+        feed(&planner, [0: 1], from: .seconds(3), seconds: 3)
+        expect(planner.tick(at: .seconds(6)), [.stop(id(2))])
+        expect(planner.tick(at: .milliseconds(6499)), [])
+        #expect(planner.tick(at: .milliseconds(6500)).count == 1)
+    }
+
     @Test func `where all are silent none is replaced`() {
         var planner = begun(1 << 30, 3)
         feed(&planner, [0: 1, 1: 1, 2: 1], from: .zero, seconds: 1)

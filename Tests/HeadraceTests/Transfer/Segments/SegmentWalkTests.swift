@@ -159,7 +159,7 @@ private struct Walk {
         for (source, allowance) in allowances.enumerated() {
             #expect(connections.values.count { $0.source == source } <= allowance)
         }
-        // Each missing byte is with nobody, with one segment, or with two that have the same end.
+        // Each missing byte is with nobody, with one segment, or with two.
         var assigned = ByteRangeSet(planner.unassigned)
         for segment in planner.segments {
             guard let connection = connections[segment.id] else { continue }
@@ -169,8 +169,8 @@ private struct Walk {
             if assigned.gaps(in: gap) == [gap] {
                 assigned.insert(gap)
             } else {
-                let sharers = planner.segments.filter { $0.rest.overlaps(gap) }
-                #expect(sharers.count == 2 && sharers.allSatisfy { $0.end == segment.end })
+                #expect(planner.segments.count { $0.rest.overlaps(gap) } == 2)
+                assigned.insert(gap)
             }
         }
         #expect(assigned == ByteRangeSet(written.gaps(in: 0..<total)))
