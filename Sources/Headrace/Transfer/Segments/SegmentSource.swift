@@ -1,0 +1,62 @@
+/// What is known of one of the places that a file is fetched from: the server of the request, or a mirror.
+struct SegmentSource: Sendable {
+    /// How many connections may be open to it; what the host and the other downloads leave.
+    var allowance: Int
+    /// From a request to the first byte of its body.
+    private(set) var latency: Duration?
+    /// The speeds that the last segments ended with.
+    private(set) var rates: [Double] = []
+    /// Failures in a row.
+    private var failures = 0
+    private var lastFailure: Duration?
+    /// When the next connection may be opened.
+    private var notBefore: Duration?
+    private var unfitAnswers = 0
+
+    private static let ratesKept = 4
+    private static let maxUnfitAnswers = 2
+    private static let firstDelay = Duration.milliseconds(250)
+    private static let maxDelay = Duration.seconds(30)
+
+    init(allowance: Int) {
+        self.allowance = allowance
+    }
+
+    func mayOpen(at now: Duration) -> Bool {
+        unfitAnswers < Self.maxUnfitAnswers && now >= notBefore ?? now
+    }
+
+    /// A connection is opened; after a failure it is the only one until it has brought bytes.
+    mutating func opened(at now: Duration) {
+        if failures > 0 { notBefore = now + delay }
+    }
+
+    mutating func answered(after latency: Duration) {
+        self.latency = self.latency.map { ($0 * 3 + latency) / 4 } ?? latency
+    }
+
+    /// A connection brought enough bytes to count.
+    mutating func progressed() {
+        failures = 0
+        notBefore = nil
+    }
+
+    mutating func ended(with rate: Double) {
+        rates.append(rate)
+        if rates.count > Self.ratesKept { rates.removeFirst() }
+    }
+
+    /// A connection is lost that brought too little.
+    ///
+    /// The first one in a row may be replaced at once, and those that break together are one. An answer of no use may be
+    /// that of a single node, but only once.
+    mutating func failed(_ failure: SegmentPlanner.Failure, openedAt opened: Duration, at now: Duration) {
+        if failure == .unfit { unfitAnswers += 1 }
+        guard opened >= lastFailure ?? opened else { return }
+        failures += 1
+        lastFailure = now
+        notBefore = failures == 1 ? now : now + delay
+    }
+
+    private var delay: Duration { min(Self.firstDelay * (1 << min(failures - 1, 16)), Self.maxDelay) }
+}
