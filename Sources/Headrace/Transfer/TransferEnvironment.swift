@@ -4,6 +4,7 @@ package final class TransferEnvironment: Sendable {
     package let transport: any Transport
     package let files: FileCalls
     package let clock: ClockWitness
+    let hosts: HostConnections
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
 
@@ -15,6 +16,7 @@ package final class TransferEnvironment: Sendable {
         transport = other.transport
         files = other.files
         clock = other.clock
+        hosts = other.hosts
         self.willName = willName
     }
 
@@ -34,6 +36,7 @@ package final class TransferEnvironment: Sendable {
         self.transport = transport
         self.files = files
         self.clock = clock
+        hosts = HostConnections(maximum: configuration.maxConnectionsPerHost)
         willName = { _, _, _ in }
     }
 }

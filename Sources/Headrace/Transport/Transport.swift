@@ -69,6 +69,11 @@ package struct ResponseBody: Sendable {
         try await stream.nextChunk()
     }
 
+    /// Ends the transfer, from any thread; whoever waits for bytes finds it cancelled.
+    package func cancel() {
+        stream.close()
+    }
+
     /// Gives a chunk's memory back for the bytes to come.
     package func recycle(_ chunk: consuming Chunk) {
         stream.pool.give(chunk)

@@ -63,7 +63,6 @@ enum ArgumentCheck {
 
     /// Throws for options that a later release fills in, after a look at their arguments.
     static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        if let value = arguments.value(.connections) { _ = try count(value, of: .connections) }
         if let value = arguments.value(.limitRate) { _ = try rate(value, of: .limitRate) }
         for value in arguments.all(.checksum) { try checksum(value) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {

@@ -41,6 +41,23 @@ enum JSONLines {
                     "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
                 ]
             ).text
+        case .connectionOpened(let range, let count):
+            return object(
+                "connectionOpened",
+                item,
+                [
+                    "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
+                    "connections": .integer(Int64(count)),
+                ]
+            ).text
+        case .connectionClosed(let reason, let bytes):
+            return object("connectionClosed", item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
+        case .fellBackToOneConnection(let reason, let bytes):
+            return object(
+                "fellBackToOneConnection",
+                item,
+                ["reason": .string(reason), "bytesWasted": .integer(bytes)]
+            ).text
         case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)

@@ -22,6 +22,9 @@ struct HostLimits: Sendable {
         self.maximum = maximum
     }
 
+    /// Whether nothing is known of any host.
+    var isUntroubled: Bool { hosts.isEmpty }
+
     /// When a host may be asked again, where it has asked to wait.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
@@ -45,7 +48,8 @@ struct HostLimits: Sendable {
     mutating func refused(_ id: Download.ID, on host: String, retryAfter: Duration?, at now: Duration) {
         var state = recovered(host, at: now)
         let open = state.downloads.reduce(0) { $0 + $1.granted }
-        state.limit = max(1, min(state.limit, open) - 1)
+        // Small downloads are not counted.
+        state.limit = max(1, (open > 0 ? min(state.limit, open) : state.limit) - 1)
         state.changed = now
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }
         if let index = state.downloads.firstIndex(where: { $0.id == id }) {

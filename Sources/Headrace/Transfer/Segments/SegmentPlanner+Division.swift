@@ -12,6 +12,26 @@ extension SegmentPlanner {
         return assigned.gaps(in: 0..<totalBytes)
     }
 
+    /// Lets a segment that has reached its end go on with the bytes of the next one, if that has brought none so far.
+    ///
+    /// Whether a server that sends the whole sends parts as well is known when the first of them comes, not before.
+    mutating func overtake(_ index: Int) {
+        let end = segments[index].end
+        guard segments[index].limit > end,
+            let next = segments.first(where: { $0.position == end && $0.lastByte == nil && $0.end > end })
+        else { return }
+        segments[index].end = min(segments[index].limit, next.end)
+        segments[index].overtaken = next.id
+    }
+
+    /// Ends, where it is, what has gone on with the bytes of a segment that brings bytes now.
+    mutating func giveBack(to id: SegmentID) {
+        for index in segments.indices where segments[index].overtaken == id {
+            segments[index].end = min(segments[index].position, segments[index].end)
+            segments[index].overtaken = nil
+        }
+    }
+
     /// Whether another segment fetches the same bytes.
     func isShared(_ index: Int) -> Bool {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
@@ -55,9 +75,9 @@ extension SegmentPlanner {
         // One that nobody knows gets the chance to be as good as the best.
         let unknown = rates.compactMap(\.self).max() ?? Self.assumedRate
         var best: (worker: SegmentPart.Worker, share: Double)?
-        for (index, source) in sources.enumerated() where source.mayOpen(at: now) {
+        for (index, source) in sources.enumerated() {
             let count = open.count { $0 == index }
-            guard count < source.allowance else { continue }
+            guard count < source.allowance, source.mayOpen(beside: count, at: now) else { continue }
             let worker = SegmentPart.Worker(
                 source: index,
                 rate: max(rates[index] ?? unknown, Self.leastRate),

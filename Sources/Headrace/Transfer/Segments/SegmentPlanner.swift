@@ -102,6 +102,8 @@ struct SegmentPlanner: Sendable {
     /// Says which of the bytes that came next for a segment are to be written; no byte is given out twice.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
+        if segments[index].lastByte == nil { giveBack(to: id) }
+        if count >= segments[index].rest.count { overtake(index) }
         let coming = segments[index].rest.prefix(count)
         let source = segments[index].source
         let wasFailure = segments[index].wouldBeFailure
@@ -121,10 +123,22 @@ struct SegmentPlanner: Sendable {
         failed(id, .broken, at: now)
     }
 
-    mutating func failed(_ id: SegmentID, _ failure: Failure, at now: Duration) -> [Action] {
+    /// A connection is lost; where the host gives fewer of them from now on, `allowance` says how many.
+    mutating func failed(
+        _ id: SegmentID,
+        _ failure: Failure,
+        allowing allowance: Int? = nil,
+        at now: Duration
+    ) -> [Action] {
         guard let index = index(of: id) else { return [] }
+        if let allowance { sources[segments[index].source].allowance = allowance }
         lost(segments[index], failure, at: now)
         return close(id, at: now) + plan(at: now)
+    }
+
+    /// A source has another version of the file by now: those that are open go on, and no further one is opened.
+    mutating func retire(_ source: Int) {
+        sources[source].retire()
     }
 
     /// A source may have another number of connections; those above it are stopped, the slowest first.
@@ -226,7 +240,8 @@ struct SegmentPlanner: Sendable {
     /// Tells the source of a connection that ends with bytes left, unless it has brought enough to be worth another one.
     private mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
-        sources[segment.source].failed(failure, openedAt: segment.opened, at: now)
+        let isAlone = segments.count { $0.source == segment.source } == 1
+        sources[segment.source].failed(failure, openedAt: segment.opened, isAlone: isAlone, at: now)
     }
 
     private mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] {

@@ -12,9 +12,12 @@ struct SegmentSource: Sendable {
     /// When the next connection may be opened.
     private var notBefore: Duration?
     private var unfitAnswers = 0
+    /// Failures in a row of a connection that was the only one.
+    private var lonelyFailures = 0
 
     private static let ratesKept = 4
     private static let maxUnfitAnswers = 2
+    private static let maxLonelyFailures = 2
     private static let firstDelay = Duration.milliseconds(250)
     private static let maxDelay = Duration.seconds(30)
 
@@ -22,8 +25,18 @@ struct SegmentSource: Sendable {
         self.allowance = allowance
     }
 
-    func mayOpen(at now: Duration) -> Bool {
-        unfitAnswers < Self.maxUnfitAnswers && now >= notBefore ?? now
+    /// Whether no further connection to it is opened.
+    var isRetired: Bool { unfitAnswers >= Self.maxUnfitAnswers }
+
+    /// Whether one more connection may be opened beside those that are.
+    ///
+    /// A source that gives no further ones may give one to whom it has given all others up.
+    func mayOpen(beside open: Int, at now: Duration) -> Bool {
+        !isRetired && (now >= notBefore ?? now || open == 0 && lonelyFailures < Self.maxLonelyFailures)
+    }
+
+    mutating func retire() {
+        unfitAnswers = Self.maxUnfitAnswers
     }
 
     /// A connection is opened; after a failure it is the only one until it has brought bytes.
@@ -38,6 +51,7 @@ struct SegmentSource: Sendable {
     /// A connection brought enough bytes to count.
     mutating func progressed() {
         failures = 0
+        lonelyFailures = 0
         notBefore = nil
     }
 
@@ -50,8 +64,14 @@ struct SegmentSource: Sendable {
     ///
     /// The first one in a row may be replaced at once, and those that break together are one. An answer of no use may be
     /// that of a single node, but only once.
-    mutating func failed(_ failure: SegmentPlanner.Failure, openedAt opened: Duration, at now: Duration) {
+    mutating func failed(
+        _ failure: SegmentPlanner.Failure,
+        openedAt opened: Duration,
+        isAlone: Bool,
+        at now: Duration
+    ) {
         if failure == .unfit { unfitAnswers += 1 }
+        if isAlone { lonelyFailures += 1 }
         guard opened >= lastFailure ?? opened else { return }
         failures += 1
         lastFailure = now

@@ -102,10 +102,26 @@ struct SegmentPlannerTests {
     @Test func `the first connection stops where the next segment begins`() {
         var planner = begun(4 << 20, 2)
         #expect(planner.accept(1 << 20, for: .first, at: .zero) == .init(range: 0..<1 << 20, isDone: false))
+        _ = planner.accept(1, for: id(1), at: .zero)
         #expect(planner.accept(3 << 20, for: .first, at: .zero) == .init(range: 1 << 20..<2 << 20, isDone: true))
         #expect(planner.accept(1, for: .first, at: .zero) == .init(range: nil, isDone: true))
         let actions = planner.ended(.first, at: .zero)
         #expect(actions.first == .wasted(2 << 20 + 1))
+    }
+
+    @Test func `the first connection goes on where the next one has brought nothing, until it does`() {
+        var planner = begun(4 << 20, 2)
+        #expect(planner.accept(2 << 20, for: .first, at: .zero) == .init(range: 0..<2 << 20, isDone: false))
+        #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: 2 << 20..<2 << 20 + 1000, isDone: false))
+        let late = planner.accept(1500, for: id(1), at: .zero)
+        #expect(late == .init(range: 2 << 20 + 1000..<2 << 20 + 1500, isDone: false))
+        #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: nil, isDone: true))
+    }
+
+    @Test func `the first connection brings all where the next one never answers`() {
+        var planner = begun(4 << 20, 2)
+        #expect(planner.accept(4 << 20, for: .first, at: .zero) == .init(range: 0..<4 << 20, isDone: true))
+        #expect(planner.ended(.first, at: .zero).last == .finished)
     }
 
     @Test func `L04 nothing is taken beyond what was asked for`() {
