@@ -47,7 +47,8 @@ public actor DownloadManager {
     /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
     package init(environment: TransferEnvironment) async throws(DownloadError) {
         var environment = environment
-        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
+        let cores = ProcessInfo.processInfo.activeProcessorCount
+        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: max(8, cores), maxWorking: max(2, cores))
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
         let configuration = environment.configuration
         let registry = try await executor.run { [environment] () throws(DownloadError) in
