@@ -48,7 +48,8 @@ public actor DownloadManager {
     package init(environment: TransferEnvironment) async throws(DownloadError) {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
-        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: max(8, cores), maxWorking: max(2, cores))
+        // The other half is for the network.
+        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 8, maxWorking: max(1, cores / 2))
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
         let configuration = environment.configuration
         let registry = try await executor.run { [environment] () throws(DownloadError) in

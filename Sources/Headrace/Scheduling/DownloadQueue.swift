@@ -349,7 +349,8 @@ struct DownloadQueue: Sendable {
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
-        return idle.flatMap { enter(.interrupted, $0) } + inOrderOfStart(startNumbers.keys).flatMap { stop($0, .interrupt) }
+        let running = inOrderOfStart(startNumbers.keys)
+        return idle.flatMap { enter(.interrupted, $0) } + running.flatMap { stop($0, .interrupt) }
     }
 
     // MARK: Steps
