@@ -233,7 +233,7 @@ struct PartialSession {
         case .writeRecord:
             guard let record = try? controlRecord(of: partial) else { return { false } }
             let directory = environment.configuration.durability == .full ? names.directory : nil
-            // A record that cannot be written is written a second later; the download goes on.
+            // A record that cannot be written is written a little later; the download goes on.
             return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
         }
     }
