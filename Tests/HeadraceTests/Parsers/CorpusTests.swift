@@ -31,6 +31,10 @@ struct CorpusTests {
             case .contentDisposition: !ContentDisposition(parsing: text).fileNames.isEmpty
             case .dates: HTTPDate(parsing: text) != nil
             case .registry: isRegistry(bytes)
+            case .checksums: Checksum(text) != nil || (try? ChecksumList(parsing: bytes)) != nil
+            case .digests: StructuredDictionary(parsing: text)?.byteSequences.isEmpty == false
+            case .links: !WebLink.all(in: text).isEmpty
+            case .rateSchedule: RateSchedule(text) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

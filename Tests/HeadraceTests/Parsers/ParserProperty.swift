@@ -17,6 +17,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case dates
     case controlRecord = "control-record"
     case registry
+    case checksums
+    case digests
+    case links
+    case rateSchedule = "rate-schedule"
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -26,6 +30,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .dates: Self.dateViolation(String(utf8OrLatin1: bytes))
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
         case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
+        case .checksums: Self.checksumViolation(bytes)
+        case .digests: Self.digestViolation(String(utf8OrLatin1: bytes))
+        case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
+        case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
         }
     }
 
