@@ -84,9 +84,7 @@ public struct RateSchedule: Sendable, Hashable {
     ///   - minuteOfDay: Minutes since midnight; what is not from 0 to 1439 is of the day before or after.
     /// - Returns: Bytes per second.
     public func limit(weekday: Weekday, minuteOfDay: Int) -> Int64? {
-        let minute = Self.minute(of: weekday, minuteOfDay)
-        guard let entry = entries.first(where: { $0.contains(minute) }) else { return otherwise }
-        return entry.bytesPerSecond
+        limit(of: Self.minute(of: weekday, minuteOfDay))
     }
 
     /// Tells when the limit becomes another, counted on a clock that nobody sets.
@@ -95,14 +93,13 @@ public struct RateSchedule: Sendable, Hashable {
     ///   - minuteOfDay: Minutes since midnight.
     /// - Returns: The minutes until then, and the limit from then on; nil where it is always the same.
     public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
-        let present = limit(weekday: weekday, minuteOfDay: minuteOfDay)
         let minute = Self.minute(of: weekday, minuteOfDay)
         let waits = Set(entries.flatMap { [$0.start, $0.end] }).flatMap { edge in
             (0..<7).map { Self.wrapped(edge + $0 * Self.minutesOfDay - minute) }
         }
-        for wait in waits.sorted() where wait > 0 {
-            let limit = limit(weekday: weekday, minuteOfDay: minuteOfDay + wait)
-            if limit != present { return (wait, limit) }
+        for wait in waits.sorted() {
+            let next = limit(of: Self.wrapped(minute + wait))
+            if next != limit(of: minute) { return (wait, next) }
         }
         return nil
     }
@@ -110,6 +107,11 @@ public struct RateSchedule: Sendable, Hashable {
     // MARK: Minutes of the week
 
     static let minutesOfDay = 1440
+
+    private func limit(of minute: Int) -> Int64? {
+        guard let entry = entries.first(where: { $0.contains(minute) }) else { return otherwise }
+        return entry.bytesPerSecond
+    }
 
     /// A minute of the week, in a week that begins again when it ends.
     fileprivate static func wrapped(_ minute: Int) -> Int {

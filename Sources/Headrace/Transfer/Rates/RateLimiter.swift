@@ -10,7 +10,7 @@
 ///         }
 ///     }
 ///
-/// - Exact: of what flows in, nothing is lost while somebody waits, however late the waiter wakes; what nobody waits for
+/// - Exact: of what flows in, nothing is lost while somebody waits, even one who wakes 200 ms late; what nobody waits for
 ///   is kept for ``burst`` and no longer, so that no time without traffic is made up for later.
 /// - Fair: downloads that wait have equal shares, and so have the connections of each. What one of them, or a limit below,
 ///   leaves over goes to the others. A group is a limit, not a share.

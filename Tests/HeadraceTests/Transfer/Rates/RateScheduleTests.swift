@@ -133,6 +133,13 @@ struct RateScheduleTests {
         #expect(error?.code == .invalidRequest && error?.message.contains(problem) == true)
     }
 
+    @Test(arguments: [Int.min, .max])
+    func `a minute that is far off is a minute of some day`(_ minute: Int) throws {
+        let schedule = try RateSchedule(parsing: "Mon 1, else 2")
+        #expect(schedule.limit(weekday: .monday, minuteOfDay: minute) != nil)
+        #expect(schedule.nextChange(after: .monday, minuteOfDay: minute) != nil)
+    }
+
     @Test func `no schedule is longer than it may be`() throws {
         let entries = [Entry](repeating: Entry(bytesPerSecond: 1), count: 100)
         #expect(try RateSchedule(entries).entries.count == 100)
