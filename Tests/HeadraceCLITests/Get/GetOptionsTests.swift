@@ -130,9 +130,9 @@ struct GetOptionsTests {
         (["--limit-rate", "9999999999G"], "--limit-rate: 9999999999G is out of range"),
         (
             ["--checksum", "crc=1"],
-            "--checksum: \"crc=1\" does not begin with md5=, sha1=, sha256=, sha384= or sha512="
+            "--checksum: \"crc=1\" is no checksum: it begins with none of md5, sha1, sha256, sha384, sha512, with : or = after it."
         ),
-        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that"),
+        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that."),
     ])
     func `an argument that makes no sense is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }
