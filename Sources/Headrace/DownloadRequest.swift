@@ -28,6 +28,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var startsPaused = false
     /// What the download belongs to, for verbs on all of a group and its progress as a whole; nil for nothing.
     public var group: String?
+    /// The most bytes per second of this download, over all its connections; nil for none.
+    ///
+    /// The limits of the manager and of the group hold as well. ``Download/setRateLimit(_:)`` changes it.
+    public var rateLimit: Int64?
     /// What the download is called, for people.
     public var title: String?
     /// The caller's own notes, which travel with the download.

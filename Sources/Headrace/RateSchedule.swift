@@ -73,7 +73,7 @@ public struct RateSchedule: Sendable, Hashable {
             )
         }
         for entry in entries { try entry.validate() }
-        guard otherwise ?? 1 > 0 else { throw .noRate(otherwise) }
+        try otherwise?.validateAsRate()
         self.entries = entries
         self.otherwise = otherwise
     }
@@ -148,15 +148,17 @@ extension RateSchedule.Entry {
                 "An entry of a schedule of rates ends when it begins; a whole day is from 00:00 to 24:00."
             )
         }
-        guard bytesPerSecond ?? 1 > 0 else { throw .noRate(bytesPerSecond) }
+        try bytesPerSecond?.validateAsRate()
     }
 }
 
-extension DownloadError {
-    fileprivate static func noRate(_ bytesPerSecond: Int64?) -> DownloadError {
-        DownloadError(
+extension Int64 {
+    /// Throws `invalidRequest` for a limit of bytes per second that lets nothing through.
+    func validateAsRate() throws(DownloadError) {
+        guard self <= 0 else { return }
+        throw DownloadError(
             .invalidRequest,
-            "A limit of \(bytesPerSecond ?? 0) bytes per second lets nothing through; nil is for no limit."
+            "A limit of \(self) bytes per second lets nothing through; nil is for no limit."
         )
     }
 }

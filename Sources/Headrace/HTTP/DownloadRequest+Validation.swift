@@ -11,6 +11,7 @@ extension DownloadRequest {
             try validateURL()
             for field in headers { try field.validate() }
             try validateDestination()
+            if let rateLimit { try rateLimit.validateAsRate() }
         } catch {
             throw error.about(url)
         }

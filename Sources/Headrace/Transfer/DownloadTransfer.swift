@@ -113,7 +113,8 @@ struct DownloadTransfer {
         let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
         var chain = RedirectChain(request, environment.configuration)
         while true {
-            let asked = chain.request(with: ask.fields, environment.configuration)
+            var asked = chain.request(with: ask.fields, environment.configuration)
+            asked.bufferBytes = environment.rates.bufferBytes(for: record)
             let step = try await environment.transport.perform(asked) { head, body in
                 if let target = try chain.policy.target(of: head, after: chain.count) {
                     await drain(&body, of: head)

@@ -4,6 +4,7 @@ package final class TransferEnvironment: Sendable {
     package let transport: any Transport
     package let files: FileCalls
     package let clock: ClockWitness
+    package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
 
@@ -15,6 +16,7 @@ package final class TransferEnvironment: Sendable {
         transport = other.transport
         files = other.files
         clock = other.clock
+        rates = other.rates
         self.willName = willName
     }
 
@@ -24,16 +26,19 @@ package final class TransferEnvironment: Sendable {
     ///   - transport: The way to the network.
     ///   - files: The file system.
     ///   - clock: The time.
+    ///   - localTime: What a clock on the wall shows.
     package init(
         configuration: DownloadManager.Configuration,
         transport: any Transport,
         files: FileCalls = .system,
-        clock: ClockWitness
+        clock: ClockWitness,
+        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
     ) {
         self.configuration = configuration
         self.transport = transport
         self.files = files
         self.clock = clock
+        rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
     }
 }

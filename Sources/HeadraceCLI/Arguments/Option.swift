@@ -70,8 +70,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .limitRate,
             argument: "RATE",
-            isPending: true,
-            help: "bytes per second over everything; K, M, G are powers of 1024"
+            help: "bytes per second over all: 500K, 2M, or 'Mon-Fri 08:00-18:00 1M, else none'"
         ),
         Entry(
             option: .checksum,

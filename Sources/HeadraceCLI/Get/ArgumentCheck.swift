@@ -39,6 +39,15 @@ enum ArgumentCheck {
         }
     }
 
+    /// Rates by hours, in the library's words.
+    static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
+        do {
+            return try RateSchedule(parsing: text)
+        } catch {
+            throw UsageError("--\(option.rawValue): \(error.message)")
+        }
+    }
+
     static func checksum(_ text: String) throws(UsageError) -> Checksum {
         do {
             return try Checksum(parsing: text)
@@ -61,7 +70,6 @@ enum ArgumentCheck {
     /// Throws for options that a later release fills in, after a look at their arguments.
     static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
         if let value = arguments.value(.connections) { _ = try count(value, of: .connections) }
-        if let value = arguments.value(.limitRate) { _ = try rate(value, of: .limitRate) }
         for value in arguments.all(.checksum) { _ = try checksum(value) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {
             throw UsageError("--\(entry.option.rawValue): not yet")

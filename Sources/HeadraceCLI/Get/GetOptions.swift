@@ -60,6 +60,14 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.limitPerHost) {
             configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
         }
+        if let value = arguments.value(.limitRate) {
+            // A rate alone is one word.
+            if value.contains(where: { $0 == " " || $0 == "," }) {
+                configuration.rateSchedule = try ArgumentCheck.schedule(value, of: .limitRate)
+            } else {
+                configuration.rateLimit = try ArgumentCheck.rate(value, of: .limitRate)
+            }
+        }
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }

@@ -89,6 +89,16 @@ struct GetOptionsTests {
         #expect(url.path(percentEncoded: false) == here + "/x")
     }
 
+    @Test
+    func `a rate is for all downloads, or it is one by hours`() throws {
+        let one = try options("--limit-rate", "64K", "http://h/").configuration
+        #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
+        let hours = try options("--limit-rate", "Mon-Fri 08:00-18:00 1M, else none", "http://h/").configuration
+        #expect(hours.rateLimit == nil)
+        #expect(hours.rateSchedule?.limit(weekday: .monday, minuteOfDay: 480) == 1 << 20)
+        #expect(hours.rateSchedule?.limit(weekday: .sunday, minuteOfDay: 480) == .some(nil))
+    }
+
     @Test(arguments: [
         ([String](), GetOptions.Verbosity.normal), (["-v"], .verbose), (["-q"], .quiet), (["-qv"], .quiet),
     ])
@@ -97,7 +107,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        (["-x", "4"], "--connections"), (["--limit-rate", "1M"], "--limit-rate"),
+        (["-x", "4"], "--connections"),
         (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
         (["--mirror", "http://m/"], "--mirror"),
         (["--proxy", "http://p/"], "--proxy"),
@@ -128,6 +138,10 @@ struct GetOptionsTests {
         (["--limit-rate", "K"], "--limit-rate: \"K\" is not a number with K, M, G or nothing after it"),
         (["--limit-rate", "0"], "--limit-rate: 0 is out of range"),
         (["--limit-rate", "9999999999G"], "--limit-rate: 9999999999G is out of range"),
+        (
+            ["--limit-rate", "Mon 1M, else"],
+            "--limit-rate: \"else\" is no entry of a schedule of rates: a rate has to follow else."
+        ),
         (
             ["--checksum", "crc=1"],
             "--checksum: \"crc=1\" is no checksum: it begins with none of md5, sha1, sha256, sha384, sha512, with : or = after it."

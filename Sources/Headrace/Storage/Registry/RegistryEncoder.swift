@@ -183,6 +183,7 @@ extension RegistryWriter {
         if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
         if request.withholdsUser { write(.withheldUser, true) }
         if let group = request.group { write(.group, group) }
+        if let limit = request.rateLimit { write(.rateLimit, limit) }
         if let title = request.title { write(.title, title) }
         if !request.userInfo.isEmpty {
             write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })

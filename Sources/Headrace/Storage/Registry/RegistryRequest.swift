@@ -30,6 +30,8 @@ struct RegistryRequest: Sendable, Hashable {
     var resumePolicy: DownloadRequest.ResumePolicy
     /// What the download belongs to.
     var group: String?
+    /// The most bytes per second of the download.
+    var rateLimit: Int64?
     /// What the download is called.
     var title: String?
     /// The caller's own notes, which are kept as they are.
@@ -98,6 +100,7 @@ extension RegistryRequest {
             resumePolicy: request.resumePolicy
         )
         group = request.group
+        rateLimit = request.rateLimit
         title = request.title
         userInfo = request.userInfo
         priority = request.priority.rawValue
@@ -121,6 +124,7 @@ extension RegistryRequest {
             resumePolicy: resumePolicy
         )
         request.group = group
+        request.rateLimit = rateLimit
         request.title = title
         request.userInfo = userInfo
         request.priority = DownloadPriority(rawValue: priority)

@@ -37,6 +37,7 @@ enum RegistryOption: String {
     /// Whether user and password of the URL are not kept.
     case withheldUser
     case group
+    case rateLimit
     case title
     /// Key and value of each note in turn.
     case info

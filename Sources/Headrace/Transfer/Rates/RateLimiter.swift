@@ -58,6 +58,8 @@ struct RateLimiter: Sendable {
     private var waiters = 0
     private var lastFlow = Duration.zero
 
+    var hasLimits: Bool { !limits.isEmpty }
+
     /// Bytes per second; nil for no limit.
     func limit(for scope: Scope) -> Int64? { limits[scope] }
 
