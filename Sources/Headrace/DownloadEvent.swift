@@ -18,6 +18,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case restarted(reason: String, bytesWasted: Int64)
     /// An attempt failed, and the next one follows after a delay; attempts count from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
+    /// A source of the file was given up, and the next one is asked; the error's URL is the one given up.
+    case sourceFailed(DownloadError, next: URL)
     /// Something that was tried is not used further, and why.
     case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.

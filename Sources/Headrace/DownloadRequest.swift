@@ -8,6 +8,13 @@ public import Foundation
 public struct DownloadRequest: Sendable, Hashable {
     /// The address to fetch; `http` or `https`, with a host.
     public var url: URL
+    /// Other addresses of the same file, in the order in which to ask them; `http` or `https`, with a host.
+    ///
+    /// Where a source refuses, or fails after its retries, the download goes on with the next one. Bytes that are held are
+    /// gone on with where it has the same validator and length, as after any other failure; otherwise the download starts
+    /// again at zero and says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
+    /// ``url`` alone.
+    public var mirrors: [URL] = []
     /// The place of the finished file.
     public var destination: Destination
     /// What happens when a file of that name exists already.

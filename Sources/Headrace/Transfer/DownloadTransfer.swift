@@ -89,10 +89,15 @@ struct DownloadTransfer {
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
                 attempts.progressed(by: session.heldBytes - held)
-            } catch let error as DownloadError where error.isTransient {
+            } catch let error as DownloadError {
                 attempts.progressed(by: session.heldBytes - held)
-                guard stop.reason == nil, let delay = attempts.failed(error) else { throw error }
-                tell(.retrying(error.about(request.url), attempt: attempts.count, after: delay))
+                guard stop.reason == nil else { throw error }
+                let error = error.about(attempts.sources.current)
+                guard let delay = attempts.failed(error) else {
+                    tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
+                    continue
+                }
+                tell(.retrying(error, attempt: attempts.count, after: delay))
                 throw Retry(attempts: attempts, time: environment.clock.now() + delay)
             }
         }
@@ -111,7 +116,7 @@ struct DownloadTransfer {
             return try finish(&session, &attempts, path, nil)
         }
         let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
-        var chain = RedirectChain(request, environment.configuration)
+        var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
             asked.bufferBytes = environment.rates.bufferBytes(for: record)

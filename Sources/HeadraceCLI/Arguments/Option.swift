@@ -79,7 +79,7 @@ enum Option: String, CaseIterable, Sendable {
             help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one URL"
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
-        Entry(option: .mirror, argument: "URL", isPending: true, help: "another source of the file; repeatable"),
+        Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),

@@ -11,6 +11,7 @@ struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     var headers: [HeaderField] = []
+    var mirrors: [URL] = []
     var output: String?
     var directory = "."
     var inputFile: String?
@@ -81,6 +82,12 @@ struct GetOptions: Sendable {
 
     private mutating func readRequestOptions(_ arguments: ParsedArguments) throws(UsageError) {
         for value in arguments.all(.header) { headers.append(try ArgumentCheck.header(value)) }
+        for value in arguments.all(.mirror) {
+            guard let url = URL(string: value) else {
+                throw UsageError("--mirror: \"\(value.withoutCredentials)\" is not a URL")
+            }
+            mirrors.append(url)
+        }
         if let value = arguments.value(.ifExists) {
             guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
                 throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
@@ -105,10 +112,15 @@ extension GetOptions {
         guard output == nil || all.count == 1 else {
             throw UsageError("--output: there is one name for \(all.count) URLs; --directory takes them all")
         }
+        guard mirrors.isEmpty || all.count == 1 else {
+            throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
+        }
         let destination = destination
         return try all.map { text throws(UsageError) in
             guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
-            return DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            request.mirrors = mirrors
+            return request
         }
     }
 

@@ -43,6 +43,8 @@ struct PlainText: Sendable {
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
+        case .sourceFailed(let error, let next):
+            "\(item.name): goes on from \(next.absoluteString): \(error.description.withoutFullStop)"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"

@@ -15,9 +15,8 @@ extension Verb {
             summary: "add downloads to a list that is kept on the disk, and print their ids",
             options: .those(
                 of: [
-                    .output, .directory, .inputFile, .header, .ifExists, .title, .group, .priority, .paused, .begin,
-                    .registry,
-                    .json, .help,
+                    .output, .directory, .inputFile, .header, .mirror, .ifExists, .title, .group, .priority, .paused,
+                    .begin, .registry, .json, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueAdd(arguments) }

@@ -90,6 +90,16 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `mirrors are of one file, in their order`() throws {
+        let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
+        let requests = try options.requests(listed: [])
+        #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
+        #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
+            try options.requests(listed: ["http://h/b"])
+        }
+    }
+
+    @Test
     func `a rate is for all downloads, or it is one by hours`() throws {
         let one = try options("--limit-rate", "64K", "http://h/").configuration
         #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
@@ -109,7 +119,6 @@ struct GetOptionsTests {
     @Test(arguments: [
         (["-x", "4"], "--connections"),
         (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
-        (["--mirror", "http://m/"], "--mirror"),
         (["--proxy", "http://p/"], "--proxy"),
     ])
     func `an option of a later release is refused`(_ line: [String], name: String) {

@@ -177,6 +177,7 @@ extension RegistryWriter {
         write(request.url)
         write(request.destination.kind.rawValue)
         write(request.destination.path.description)
+        if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }

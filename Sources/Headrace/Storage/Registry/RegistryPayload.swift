@@ -100,6 +100,7 @@ extension RegistryScanner {
         _ unknown: inout [String]
     ) throws(Failure) {
         switch option {
+        case .mirrors: entry.request.mirrors = try texts()
         case .conflict:
             let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)

@@ -28,6 +28,7 @@ enum RegistryStateName: String {
 
 /// What few downloads have; what is as usual is left out.
 enum RegistryOption: String {
+    case mirrors
     case conflict
     case resume
     /// Name and value of each field in turn.
