@@ -11,6 +11,7 @@ struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     var headers: [HeaderField] = []
+    var mirrors: [URL] = []
     var output: String?
     var directory = "."
     var inputFile: String?
@@ -65,6 +66,14 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.limitPerHost) {
             configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
         }
+        if let value = arguments.value(.limitRate) {
+            // A rate alone is one word.
+            if value.contains(where: { $0 == " " || $0 == "," }) {
+                configuration.rateSchedule = try ArgumentCheck.schedule(value, of: .limitRate)
+            } else {
+                configuration.rateLimit = try ArgumentCheck.rate(value, of: .limitRate)
+            }
+        }
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }
@@ -78,6 +87,12 @@ struct GetOptions: Sendable {
 
     private mutating func readRequestOptions(_ arguments: ParsedArguments) throws(UsageError) {
         for value in arguments.all(.header) { headers.append(try ArgumentCheck.header(value)) }
+        for value in arguments.all(.mirror) {
+            guard let url = URL(string: value) else {
+                throw UsageError("--mirror: \"\(value.withoutCredentials)\" is not a URL")
+            }
+            mirrors.append(url)
+        }
         if let value = arguments.value(.ifExists) {
             guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
                 throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
@@ -102,10 +117,15 @@ extension GetOptions {
         guard output == nil || all.count == 1 else {
             throw UsageError("--output: there is one name for \(all.count) URLs; --directory takes them all")
         }
+        guard mirrors.isEmpty || all.count == 1 else {
+            throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
+        }
         let destination = destination
         return try all.map { text throws(UsageError) in
             guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
-            return DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            request.mirrors = mirrors
+            return request
         }
     }
 

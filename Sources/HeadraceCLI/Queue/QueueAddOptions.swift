@@ -46,9 +46,9 @@ struct QueueAddOptions: Sendable {
     /// The requests for the URLs given and the URLs listed, in this order.
     func requests(listed: [String]) throws(UsageError) -> [DownloadRequest] {
         try places.requests(listed: listed).map { request throws(UsageError) in
-            guard request.url.withoutCredentials == request.url else {
+            for url in [request.url] + request.mirrors where url.withoutCredentials != url {
                 throw UsageError(
-                    "\(request.url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "
+                    "\(url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "
                         + "keeps no secrets; headrace get takes it"
                 )
             }

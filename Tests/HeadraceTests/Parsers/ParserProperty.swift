@@ -18,6 +18,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case controlRecord = "control-record"
     case registry
     case command
+    case checksums
+    case digests
+    case links
+    case rateSchedule = "rate-schedule"
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -28,6 +32,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
         case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
         case .command: Self.commandViolation(bytes) ?? Self.commandViolation(RegistryCommand.framed(bytes))
+        case .checksums: Self.checksumViolation(bytes)
+        case .digests: Self.digestViolation(String(utf8OrLatin1: bytes))
+        case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
+        case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
         }
     }
 
