@@ -44,7 +44,7 @@ struct PlainText: Sendable {
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
         case .sourceFailed(let error, let next):
-            "\(item.name): goes on from \(next.absoluteString): \(error.description.withoutFullStop)"
+            "\(item.name): goes on from \(next.absoluteString): \(error.message.withoutFullStop)"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"
