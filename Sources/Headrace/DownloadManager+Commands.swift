@@ -48,7 +48,6 @@ extension DownloadManager {
         case .remove(let ids, let deletingFiles):
             let records = try await list.remove(selection(ids), deletingFiles: deletingFiles, passingOver: true)
             for record in records { await record.status.waitForEnd() }
-        case .limits: break
         case .move(let id, let place): try? self[Download.ID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             self[Download.ID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))

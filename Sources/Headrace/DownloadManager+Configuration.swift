@@ -11,6 +11,14 @@ extension DownloadManager {
         public var maxConcurrentDownloads = 4
         /// How many downloads from one host run at once; at least 1, or nil for no such limit.
         public var maxConcurrentDownloadsPerHost: Int?
+        /// How many connections fetch one file at once; at least 1, or nil for as many as are worth it, up to 8.
+        ///
+        /// There is more than one only where the server sends ranges of a file and proves that they are of one version.
+        public var maxConnectionsPerDownload: Int?
+        /// How many connections to one host fetch files at once, over all downloads; at least 1.
+        ///
+        /// Each download that runs has one in any case. A host that refuses connections gets fewer for a while.
+        public var maxConnectionsPerHost = 8
         /// A directory that keeps the list for the next run; nil for a list that ends with the process.
         ///
         /// It is made where it is missing, in a directory that exists, and belongs to one manager at a time: a second one
@@ -102,6 +110,13 @@ extension DownloadManager {
                 throw DownloadError(
                     .invalidRequest,
                     "maxConcurrentDownloadsPerHost is \(maxConcurrentDownloadsPerHost ?? 0); 1 is the least, nil is for none."
+                )
+            }
+            guard maxConnectionsPerDownload ?? 1 >= 1, maxConnectionsPerHost >= 1 else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "maxConnectionsPerDownload is \(maxConnectionsPerDownload ?? 1) and maxConnectionsPerHost "
+                        + "\(maxConnectionsPerHost); 1 is the least."
                 )
             }
             if let directory = registryDirectory, !directory.isFileURL {

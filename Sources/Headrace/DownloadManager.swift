@@ -47,7 +47,9 @@ public actor DownloadManager {
     /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
     package init(environment: TransferEnvironment) async throws(DownloadError) {
         var environment = environment
-        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 4)
+        let cores = ProcessInfo.processInfo.activeProcessorCount
+        // The other half is for the network.
+        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 8, maxWorking: max(1, cores / 2))
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
         let configuration = environment.configuration
         let registry = try await executor.run { [environment] () throws(DownloadError) in

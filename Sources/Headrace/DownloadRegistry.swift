@@ -146,7 +146,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value {
-        let executor = try BlockingExecutor(name: "headrace-registry", maxThreads: 1)
+        let executor = try BlockingExecutor(name: "headrace-registry", maxThreads: 1, maxWorking: 1)
         do throws(DownloadError) {
             let value = try await executor.run(body)
             await executor.shutdown()

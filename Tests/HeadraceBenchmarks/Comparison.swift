@@ -40,6 +40,8 @@ struct Comparison {
                 name: scene.name,
                 summary: scene.summary,
                 isEncrypted: scene.isEncrypted,
+                pace: scene.pace,
+                connections: scene.connections,
                 payload: options.size.map(scene.payload.scaled(to:)) ?? scene.payload,
                 targets: scene.targets
             )
@@ -52,8 +54,17 @@ struct Comparison {
         let isTLSWanted = scenes.contains(where: \.isEncrypted)
         let server = try OriginServer.start(options.server, isTLSWanted: isTLSWanted, in: workspace)
         defer { server.stop() }
+        // Of the two servers only our own has a pace.
+        let pacedServer = scenes.contains { $0.pace != nil } ? try LoopbackServer.start(in: workspace) : nil
+        defer { pacedServer?.stop() }
 
-        let runner = SceneRunner(options: options, workspace: workspace, server: server, contenders: contenders)
+        let runner = SceneRunner(
+            options: options,
+            workspace: workspace,
+            server: server,
+            pacedServer: pacedServer,
+            contenders: contenders
+        )
         let results = try scenes.map(runner.run)
         return Report(
             machine: machine,

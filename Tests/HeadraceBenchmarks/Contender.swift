@@ -17,6 +17,7 @@ struct Contender: Sendable {
 /// What a scene asks of a contender.
 struct Job: Sendable {
     let payload: Scene.Payload
+    let connections: Scene.Connections
     /// The address of the single file.
     let url: String
     /// Where the single file goes.
@@ -52,6 +53,7 @@ struct Peer: Sendable {
     /// It has no parallel mode: many files are fetched one after the other on a kept connection.
     static let wget = Peer(name: "wget") { job in
         let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
+        guard job.connections == .one else { return .skip("has one connection a file") }
         switch job.payload {
         case .single: return .run(["--no-config", "-q"] + trust + ["-O", job.file, job.url])
         case .many: return .run(["--no-config", "-q"] + trust + ["-P", job.directory, "-i", job.list])
@@ -60,9 +62,16 @@ struct Peer: Sendable {
 
     static let aria2 = Peer(name: "aria2c") { job in
         let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
+        let connections =
+            switch job.connections {
+            case .one: ["-x1", "-s1"]
+            case .automatic: [String]()
+            // Otherwise it gives each connection 20 MiB at the least.
+            case .count(let count): ["-x\(count)", "-s\(count)", "-k1M"]
+            }
         let common =
-            ["--no-conf=true", "-q", "-x1", "-s1", "--file-allocation=none", "--allow-overwrite=true"]
-            + trust + ["-d", job.directory]
+            ["--no-conf=true", "-q", "--file-allocation=none", "--allow-overwrite=true"]
+            + connections + trust + ["-d", job.directory]
         switch job.payload {
         case .single:
             return .run(common + ["-o", String(job.file.split(separator: "/").last ?? "x"), job.url])
@@ -75,7 +84,13 @@ struct Peer: Sendable {
     static let axel = Peer(name: "axel") { job in
         guard case .single = job.payload else { return .skip("fetches one file a run") }
         let trust = job.authority.map { ["SSL_CERT_FILE": $0] } ?? [:]
-        return .run(["-q", "-n", "1", "-o", job.file, job.url], environment: trust)
+        let connections =
+            switch job.connections {
+            case .one: ["-n", "1"]
+            case .automatic: [String]()
+            case .count(let count): ["-n", "\(count)"]
+            }
+        return .run(["-q"] + connections + ["-o", job.file, job.url], environment: trust)
     }
 
     /// The peer as a contender, `nil` where it is not installed.
@@ -105,7 +120,13 @@ extension Contender {
             let trust = job.authority.map { ["--cacert", $0] } ?? []
             switch job.payload {
             case .single:
-                return .run(["get", "-q"] + trust + ["-o", job.file, job.url])
+                let connections: [String] =
+                    switch job.connections {
+                    case .one: ["-x", "1"]
+                    case .automatic: []
+                    case .count(let count): ["-x", "\(count)"]
+                    }
+                return .run(["get", "-q"] + connections + trust + ["-o", job.file, job.url])
             case .many(_, _, let parallel):
                 return .run(["get", "-q", "-j", "\(parallel)"] + trust + ["-d", job.directory, "-i", job.list])
             }

@@ -3,6 +3,7 @@ struct LoopbackRequest: Sendable {
     let method: String
     /// Relative to the root, and never out of it.
     let path: String
+    let pace: Pace?
     /// Whether the connection is used again (RFC 9112, section 9.3).
     let isKept: Bool
     private let fields: [String: String]
@@ -25,6 +26,7 @@ struct LoopbackRequest: Sendable {
         let target = words.count == 3 ? words[1].prefix { $0 != "?" } : ""
         let components = target.split(separator: "/")
         method = words.first.map(String.init) ?? ""
+        pace = words.count == 3 ? Pace(target: words[1]) : nil
         path = components.contains("..") ? "" : components.joined(separator: "/")
         isKept = words.last == "HTTP/1.1" && fields["connection"]?.lowercased() != "close"
         self.fields = fields

@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -50,16 +52,40 @@ enum LoopbackService {
     }
 }
 
+/// Numbers the connections from zero, anew each time when none is left, so that each run of a tool finds the same ones.
+private final class ConnectionNumbers: Sendable {
+    static let shared = ConnectionNumbers()
+
+    private let state = Mutex((open: 0, next: 0))
+
+    func open() -> Int {
+        state.withLock { state in
+            if state.open == 0 { state.next = 0 }
+            state.open += 1
+            state.next += 1
+            return state.next - 1
+        }
+    }
+
+    func close() {
+        state.withLock { $0.open -= 1 }
+    }
+}
+
 /// One connection of the loopback server, from its first request to its end.
 enum LoopbackConnection {
     static func serve(_ socket: Int32) {
-        defer { close(socket) }
+        let number = ConnectionNumbers.shared.open()
+        defer {
+            ConnectionNumbers.shared.close()
+            close(socket)
+        }
         var one: Int32 = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         var buffered: [UInt8] = []
         while let head = readHead(from: socket, &buffered) {
             let request = LoopbackRequest(head)
-            guard answer(request, on: socket), request.isKept else { return }
+            guard answer(request, on: socket, number), request.isKept else { return }
         }
     }
 
@@ -80,7 +106,7 @@ enum LoopbackConnection {
     }
 
     /// Sends the answer; false when the connection cannot be used any more.
-    private static func answer(_ request: LoopbackRequest, on socket: Int32) -> Bool {
+    private static func answer(_ request: LoopbackRequest, on socket: Int32, _ number: Int) -> Bool {
         guard request.method == "GET" || request.method == "HEAD" else {
             return send("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n", to: socket)
         }
@@ -108,12 +134,39 @@ enum LoopbackConnection {
         }
         lines.append("Content-Length: \(body.count)")
         guard send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
-        return request.method == "HEAD" || send(body, of: file, to: socket)
+        if request.method == "HEAD" { return true }
+        guard let pace = request.pace else { return send(body, of: file, to: socket) }
+        return send(body, of: file, to: socket, at: pace, number)
     }
 
     static func send(_ text: String, to socket: Int32) -> Bool {
         var text = text
         return text.withUTF8 { FileSystem.writeAll(UnsafeRawBufferPointer($0), to: socket) }
+    }
+
+    /// Sends in pieces of a hundredth of a second; silence lasts until the client goes away.
+    private static func send(
+        _ range: Range<Int>,
+        of file: Int32,
+        to socket: Int32,
+        at pace: Pace,
+        _ number: Int
+    ) -> Bool {
+        let rate = pace.rate(ofConnection: number)
+        let end = pace.limit(ofConnection: number, of: range.count).map { range.lowerBound + $0 } ?? range.upperBound
+        let start = ContinuousClock.now
+        var position = range.lowerBound
+        while position < end {
+            let elapsed = (ContinuousClock.now - start) / .seconds(1) + 0.01
+            let due = min(end, range.lowerBound + Int(Double(rate) * elapsed))
+            guard send(position..<max(position, due), of: file, to: socket) else { return false }
+            position = max(position, due)
+            if position < end { usleep(10_000) }
+        }
+        guard end < range.upperBound else { return true }
+        var rest = [UInt8](repeating: 0, count: 4_096)
+        while read(socket, &rest, rest.count) > 0 {}
+        return false
     }
 
     /// The kernel copies from the page cache; nothing of the file passes through this process.

@@ -6,9 +6,21 @@ struct Scene: Sendable {
     /// How the files are carried, in words.
     let summary: String
     var isEncrypted = false
+    /// What the server does to its connections; nil for nothing.
+    var pace: Pace?
+    /// What the tools are told of them.
+    var connections = Connections.one
     let payload: Payload
     /// What the subject is held to.
     let targets: [Target]
+
+    /// How many connections fetch one file.
+    enum Connections: Sendable, Equatable {
+        case one
+        /// As many as each tool uses where nobody says how many.
+        case automatic
+        case count(Int)
+    }
 
     /// The files to fetch.
     enum Payload: Sendable, Equatable {
@@ -62,6 +74,50 @@ struct Scene: Sendable {
                 Target(.cpu, .ratio(1.3, to: "curl")),
                 Target(.memory, .atMost(64 * 1_048_576)),
             ]
+        ),
+        Scene(
+            name: "auto",
+            summary: "HTTP, automatic",
+            connections: .automatic,
+            payload: .single(1 << 30),
+            targets: [
+                Target(.wall, .ratio(0.85, to: "curl")),
+                Target(.cpu, .ratio(1.15, to: "curl")),
+                Target(.memory, .atMost(64 * 1_048_576)),
+            ]
+        ),
+        Scene(
+            name: "paced",
+            summary: "10 MiB/s a connection, 16 connections",
+            pace: Pace(rate: 10 << 20),
+            connections: .count(16),
+            payload: .single(100 << 20),
+            targets: [Target(.wall, .atMost(1.08 * 100 / 160)), Target(.wall, .ratio(1.0, to: "aria2c"))]
+        ),
+        Scene(
+            name: "paced-auto",
+            summary: "10 MiB/s a connection, automatic",
+            pace: Pace(rate: 10 << 20),
+            connections: .automatic,
+            payload: .single(100 << 20),
+            targets: [Target(.wall, .ratio(0.8, to: "axel")), Target(.wall, .ratio(0.25, to: "curl"))]
+        ),
+        Scene(
+            name: "slow",
+            summary: "8 MiB/s a connection, each third one 32 times slower, 8 connections",
+            pace: Pace(rate: 8 << 20, slowEach: 3),
+            connections: .count(8),
+            payload: .single(64 << 20),
+            // Six fast ones and two slow ones together have 48.5 MiB/s.
+            targets: [Target(.wall, .atMost(1.4 * 64 / 48.5)), Target(.wall, .ratio(0.5, to: "aria2c"))]
+        ),
+        Scene(
+            name: "silent",
+            summary: "8 MiB/s a connection, one of 8 falls silent for ever",
+            pace: Pace(rate: 8 << 20, silent: 3),
+            connections: .count(8),
+            payload: .single(64 << 20),
+            targets: [Target(.wall, .atMost(1.3))]
         ),
         Scene(
             name: "small",

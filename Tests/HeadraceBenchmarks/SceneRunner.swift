@@ -3,6 +3,8 @@ struct SceneRunner {
     let options: Options
     let workspace: Workspace
     let server: OriginServer
+    /// For scenes with a pace.
+    let pacedServer: OriginServer?
     let contenders: [Contender]
 
     func run(_ scene: Scene) throws -> SceneResult {
@@ -84,7 +86,8 @@ struct SceneRunner {
     }
 
     private func makeJob(_ scene: Scene, _ names: [String]) throws -> Job {
-        let urls = names.map { server.url(for: $0, isEncrypted: scene.isEncrypted) }
+        let server = scene.pace == nil ? server : pacedServer ?? server
+        let urls = names.map { server.url(for: $0, isEncrypted: scene.isEncrypted) + (scene.pace?.query ?? "") }
         let list = workspace.scratch + "/\(scene.name).txt"
         try FileSystem.write(urls.joined(separator: "\n") + "\n", to: list)
         let curl = workspace.scratch + "/\(scene.name).curl"
@@ -95,6 +98,7 @@ struct SceneRunner {
         )
         return Job(
             payload: scene.payload,
+            connections: scene.connections,
             url: urls[0],
             file: workspace.output + "/" + names[0],
             directory: workspace.output,

@@ -23,10 +23,9 @@ struct RulesCoverageTests {
     ///
     /// `X01` and `X02` have tests of what is decided; the benchmark verbs `torture` and `powercut` kill and cut for real.
     private static let leftOut: [String: String] = [
-        "R29": "A download has one connection; there are no segments yet.",
         "V13": "A request has no checksum yet.",
         "V14": "Digest fields are not read yet.",
-        "V15": "Digest fields are not read yet, and there are no segments.",
+        "V15": "Digest fields are not read yet.",
         "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
         "K17": "A request has no checksum yet, and the bytes of a partial are not hashed.",
         "K21": "There is no older version of the record.",

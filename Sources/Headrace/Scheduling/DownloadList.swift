@@ -433,6 +433,7 @@ final class DownloadList: Sendable {
 
     /// Returns when nobody removes the partial of a download any more, which was another one's before.
     func waitForRemoval(before record: DownloadRecord) async {
+        guard state.withLock({ $0.isRemoving(record) }) else { return }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         guard state.withLock({ $0.follow(continuation, removalFor: record) }) else { return }
         for await _ in stream {}

@@ -75,16 +75,16 @@ struct DownloadQueue: Sendable {
         static func < (lhs: Intent, rhs: Intent) -> Bool { lhs.rank < rhs.rank }
     }
 
+    /// An index into `runningOfHost`, in few bytes.
+    private typealias Host = Int32
+
     private struct Entry {
-        /// An index into `runningOfHost`.
-        var host: Int
         var priority: Int
-        var phase = Phase.waiting
-        var intent: Intent?
-        /// Of the running ones, the order in which they began.
-        var startNumber = 0
         /// What was noted under another number is void.
         var generation: UInt64 = 0
+        var host: Host
+        var phase = Phase.waiting
+        var intent: Intent?
     }
 
     /// A waiting download as the heaps hold it; of no meaning once its generation is over.
@@ -92,8 +92,8 @@ struct DownloadQueue: Sendable {
         var priority: Int
         var label: ListOrder.Label
         var id: ID
-        var host: Int
         var generation: UInt64
+        var host: Host
 
         static func < (lhs: Candidate, rhs: Candidate) -> Bool {
             lhs.priority != rhs.priority ? lhs.priority > rhs.priority : lhs.label < rhs.label
@@ -111,7 +111,6 @@ struct DownloadQueue: Sendable {
     private(set) var limit: Int
     private(set) var hostLimit: Int?
     private(set) var order = ListOrder()
-    private(set) var running: Set<ID> = []
     private(set) var isShutDown = false
     /// How often all labels of the order have become new ones.
     private(set) var relabellings = 0
@@ -120,6 +119,8 @@ struct DownloadQueue: Sendable {
     private var entries: [ID: Entry] = [:]
     /// The times that downloads wait for; apart from the entries, since few do.
     private var notBefore: [ID: Duration] = [:]
+    /// The running ones, with the order in which they began.
+    private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
     private var waitingCount = 0
@@ -128,9 +129,9 @@ struct DownloadQueue: Sendable {
     /// Those that may run as soon as there is a place.
     private var ready = Heap<Candidate>()
     /// Those that were next, but for their host, which has as many as it may.
-    private var held: [Int: Heap<Candidate>] = [:]
+    private var held: [Host: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
-    private var hosts: [String: Int] = [:]
+    private var hosts: [String: Host] = [:]
     private var runningOfHost: [Int] = []
 
     init(limit: Int, hostLimit: Int? = nil) {
@@ -139,6 +140,7 @@ struct DownloadQueue: Sendable {
     }
 
     var ids: [ID] { order.ids }
+    var running: Set<ID> { Set(startNumbers.keys) }
 
     /// What the heaps hold, with what is void of it.
     var candidateCount: Int { ready.count + delayed.count + held.values.reduce(0) { $0 + $1.count } }
@@ -149,7 +151,7 @@ struct DownloadQueue: Sendable {
     func priority(of id: ID) -> Int? { entries[id]?.priority }
 
     /// True where nothing runs and nothing waits.
-    var isIdle: Bool { running.isEmpty && waitingCount == 0 }
+    var isIdle: Bool { startNumbers.isEmpty && waitingCount == 0 }
 
     // MARK: The list
 
@@ -167,7 +169,7 @@ struct DownloadQueue: Sendable {
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(host: number(of: item.host), priority: item.priority)
+            entries[item.id] = Entry(priority: item.priority, host: number(of: item.host))
             notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
             if item.phase == .waiting { waitingCount += 1 }
@@ -253,17 +255,14 @@ struct DownloadQueue: Sendable {
     /// of several.
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil else { return [] }
-        let isHostFull = runningOfHost[entry.host] >= hostLimit ?? .max
+        let isHostFull = runningOfHost[Int(entry.host)] >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
-        let victims = active.filter { id in
+        let victims = active.reversed().filter { id in
             guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
             return other.priority < entry.priority
         }
-        let victim = victims.min {
-            guard let a = entries[$0], let b = entries[$1] else { return false }
-            return a.priority != b.priority ? a.priority < b.priority : a.startNumber > b.startNumber
-        }
+        let victim = victims.min { entries[$0]?.priority ?? 0 < entries[$1]?.priority ?? 0 }
         return victim.map { stop($0, .requeue) } ?? []
     }
 
@@ -313,9 +312,9 @@ struct DownloadQueue: Sendable {
 
     /// Takes note that a transfer has ended; does nothing for one that does not run.
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
-        guard running.remove(id) != nil, let entry = entries[id] else { return [] }
+        guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         entries[id]?.intent = nil
-        runningOfHost[entry.host] -= 1
+        runningOfHost[Int(entry.host)] -= 1
         release(entry.host)
         admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
@@ -350,16 +349,17 @@ struct DownloadQueue: Sendable {
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
-        return idle.flatMap { enter(.interrupted, $0) } + inOrderOfStart(running).flatMap { stop($0, .interrupt) }
+        let running = inOrderOfStart(startNumbers.keys)
+        return idle.flatMap { enter(.interrupted, $0) } + running.flatMap { stop($0, .interrupt) }
     }
 
     // MARK: Steps
 
     /// The running ones that have not been told to stop.
-    private var active: [ID] { inOrderOfStart(running.filter { entries[$0]?.intent == nil }) }
+    private var active: [ID] { inOrderOfStart(startNumbers.keys.filter { entries[$0]?.intent == nil }) }
 
     private func inOrderOfStart(_ ids: some Sequence<ID>) -> [ID] {
-        ids.sorted { (entries[$0]?.startNumber ?? 0) < (entries[$1]?.startNumber ?? 0) }
+        ids.sorted { startNumbers[$0, default: 0] < startNumbers[$1, default: 0] }
     }
 
     private mutating func enter(_ phase: Phase, _ id: ID, discardingBytes: Bool = false) -> [Action] {
@@ -420,8 +420,8 @@ struct DownloadQueue: Sendable {
                     priority: entry.priority,
                     label: label,
                     id: id,
-                    host: entry.host,
-                    generation: entry.generation
+                    generation: entry.generation,
+                    host: entry.host
                 )
             )
         }
@@ -451,37 +451,37 @@ struct DownloadQueue: Sendable {
     mutating func startNext() -> [Action] {
         guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
-        while running.count < limit, let candidate = ready.popMin() {
+        while startNumbers.count < limit, let candidate = ready.popMin() {
             guard isCurrent(candidate), let entry = entries[candidate.id] else {
                 // It may have been the one that its host had room for.
                 release(candidate.host)
                 continue
             }
-            guard runningOfHost[entry.host] < hostLimit ?? .max else {
+            guard runningOfHost[Int(entry.host)] < hostLimit ?? .max else {
                 held[entry.host, default: Heap()].insert(candidate)
                 continue
             }
             starts += 1
-            entries[candidate.id]?.startNumber = starts
+            startNumbers[candidate.id] = starts
             setPhase(.running, of: candidate.id)
-            running.insert(candidate.id)
-            runningOfHost[entry.host] += 1
+            runningOfHost[Int(entry.host)] += 1
             actions.append(.start(candidate.id))
         }
         return actions
     }
 
-    private mutating func number(of host: String) -> Int {
+    private mutating func number(of host: String) -> Host {
         if let number = hosts[host] { return number }
-        hosts[host] = runningOfHost.count
+        let number = Host(runningOfHost.count)
+        hosts[host] = number
         runningOfHost.append(0)
-        return runningOfHost.count - 1
+        return number
     }
 
     /// Lets the first of those that were held for their host try again, as many as there is room for.
-    private mutating func release(_ host: Int) {
+    private mutating func release(_ host: Host) {
         guard var waiting = held[host] else { return }
-        var room = (hostLimit ?? .max) - runningOfHost[host]
+        var room = (hostLimit ?? .max) - runningOfHost[Int(host)]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)

@@ -69,7 +69,7 @@ final class ListJournal: Sendable {
                     pending.states[Download.ID(rawValue: entry.id)] = entry.state
                 }
                 pending.mustSync = true
-            case .moved, .relabelled, .priority, .limits:
+            case .moved, .relabelled, .priority:
                 pending.mustSync = true
             }
         }
@@ -180,8 +180,7 @@ final class ListJournal: Sendable {
             try file.replace(
                 with: members.lazy.map { [bases] member in
                     RegistryEntry(member, taken.states[member.record.id] ?? .waiting, bases: bases)
-                },
-                limits: [:]
+                }
             )
         } catch {
             pending.withLock { pending in

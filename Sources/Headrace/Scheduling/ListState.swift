@@ -319,6 +319,8 @@ struct ListState {
         return .remove(record, partial: true, file, telling)
     }
 
+    func isRemoving(_ record: DownloadRecord) -> Bool { removals[record.names.partialPath] != nil }
+
     /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
     mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
         removals[record.names.partialPath]?.add(continuation) != nil

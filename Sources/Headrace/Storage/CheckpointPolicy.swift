@@ -31,7 +31,7 @@ struct CheckpointPolicy: Sendable {
     }
 
     /// The least time between two records, and before the first: a fast download needs none.
-    static let recordInterval = Duration.seconds(1)
+    static let recordInterval = Duration.milliseconds(500)
     /// The time and the bytes since the last sync, either of which makes another one due.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20

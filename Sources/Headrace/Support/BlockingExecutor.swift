@@ -5,56 +5,36 @@ import Dispatch
 /// The cooperative pool has as many threads as the machine has cores; one blocked in a slow write would be missing to
 /// every other task of the process.
 final class BlockingExecutor: TaskExecutor {
+    /// How long jobs wait without one being taken until a further thread works.
+    private static let millisecondsOfPatience = 4
+
     private struct State {
-        var jobs: [UnownedJob] = []
-        /// Jobs before this index are taken.
-        var next = 0
+        var places: WorkerPlaces<UnownedJob>
         var threads: [WorkerThread] = []
-        var idleThreads = 0
-        /// A thread was woken and has not looked for jobs yet; it will find all that come meanwhile.
-        var isWaking = false
-        var isStopping = false
-
-        var hasJobs: Bool { next < jobs.count }
-
-        mutating func takeJob() -> UnownedJob {
-            defer {
-                next += 1
-                if next == jobs.count {
-                    jobs.removeAll(keepingCapacity: true)
-                    next = 0
-                }
-            }
-            return jobs[next]
-        }
-
-        /// True when a thread has to be woken for the jobs there are.
-        ///
-        /// One at a time: each wakes the next where there is more to do, so that a burst of short jobs does not wake
-        /// them all.
-        mutating func wakesThread() -> Bool {
-            guard hasJobs, idleThreads > 0, !isWaking else { return false }
-            isWaking = true
-            return true
-        }
     }
 
     private final class Shared: Sendable {
-        let state = Locked(State())
+        let state: Locked<State>
         /// What idle threads wait for.
         let wake = DispatchSemaphore(value: 0)
+        let name: String
+
+        init(_ state: sending State, name: String) {
+            self.state = Locked(state)
+            self.name = name
+        }
     }
 
-    private let name: String
-    private let maxThreads: Int
-    private let shared = Shared()
+    private let shared: Shared
 
     /// Starts the first thread; the others come when there is work for them.
-    init(name: String, maxThreads: Int) throws(DownloadError) {
-        self.name = name
-        self.maxThreads = maxThreads
+    ///
+    /// At most `maxWorking` of them work at once, unless these are stuck in slow calls: more than there are cores only get
+    /// into each other's way, for example at the lock of a directory.
+    init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
+        shared = Shared(State(places: WorkerPlaces(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         do {
-            try addThread()
+            try Self.addThread(shared, asUnownedTaskExecutor())
         } catch {
             throw DownloadError(.fileSystem, "The thread for file calls could not be started: \(error).")
         }
@@ -62,17 +42,11 @@ final class BlockingExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let (wakes, lacksThread, isStopping) = shared.state.withLock { state in
-            guard !state.isStopping else { return (false, false, true) }
-            state.jobs.append(job)
-            let lacksThread = state.idleThreads == 0 && state.threads.count < maxThreads
-            return (state.wakesThread(), lacksThread, false)
-        }
         // What comes after the end is a file call or two, for which no thread is kept.
-        if isStopping { globalConcurrentExecutor.enqueue(job) }
-        if wakes { shared.wake.signal() }
-        // Where there can be no further thread, the job waits for those there are.
-        if lacksThread { try? addThread() }
+        guard let help = shared.state.withLock({ $0.places.add(job) }) else {
+            return globalConcurrentExecutor.enqueue(job)
+        }
+        Self.perform(help, shared, asUnownedTaskExecutor())
     }
 
     /// Lets the threads end when nothing is left to run, and waits for that.
@@ -94,48 +68,54 @@ final class BlockingExecutor: TaskExecutor {
         _ = stop()
     }
 
-    @discardableResult
     private func stop() -> [WorkerThread] {
         let threads = shared.state.withLock { state in
-            state.isStopping = true
+            state.places.stop()
             return state.threads
         }
         for _ in threads { shared.wake.signal() }
         return threads
     }
 
-    private func addThread() throws(SystemError) {
-        let shared = shared
-        let executor = asUnownedTaskExecutor()
+    private static func perform(
+        _ help: WorkerPlaces<UnownedJob>.Help,
+        _ shared: Shared,
+        _ executor: UnownedTaskExecutor
+    ) {
+        switch help {
+        case .none: break
+        case .wake: shared.wake.signal()
+        case .start:
+            do {
+                try addThread(shared, executor)
+            } catch {
+                shared.state.withLock { $0.places.startFailed() }
+            }
+        }
+    }
+
+    private static func addThread(_ shared: Shared, _ executor: UnownedTaskExecutor) throws(SystemError) {
         try shared.state.withLock { state throws(SystemError) in
-            guard state.threads.count < maxThreads, !state.isStopping else { return }
-            state.threads.append(try WorkerThread(name: name) { Self.work(shared, executor) })
+            state.threads.append(try WorkerThread(name: shared.name) { work(shared, executor) })
         }
     }
 
     private static func work(_ shared: Shared, _ executor: UnownedTaskExecutor) {
-        var wasIdle = false
+        var past = WorkerPlaces<UnownedJob>.Past.start
         while true {
-            let (job, wakesNext, isStopping) = shared.state.withLock { state in
-                if wasIdle {
-                    state.idleThreads -= 1
-                    state.isWaking = false
-                }
-                guard state.hasJobs else {
-                    if !state.isStopping { state.idleThreads += 1 }
-                    return (UnownedJob?.none, false, state.isStopping)
-                }
-                let job = state.takeJob()
-                return (job, state.wakesThread(), false)
-            }
-            if wakesNext { shared.wake.signal() }
-            wasIdle = job == nil
-            if let job {
+            switch shared.state.withLock({ $0.places.step(after: past) }) {
+            case .run(let job, let help):
+                perform(help, shared, executor)
                 job.runSynchronously(on: executor)
-            } else if isStopping {
-                return
-            } else {
+                past = .job
+            case .wait:
                 shared.wake.wait()
+                past = .wait
+            case .watch(let takenCount):
+                _ = shared.wake.wait(timeout: .now() + .milliseconds(millisecondsOfPatience))
+                past = .watch(takenCount: takenCount)
+            case .end:
+                return
             }
         }
     }

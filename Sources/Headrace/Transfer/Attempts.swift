@@ -8,12 +8,29 @@ import Foundation
 ///
 /// A download that waits to be tried again leaves its place to others, and takes this up when it is its turn.
 struct Attempts: Sendable {
+    /// How a file may be fetched, after what was met so far.
+    enum Parts: Sendable, Equatable {
+        /// Over several connections.
+        case several
+        /// What is missing one part after the other.
+        case one
+        /// From the start to the end.
+        case none
+
+        mutating func lower() {
+            self = self == .several ? .one : .none
+        }
+    }
+
     /// When the first of them began, later by the time in which the download waited for its turn since.
     private(set) var start: Duration
     /// When the next one is due, while the download waits for it.
     private var due: Duration?
+    /// Whether the present one was asked for before it was due.
+    private(set) var isHastened = false
     var meter: ProgressMeter
     var resume: ResumeState
+    var parts = Parts.several
     private(set) var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
@@ -70,7 +87,9 @@ struct Attempts: Sendable {
 
     /// It is the download's turn again.
     mutating func goOn(at now: Duration) {
-        if let due = due.take() { start += max(.zero, now - due) }
+        guard let due = due.take() else { return }
+        start += max(.zero, now - due)
+        isHastened = due > now
     }
 
     /// Counts an answer whose body could not be used; false when there have been too many.

@@ -6,15 +6,36 @@ final class DownloadStatus: Sendable {
     /// Of a longer history the oldest events are dropped, and a reader that sleeps misses the newest.
     static let eventCapacity = 256
 
-    private struct Storage {
-        var state = DownloadState.waiting
-        /// The turn of ``state``; see ``enter(_:_:turn:)``.
-        var turn: UInt64 = 0
+    /// What there is of a download that has begun, or that somebody follows.
+    private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
+
+        func append(_ event: DownloadEvent) {
+            if events.count == eventCapacity { events.removeFirst() }
+            events.append(event)
+            eventSubscribers.yield(event)
+        }
+    }
+
+    private struct Storage {
+        var state: DownloadState
+        /// The turn of ``state``; see ``enter(_:_:turn:)``.
+        var turn: UInt64 = 0
+        /// Most of a long list only waits, and does without.
+        var activity: Activity?
+
+        var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }
+
+        mutating func begunActivity() -> Activity {
+            if let activity { return activity }
+            let new = Activity()
+            activity = new
+            return new
+        }
     }
 
     private let id: Download.ID
@@ -29,7 +50,8 @@ final class DownloadStatus: Sendable {
     ) {
         self.id = id
         self.observers = observers
-        storage = Locked(Storage(state: state, progress: progress))
+        storage = Locked(Storage(state: state))
+        if progress != DownloadProgress() { storage.withLock { $0.begunActivity().progress = progress } }
     }
 
     var state: DownloadState { storage.withLock { $0.state } }
@@ -41,17 +63,17 @@ final class DownloadStatus: Sendable {
     /// A state that has ended may be left again: those who follow the download from then on see it go on.
     func enter(_ state: DownloadState?, _ event: DownloadEvent?, turn: UInt64) {
         let finish: (() -> Void)? = storage.withLock { storage in
-            if let event { Self.append(event, to: &storage) }
+            if let event { storage.begunActivity().append(event) }
             guard let state, turn > storage.turn else { return nil }
             storage.turn = turn
             storage.state = state
-            storage.stateSubscribers.yield(state)
+            storage.activity?.stateSubscribers.yield(state)
             // Under the lock, so that states are told in their order.
             observers.tell(.stateChanged(id, state))
-            guard state.isEnded else { return nil }
-            let states = storage.stateSubscribers.removeAll()
-            let progress = storage.progressSubscribers.removeAll()
-            let events = storage.eventSubscribers.removeAll()
+            guard state.isEnded, let activity = storage.activity else { return nil }
+            let states = activity.stateSubscribers.removeAll()
+            let progress = activity.progressSubscribers.removeAll()
+            let events = activity.eventSubscribers.removeAll()
             return {
                 states.forEach { $0.finish() }
                 progress.forEach { $0.finish() }
@@ -64,8 +86,9 @@ final class DownloadStatus: Sendable {
     func publish(_ progress: DownloadProgress) {
         storage.withLock { storage in
             guard !storage.state.isEnded else { return }
-            storage.progress = progress
-            storage.progressSubscribers.yield(progress)
+            let activity = storage.begunActivity()
+            activity.progress = progress
+            activity.progressSubscribers.yield(progress)
             observers.noteChange()
         }
     }
@@ -73,7 +96,7 @@ final class DownloadStatus: Sendable {
     func publish(_ event: DownloadEvent) {
         storage.withLock { storage in
             guard !storage.state.isEnded else { return }
-            Self.append(event, to: &storage)
+            storage.begunActivity().append(event)
         }
     }
 
@@ -91,32 +114,26 @@ final class DownloadStatus: Sendable {
     }
 
     func events() -> AsyncStream<DownloadEvent> {
-        stream(.bufferingOldest(Self.eventCapacity), \.eventSubscribers) { $0.events }
-    }
-
-    private static func append(_ event: DownloadEvent, to storage: inout Storage) {
-        if storage.events.count == eventCapacity { storage.events.removeFirst() }
-        storage.events.append(event)
-        storage.eventSubscribers.yield(event)
+        stream(.bufferingOldest(Self.eventCapacity), \.eventSubscribers) { $0.activity?.events ?? [] }
     }
 
     /// A stream that begins with what `history` gives and goes on until the download ends.
     private func stream<Element>(
         _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
-        _ subscribers: any WritableKeyPath<Storage, Subscribers<Element>> & Sendable,
+        _ subscribers: any ReferenceWritableKeyPath<Activity, Subscribers<Element>> & Sendable,
         history: (borrowing Storage) -> [Element]
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
         let subscriber: Int? = storage.withLock { storage in
             for element in history(storage) { continuation.yield(element) }
-            return storage.state.isEnded ? nil : storage[keyPath: subscribers].add(continuation)
+            return storage.state.isEnded ? nil : storage.begunActivity()[keyPath: subscribers].add(continuation)
         }
         guard let subscriber else {
             continuation.finish()
             return stream
         }
         continuation.onTermination = { [weak self] _ in
-            self?.storage.withLock { $0[keyPath: subscribers].remove(subscriber) }
+            self?.storage.withLock { $0.activity?[keyPath: subscribers].remove(subscriber) }
         }
         return stream
     }

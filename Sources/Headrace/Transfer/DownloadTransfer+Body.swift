@@ -16,7 +16,7 @@ extension DownloadTransfer {
     ///
     /// Throws a ``RestartReason`` where bytes that are held came again and are others.
     func fetch(
-        _ head: ResponseHead,
+        _ answer: Answer,
         _ body: inout ResponseBody,
         _ accepted: AcceptedBody,
         _ session: inout PartialSession,
@@ -25,7 +25,7 @@ extension DownloadTransfer {
     ) async throws -> FinishedFile? {
         tell(
             .responded(
-                status: head.status,
+                status: answer.head.status,
                 totalBytes: accepted.totalBytes,
                 file: URL(filePath: path, directoryHint: .notDirectory)
             )
@@ -33,6 +33,15 @@ extension DownloadTransfer {
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
+        let (hosts, url) = (environment.hosts, answer.head.url)
+        // Short ones are not worth being counted.
+        let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
+        if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
+        defer { if isCounted { hosts.left(record.id, url) } }
+        if let segments = SegmentedFetch(of: self, answer, accepted, session, attempts) {
+            return try await fetch(segments, &body, accepted, &session, &attempts, path)
+        }
+        if accepted.overlapBytes == 0, session.hasGaps { try giveUpParts(&session, &attempts) }
         try await write(&body, accepted, &session, &attempts, path)
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
@@ -52,6 +61,38 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server sent only \(received) of the bytes that were asked for.")
         }
         return nil
+    }
+
+    /// Fetches what is missing over several connections; nil where the rest has to be asked for in another way.
+    private func fetch(
+        _ segments: SegmentedFetch,
+        _ body: inout ResponseBody,
+        _ accepted: AcceptedBody,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ path: String
+    ) async throws -> FinishedFile? {
+        let failure = await segments.run(with: body, &session, &attempts)
+        do {
+            try settle(segments.side, &session)
+        } catch {
+            throw failure ?? error
+        }
+        if session.heldBytes == accepted.totalBytes {
+            return try finish(&session, &attempts, path, accepted.framing)
+        }
+        if let failure { throw failure }
+        try Task.checkCancellation()
+        attempts.parts.lower()
+        return nil
+    }
+
+    /// Gives up what only several connections could have brought, for one stream.
+    private func giveUpParts(_ session: inout PartialSession, _ attempts: inout Attempts) throws(DownloadError) {
+        let bytes = try session.giveUpParts()
+        let reason = "The parts could not be proven to be of one version."
+        tell(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
+        attempts.meter.correct(to: session.held.count)
     }
 
     /// Moves the bytes to the disk while a side task, one at a time, syncs and records what is there.
@@ -191,7 +232,7 @@ extension DownloadTransfer {
 }
 
 extension DownloadManager.Configuration {
-    fileprivate var speedFloor: SpeedFloor? {
+    var speedFloor: SpeedFloor? {
         minimumSpeed.map { SpeedFloor(bytesPerSecond: $0, timeout: stallTimeout) }
     }
 }

@@ -63,15 +63,15 @@ struct DownloadTransfer {
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
         var attempts = self.attempts
-        attempts.meter.correct(to: session.heldBytes)
+        attempts.meter.correct(to: session.held.count)
         do {
             return try await attempt(&session, &attempts, plan)
         } catch {
-            attempts.meter.correct(to: session.heldBytes)
+            attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
             // Bytes are kept for a later attempt, unless nobody wants them or there are none.
             let reason = stop.reason
-            let keepsBytes = session.heldBytes > 0 && reason != .cancelled
+            let keepsBytes = !session.held.isEmpty && reason != .cancelled
             if keepsBytes { session.keep() } else { session.remove() }
             guard reason != nil || error is CancellationError else { throw error }
             throw Stopped(keptBytes: keepsBytes)
@@ -85,12 +85,13 @@ struct DownloadTransfer {
         _ plan: DestinationPlan
     ) async throws -> FinishedFile {
         while true {
-            let held = session.heldBytes
+            try waitForHost(attempts)
+            let held = session.held.count
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
-                attempts.progressed(by: session.heldBytes - held)
+                attempts.progressed(by: session.held.count - held)
             } catch let error as DownloadError {
-                attempts.progressed(by: session.heldBytes - held)
+                attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
                 let error = error.about(attempts.sources.current)
                 guard let delay = attempts.failed(error) else {
@@ -101,6 +102,14 @@ struct DownloadTransfer {
                 throw Retry(attempts: attempts, time: environment.clock.now() + delay)
             }
         }
+    }
+
+    /// Leaves the download's place to others while its host asks to wait.
+    private func waitForHost(_ attempts: Attempts) throws {
+        let now = environment.clock.now()
+        guard !attempts.isHastened, let time = environment.hosts.notBefore(request.url), time > now else { return }
+        tell(.fellBack("The host has asked to wait \((time - now).inSeconds), also for its other files."))
+        throw Retry(attempts: attempts, time: time)
     }
 
     /// One request with its redirects, and its answer; nil asks for another one at once.
@@ -115,17 +124,19 @@ struct DownloadTransfer {
             let path = session.finalPath ?? plan.names.plannedPath
             return try finish(&session, &attempts, path, nil)
         }
-        let ask = attempts.resume.ask(heldBytes: session.heldBytes, of: known)
+        let ask = attempts.resume.ask(session.held, of: known)
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
             asked.bufferBytes = environment.rates.bufferBytes(for: record)
+            let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
                 if let target = try chain.policy.target(of: head, after: chain.count) {
                     await drain(&body, of: head)
                     return Step.redirected(target, head)
                 }
-                return .done(try await receive(head, &body, ask, &session, &attempts, plan))
+                let answer = Answer(head: head, chain: chain, latency: environment.clock.now() - start)
+                return .done(try await receive(answer, &body, ask, &session, &attempts, plan))
             }
             switch step {
             case .done(let file): return file
@@ -146,6 +157,15 @@ struct DownloadTransfer {
         }
     }
 
+    /// A head, and how it was come by.
+    struct Answer: Sendable {
+        let head: ResponseHead
+        /// The redirects that led to it.
+        let chain: RedirectChain
+        /// The time from the request to the head.
+        let latency: Duration
+    }
+
     private enum Step: Sendable {
         case done(FinishedFile?)
         case redirected(URL, ResponseHead)
@@ -153,13 +173,14 @@ struct DownloadTransfer {
 
     /// Does what the answer means; nil asks for another one at once.
     private func receive(
-        _ head: ResponseHead,
+        _ answer: Answer,
         _ body: inout ResponseBody,
         _ ask: RangeAsk,
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
+        let head = answer.head
         let named = plan.names.path(for: head)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
@@ -167,13 +188,13 @@ struct DownloadTransfer {
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             try sizeLimit.check(accepted.leastFileSize)
-            if accepted.offset < session.heldBytes {
+            if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
                 tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
             }
             do {
-                return try await fetch(head, &body, accepted, &session, &attempts, path)
+                return try await fetch(answer, &body, accepted, &session, &attempts, path)
             } catch let reason as RestartReason {
                 try askAgain(&attempts, reason)
                 return nil
@@ -182,7 +203,7 @@ struct DownloadTransfer {
             if try plan.isSatisfied(by: named) { return skipped(named) }
             try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
-            return try await fetch(head, &body, accepted, &session, &attempts, named)
+            return try await fetch(answer, &body, accepted, &session, &attempts, named)
         case .restart(let reason):
             try askAgain(&attempts, reason)
             return nil
@@ -193,6 +214,9 @@ struct DownloadTransfer {
         case .complete:
             return try finish(&session, &attempts, session.finalPath ?? named, nil)
         case .retry(let refusal, let delay):
+            if head.isHostRefusal {
+                environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())
+            }
             await drain(&body, of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal):
@@ -214,7 +238,7 @@ struct DownloadTransfer {
         _ reason: RestartReason
     ) throws(DownloadError) {
         guard attempts.resume.restarted() else { throw unfit(reason) }
-        tell(.restarted(reason: reason.sentence, bytesWasted: session.heldBytes))
+        tell(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
         try session.discard()
         attempts.meter.correct(to: 0)
     }

@@ -53,11 +53,17 @@ struct PartialSession {
 
     private var path: String { names.partialPath }
 
-    /// The bytes from the file's start on that need not be fetched again.
+    /// The bytes that need not be fetched again, wherever in the file they are.
+    var held: ByteRangeSet { policy.written }
+
+    /// Those of them from the file's start on.
     var heldBytes: Int64 {
-        guard let first = policy.written.ranges.first, first.lowerBound == 0 else { return 0 }
+        guard let first = held.ranges.first, first.lowerBound == 0 else { return 0 }
         return first.upperBound
     }
+
+    /// Whether bytes are held behind others that are missing.
+    var hasGaps: Bool { held.end > heldBytes }
 
     // MARK: Before the first request
 
@@ -88,20 +94,19 @@ struct PartialSession {
                 fileSize: status.size,
                 file: status.identity
             )
-            guard let first = trusted.ranges.first, first.lowerBound == 0 else {
+            guard !trusted.isEmpty else {
                 return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size)
             }
-            let held = ByteRangeSet([first])
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             policy = CheckpointPolicy(
                 environment.configuration.durability,
-                written: held,
+                written: trusted,
                 durable: record.durable,
                 at: environment.clock.now()
             )
-            try partial.truncate(to: first.upperBound)
+            try partial.truncate(to: trusted.end)
             return .bytes
         }
     }
@@ -116,7 +121,7 @@ struct PartialSession {
             durable: held.durable,
             at: environment.clock.now()
         )
-        try partial.truncate(to: heldBytes)
+        try partial.truncate(to: self.held.end)
         return .bytes
     }
 
@@ -173,16 +178,16 @@ struct PartialSession {
         let partial = try opened()
         representation = body.representation
         representation?.totalBytes = body.totalBytes
-        if let total = body.totalBytes { try partial.requireSpace(for: total - body.offset) }
+        if let total = body.totalBytes { try partial.requireSpace(for: total - held.count) }
         policy = newPolicy()
         self.finalPath = finalPath
     }
 
     /// A policy for another attempt with the bytes that there are.
-    private func newPolicy() -> CheckpointPolicy {
+    private func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
-            written: policy.written,
+            written: written ?? policy.written,
             durable: policy.durable,
             at: environment.clock.now()
         )
@@ -193,8 +198,24 @@ struct PartialSession {
         guard let partial else { preconditionFailure("Bytes came before begin(_:)") }
         let offset = heldBytes
         try partial.write(bytes, at: offset)
-        let end = offset + Int64(bytes.count)
-        return policy.wrote(offset..<end, isLast: end == representation?.totalBytes, at: environment.clock.now())
+        return wrote(offset..<offset + Int64(bytes.count))
+    }
+
+    /// Takes note of bytes, missing so far, that were written to ``file``.
+    mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
+        let count = held.count + range.upperBound - range.lowerBound
+        return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
+    }
+
+    /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.
+    var file: PartialFile? { partial }
+
+    /// Gives up what is held behind missing bytes, where only one stream from the start can be trusted; returns how much.
+    mutating func giveUpParts() throws(DownloadError) -> Int64 {
+        let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
+        let count = held.count - kept.count
+        if kept.isEmpty { try discard() } else { policy = newPolicy(of: kept) }
+        return count
     }
 
     /// Whether bytes that came again are those that are held at their place.
@@ -212,7 +233,7 @@ struct PartialSession {
         case .writeRecord:
             guard let record = try? controlRecord(of: partial) else { return { false } }
             let directory = environment.configuration.durability == .full ? names.directory : nil
-            // A record that cannot be written is written a second later; the download goes on.
+            // A record that cannot be written is written a little later; the download goes on.
             return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
         }
     }
@@ -247,7 +268,7 @@ struct PartialSession {
         // A failure shortens what the record claims, which is all that is left to do about it.
         try? complete(policy.stopping(.keeping, at: environment.clock.now()))
         policy = newPolicy()
-        guard let status = try? partial?.status(), let representation, heldBytes > 0 else { return }
+        guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }
         let held = HeldBytes(
             stamp: FileStamp(status),
             written: policy.written,
@@ -365,28 +386,6 @@ struct PartialSession {
         record.durable = policy.durable
         record.state = state
         return record
-    }
-}
-
-/// The further names that a finished file may get, as in `name (1).ext`.
-private struct FinalNames {
-    private static let most = 10_000
-
-    private let directory: String
-    private let name: String
-    private let mayRename: Bool
-    private var number = 0
-
-    init(_ path: String, _ names: DestinationNames, mayRename: Bool) {
-        directory = names.directory
-        name = names.name(of: path)
-        self.mayRename = mayRename
-    }
-
-    mutating func next() -> String? {
-        guard mayRename, number < Self.most else { return nil }
-        number += 1
-        return directory + "/" + SafeFileName.numbered(name, number)
     }
 }
 

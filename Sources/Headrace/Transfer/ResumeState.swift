@@ -5,7 +5,7 @@ struct ResumeState: Sendable {
 
     private let policy: DownloadRequest.ResumePolicy
     private var restarts = 0
-    private var sendsIfRange = true
+    private(set) var sendsIfRange = true
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
 
@@ -13,13 +13,15 @@ struct ResumeState: Sendable {
         self.policy = policy
     }
 
-    /// What to ask for when so many bytes from the start are held, of a version that is not complete.
-    mutating func ask(heldBytes: Int64, of known: Representation?) -> RangeAsk {
+    /// What to ask for when bytes are held of a version that is not complete: all from the first missing one on.
+    mutating func ask(_ held: ByteRangeSet, of known: Representation?) -> RangeAsk {
+        let heldBytes = held.count
         guard heldBytes > 0, let known else { return .whole }
+        let start = held.firstGap(from: 0)?.lowerBound ?? 0
         // To compare all that is held is to fetch all of it.
         let isCompared =
-            policy == .overlap && EntityValidator(of: known) == nil && heldBytes > RangeAsk.overlapBytes
-        guard let range = ByteRange(from: isCompared ? heldBytes - RangeAsk.overlapBytes : heldBytes) else {
+            policy == .overlap && EntityValidator(of: known) == nil && start > RangeAsk.overlapBytes
+        guard let range = ByteRange(from: isCompared ? start - RangeAsk.overlapBytes : start) else {
             return .whole
         }
         // The answer is still held against what is known, so that a login page does not replace the bytes.

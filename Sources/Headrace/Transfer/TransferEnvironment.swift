@@ -4,6 +4,7 @@ package final class TransferEnvironment: Sendable {
     package let transport: any Transport
     package let files: FileCalls
     package let clock: ClockWitness
+    let hosts: HostConnections
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
@@ -16,6 +17,7 @@ package final class TransferEnvironment: Sendable {
         transport = other.transport
         files = other.files
         clock = other.clock
+        hosts = other.hosts
         rates = other.rates
         self.willName = willName
     }
@@ -38,6 +40,7 @@ package final class TransferEnvironment: Sendable {
         self.transport = transport
         self.files = files
         self.clock = clock
+        hosts = HostConnections(maximum: configuration.maxConnectionsPerHost)
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
     }

@@ -76,6 +76,11 @@ package struct ResponseBody: Sendable {
         try await stream.nextChunk()
     }
 
+    /// Ends the transfer, from any thread; whoever waits for bytes finds it cancelled.
+    package func cancel() {
+        stream.close()
+    }
+
     /// Waits for bytes and returns how many have come, or 0 after the last; throws as ``next()`` does.
     ///
     /// From now on no more than `maximum` bytes wait in memory, or where it is nil, as many as there is room for.

@@ -65,7 +65,6 @@ enum Option: String, CaseIterable, Sendable {
             option: .connections,
             short: "x",
             argument: "N",
-            isPending: true,
             help: "connections for one download (default: automatic, up to 8)"
         ),
         Entry(

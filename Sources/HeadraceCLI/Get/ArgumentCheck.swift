@@ -69,7 +69,6 @@ enum ArgumentCheck {
 
     /// Throws for options that a later release fills in, after a look at their arguments.
     static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        if let value = arguments.value(.connections) { _ = try count(value, of: .connections) }
         for value in arguments.all(.checksum) { _ = try checksum(value) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {
             throw UsageError("--\(entry.option.rawValue): not yet")

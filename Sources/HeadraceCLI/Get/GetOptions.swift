@@ -61,6 +61,11 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.jobs) {
             configuration.maxConcurrentDownloads = try ArgumentCheck.count(value, of: .jobs)
         }
+        if let value = arguments.value(.connections) {
+            let count = try ArgumentCheck.count(value, of: .connections)
+            configuration.maxConnectionsPerDownload = count
+            configuration.maxConnectionsPerHost = max(configuration.maxConnectionsPerHost, count)
+        }
         if let value = arguments.value(.limitPerHost) {
             configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
         }

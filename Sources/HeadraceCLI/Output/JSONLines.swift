@@ -41,6 +41,23 @@ enum JSONLines {
                     "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
                 ]
             ).text
+        case .connectionOpened(let range, let count):
+            return object(
+                "connectionOpened",
+                item,
+                [
+                    "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
+                    "connections": .integer(Int64(count)),
+                ]
+            ).text
+        case .connectionClosed(let reason, let bytes):
+            return object("connectionClosed", item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
+        case .fellBackToOneConnection(let reason, let bytes):
+            return object(
+                "fellBackToOneConnection",
+                item,
+                ["reason": .string(reason), "bytesWasted": .integer(bytes)]
+            ).text
         case .sourceFailed(let error, let next):
             return object(
                 "sourceFailed",

@@ -53,7 +53,9 @@ struct Report: Sendable {
         if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
         case .started: tally.removeFailure(of: id)
-        case .redirected, .responded, .resumed, .restarted, .retrying, .sourceFailed, .fellBack: break
+        case .redirected, .responded, .resumed, .restarted, .retrying, .connectionOpened, .connectionClosed,
+            .fellBackToOneConnection, .sourceFailed, .fellBack:
+            break
         case .skipped:
             close(id)
             tally.addFinished(0)

@@ -101,7 +101,8 @@ enum QueueChild {
     private static func verbs(in count: Int, to folder: String, _ registry: String?) async throws {
         let manager = try await DownloadManager(configuration: idle(registry))
         var verbs = QueueVerbs(try await manager.download(requests(count, to: folder)), of: manager)
-        for name in QueueVerbs.names { tell(name, try await verbs.cost(of: name) { request($0, to: folder) }) }
+        let directory = directory(folder)
+        for name in QueueVerbs.names { tell(name, try await verbs.cost(of: name) { request($0, to: directory) }) }
         await manager.shutdown()
     }
 
@@ -116,9 +117,8 @@ enum QueueChild {
             }
         )
         let start = MonotonicTime.now
-        let requests = (0..<count).map { number in
-            request(to: "\(server)/\(number)", in: folder)
-        }
+        let directory = directory(folder)
+        let requests = (0..<count).map { request(to: "\(server)/\($0)", in: directory) }
         let downloads = try await manager.download(requests)
         await manager.waitUntilIdle()
         tell("seconds", MonotonicTime.now - start)
@@ -141,19 +141,25 @@ enum QueueChild {
         }
     }
 
+    /// As an application makes them: one value for the directory of all.
     private static func requests(_ count: Int, to folder: String) -> [DownloadRequest] {
-        (0..<count).map { request($0, to: folder) }
+        let directory = directory(folder)
+        return (0..<count).map { request($0, to: directory) }
     }
 
-    /// A request such as an application makes, which nobody answers.
-    private static func request(_ number: Int, to folder: String) -> DownloadRequest {
+    private static func directory(_ path: String) -> DownloadRequest.Destination {
+        .directory(URL(filePath: path, directoryHint: .isDirectory))
+    }
+
+    /// A request that nobody answers.
+    private static func request(_ number: Int, to directory: DownloadRequest.Destination) -> DownloadRequest {
         let text = "https://downloads.example.org/archive/2025/volume-\(number / 1_000)/document-\(number).tar.gz"
-        return request(to: text, in: folder)
+        return request(to: text, in: directory)
     }
 
-    private static func request(to text: String, in folder: String) -> DownloadRequest {
+    private static func request(to text: String, in directory: DownloadRequest.Destination) -> DownloadRequest {
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
-        return DownloadRequest(url, to: .directory(URL(filePath: folder, directoryHint: .isDirectory)))
+        return DownloadRequest(url, to: directory)
     }
 
     private static func check(_ added: Int, is count: Int, in manager: DownloadManager) async throws {

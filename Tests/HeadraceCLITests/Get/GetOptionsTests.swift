@@ -133,12 +133,17 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        (["-x", "4"], "--connections"),
         (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
         (["--proxy", "http://p/"], "--proxy"),
     ])
     func `an option of a later release is refused`(_ line: [String], name: String) {
         #expect(throws: UsageError("\(name): not yet")) { try GetOptions(ParsedArguments(line)) }
+    }
+
+    @Test(arguments: [([], nil, 8), (["-x", "4"], 4, 8), (["-x16"], 16, 16)] as [([String], Int?, Int)])
+    func `the connections of a download raise those of its host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
+        let configuration = try GetOptions(ParsedArguments(line)).configuration
+        #expect(configuration.maxConnectionsPerDownload == ofOne && configuration.maxConnectionsPerHost == ofHost)
     }
 
     @Test(arguments: [
@@ -159,6 +164,7 @@ struct GetOptionsTests {
         (["-o", "a/"], "--output: a/ names a directory; --directory takes one"),
         (["-d", ""], "--directory: the name is empty"),
         (["-x", "many"], "--connections: \"many\" is not a number"),
+        (["-x", "0"], "--connections: 0 is too small; 1 is the least"),
         (["--retries", "x"], "--retries: \"x\" is not a number"),
         (["--limit-rate", "K"], "--limit-rate: \"K\" is not a number with K, M, G or nothing after it"),
         (["--limit-rate", "0"], "--limit-rate: 0 is out of range"),

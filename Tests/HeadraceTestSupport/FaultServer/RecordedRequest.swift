@@ -12,6 +12,8 @@ package struct RecordedRequest: Sendable, Hashable {
     package internal(set) var index = 0
     /// How many requests for the same path the server had received before this one.
     package internal(set) var attempt = 0
+    /// How many requests were being answered when this one arrived, itself included; never too high.
+    package internal(set) var concurrentRequests = 1
     /// The number of the connection, from zero in the order of arrival; equal numbers tell of reuse.
     package let connection: Int
     /// The method, as in `GET`.

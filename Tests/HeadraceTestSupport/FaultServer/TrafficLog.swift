@@ -54,13 +54,14 @@ final class TrafficLog: Sendable {
             request.index = state.traffic.requests.count
             request.attempt = state.attempts[request.path, default: 0]
             state.attempts[request.path] = request.attempt + 1
-            state.traffic.requests.append(request)
             state.traffic.activeRequests += 1
             state.connections[request.connection]?.request = request.index
-            if state.traffic.activeRequests > state.traffic.maxActiveRequests {
+            if state.traffic.activeRequests > 1 {
                 let count = TrafficLog.liveCount(state.connections.values.filter { $0.request != nil })
-                state.traffic.maxActiveRequests = max(state.traffic.maxActiveRequests, count)
+                request.concurrentRequests = max(1, count)
             }
+            state.traffic.maxActiveRequests = max(state.traffic.maxActiveRequests, request.concurrentRequests)
+            state.traffic.requests.append(request)
             return request
         }
     }

@@ -160,7 +160,7 @@ extension ParserProperty {
             return "\(reader.goodBytes) good bytes, \(reader.weight) downloads told of"
         }
         // What is cut, and then added to, tells the same and more.
-        let added = RegistryChange.limits(["added": 1])
+        let added = RegistryChange.priority(1, 1)
         guard let line = try? RegistryEncoder.lines(of: [added]),
             let longer = read(bytes.prefix(Int(reader.goodBytes)) + line, pieceBytes: 1 << 20)
         else { return "what is cut cannot be added to" }
@@ -174,7 +174,7 @@ extension ParserProperty {
         for entry in image.entries {
             if let violation = violation(of: entry.request) { return violation }
         }
-        var snapshot = RegistrySnapshot(of: image.ordered, limits: image.limits)
+        var snapshot = RegistrySnapshot(of: image.ordered)
         var bytes: [UInt8] = []
         do {
             while let piece = try snapshot.next() { bytes += piece }

@@ -14,7 +14,9 @@ struct ListVerbsTests {
         let requests: @Sendable () -> [String]
 
         func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
-            var request = DownloadRequest(try #require(URL(string: "http://h/\(path)")), to: .directory(folder))
+            // A host that asks to wait asks it of all downloads.
+            let host = path.hasPrefix("busy") ? "busy" : "h"
+            var request = DownloadRequest(try #require(URL(string: "http://\(host)/\(path)")), to: .directory(folder))
             change(&request)
             return request
         }

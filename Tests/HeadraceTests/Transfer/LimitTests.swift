@@ -176,9 +176,9 @@ struct LimitTests {
                 guard isRefused else { return DiskFixture.answer(request) }
                 return FakeTransport.Answer(503, fields: [("Retry-After", "5")])
             }
-            let downloads = try await manager.download(
-                ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
-            )
+            // A host that asks to wait asks it of all downloads.
+            let urls = try ["a", "b"].map { try #require(URL(string: "http://\($0)/\($0)")) }
+            let downloads = try await manager.download(urls.map { DownloadRequest($0, to: .directory(folder)) })
             for await progress in downloads[1].progress where progress.bytesReceived == 1 { break }
             clock.advance(by: .seconds(60))
             await #expect(throws: DownloadError.self) { try await downloads[1].value }

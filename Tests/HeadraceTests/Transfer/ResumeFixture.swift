@@ -59,7 +59,8 @@ enum ResumeFixture {
         expecting expected: Resource = old,
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withFaultServer(response) { server in
             try await run(
@@ -68,7 +69,8 @@ enum ResumeFixture {
                 expecting: expected,
                 retries: retries,
                 policy: policy,
-                configure: configure
+                configure: configure,
+                onEvent: onEvent
             )
         }
     }
@@ -80,7 +82,8 @@ enum ResumeFixture {
         expecting expected: Resource = old,
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         var configuration = DownloadManager.Configuration {
             $0.maxRetries = retries
@@ -96,7 +99,10 @@ enum ResumeFixture {
                 )
             )
             var events: [DownloadEvent] = []
-            for await event in download.events { events.append(event) }
+            for await event in download.events {
+                events.append(event)
+                onEvent(event)
+            }
             var failure: DownloadError?
             do {
                 _ = try await download.value

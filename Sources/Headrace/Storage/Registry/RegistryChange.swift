@@ -12,8 +12,6 @@ enum RegistryChange: Sendable, Equatable {
     case priority(UInt64, Int)
     /// Downloads left the list.
     case removed([UInt64])
-    /// The limits are these from now on, by their names.
-    case limits([String: Int64])
 
     /// How many downloads it tells of: a measure of what reading it costs.
     var weight: Int {
@@ -21,7 +19,7 @@ enum RegistryChange: Sendable, Equatable {
         case .added(let entries): entries.count
         case .relabelled(let labels): max(1, labels.count)
         case .removed(let ids): ids.count
-        case .state, .moved, .priority, .limits: 1
+        case .state, .moved, .priority: 1
         }
     }
 }

@@ -16,8 +16,6 @@ enum RegistryCommand: Sendable, Hashable {
     case move(UInt64, ListPlace)
     /// Give a download another priority.
     case priority(UInt64, Int)
-    /// Set other limits; one that is nil stays as it is.
-    case limits(downloads: Int?, perHost: Int?)
 }
 
 /// A command is one line, as in a journal: a checksum and the list of its values, its kind first.
@@ -72,7 +70,6 @@ private enum CommandKind: String {
     case remove
     case move
     case priority
-    case limits
 }
 
 private enum PlaceKind: String {
@@ -87,11 +84,6 @@ private enum PlaceKind: String {
 private enum FilesKind: String {
     case keep
     case delete
-}
-
-private enum LimitName: String {
-    case downloads
-    case perHost
 }
 
 extension RegistryWriter {
@@ -117,10 +109,6 @@ extension RegistryWriter {
             write(CommandKind.priority.rawValue)
             write(id: id)
             write(priority)
-        case .limits(let downloads, let perHost):
-            write(CommandKind.limits.rawValue)
-            let limits = [(LimitName.downloads, downloads), (.perHost, perHost)]
-            write(limits.compactMap { name, limit in limit.map { (name.rawValue, Int64($0)) } })
         }
         endList()
     }
@@ -188,15 +176,6 @@ extension RegistryScanner {
             let id = try id()
             return try place(&unknown).map { .move(id, $0) }
         case .priority: return .priority(try id(), try integer())
-        case .limits:
-            let limits = try numbers()
-            unknown += limits.keys.sorted().filter { LimitName(rawValue: $0) == nil }.map { "the limit \"\($0)\"" }
-            func limit(_ name: LimitName) throws(Failure) -> Int? {
-                guard let limit = limits[name.rawValue] else { return nil }
-                guard let limit = Int(exactly: limit) else { throw Failure() }
-                return limit
-            }
-            return .limits(downloads: try limit(.downloads), perHost: try limit(.perHost))
         }
     }
 

@@ -29,7 +29,7 @@ enum RegistryEncoder {
                 guard payload.bytes.count <= RegistryJournal.maxStateBytes else { throw .tooLarge(id) }
                 RegistryJournal.append(payload.bytes, to: &bytes)
                 payload.clear()
-            case .moved, .relabelled, .priority, .limits:
+            case .moved, .relabelled, .priority:
                 payload.write(change)
                 guard payload.bytes.count <= RegistryJournal.maxPayloadBytes else { throw .indivisible }
                 RegistryJournal.append(payload.bytes, to: &bytes)
@@ -93,31 +93,25 @@ enum RegistryEncoder {
 
 /// The journal that a list has when nothing in it is dead, in pieces of about a mebibyte.
 struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
-    /// The downloads of the pieces so far.
-    private(set) var ids: Set<UInt64> = []
-    private let limits: [String: Int64]
+    /// How many downloads the pieces so far have.
+    private(set) var count = 0
     private let entriesPerPiece: Int
     private var rest: Entries.Iterator
     private var isBegun = false
 
-    init(of entries: Entries, limits: [String: Int64], entriesPerPiece: Int = 4096) {
-        self.limits = limits
+    init(of entries: Entries, entriesPerPiece: Int = 4096) {
         self.entriesPerPiece = entriesPerPiece
         rest = entries.makeIterator()
-        ids.reserveCapacity(entries.underestimatedCount)
     }
 
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
         var bytes: [UInt8] = []
-        if !isBegun {
-            bytes = RegistryJournal.header
-            if !limits.isEmpty { bytes += try RegistryEncoder.lines(of: [.limits(limits)]) }
-        }
+        if !isBegun { bytes = RegistryJournal.header }
         var piece: [RegistryEntry] = []
         while piece.count < entriesPerPiece, let entry = rest.next() { piece.append(entry) }
         guard !piece.isEmpty || !isBegun else { return nil }
         isBegun = true
-        ids.formUnion(piece.lazy.map(\.id))
+        count += piece.count
         try RegistryEncoder.append(piece, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
         return bytes
     }
@@ -148,9 +142,6 @@ extension RegistryWriter {
         case .removed(let ids):
             begin(.remove)
             for id in ids { write(id: id) }
-        case .limits(let limits):
-            begin(.limits)
-            write(limits.sorted { $0.key < $1.key }.lazy.map { ($0.key, $0.value) })
         }
         endList()
     }

@@ -68,7 +68,7 @@ final class RegistryFile: Sendable {
     /// - Parameters:
     ///   - changes: What has changed, in order.
     ///   - syncing: Whether to wait for the disk.
-    /// - Returns: Whether the whole list is to go to ``replace(with:limits:)``: it should where that is worth it, and it has
+    /// - Returns: Whether the whole list is to go to ``replace(with:)``: it should where that is worth it, and it has
     ///   to where the changes are not recorded, after a sync that failed for one.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
     ///   more than a list takes, `shutDown` once the file is closed.
@@ -81,12 +81,10 @@ final class RegistryFile: Sendable {
     /// Writes the journal anew, always with syncs.
     ///
     /// The list may be ahead of what was recorded: changes that it has and that are recorded later do nothing then.
-    /// - Parameters:
-    ///   - entries: All downloads of the list, in any order.
-    ///   - limits: The limits by their names.
+    /// - Parameter entries: All downloads of the list, in any order.
     /// - Throws: As ``append(_:syncing:)`` does; the journal can be read and goes on.
-    func replace(with entries: some Sequence<RegistryEntry>, limits: [String: Int64]) throws(DownloadError) {
-        try withStore { store throws(DownloadError) in try store.replace(with: entries, limits: limits) }
+    func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
+        try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }
 
     /// Gives the list free for other managers; does nothing the second time.

@@ -2,8 +2,6 @@
 struct RegistryImage: Sendable {
     /// The downloads, in no order.
     private(set) var entries: [RegistryEntry] = []
-    /// The limits by their names; empty where none were set.
-    private(set) var limits: [String: Int64] = [:]
     /// Where each download is: a dictionary of the downloads themselves has room for up to three times as many.
     private var indices: [UInt64: Int] = [:]
 
@@ -40,9 +38,6 @@ struct RegistryImage: Sendable {
         case .removed(let ids):
             for id in ids { remove(id) }
             return []
-        case .limits(let limits):
-            self.limits = limits
-            return []
         }
     }
 
@@ -71,7 +66,6 @@ struct RegistryImage: Sendable {
 
 extension RegistryImage: Equatable {
     static func == (left: RegistryImage, right: RegistryImage) -> Bool {
-        left.limits == right.limits && left.entries.count == right.entries.count
-            && left.entries.allSatisfy { $0 == right[$0.id] }
+        left.entries.count == right.entries.count && left.entries.allSatisfy { $0 == right[$0.id] }
     }
 }

@@ -44,7 +44,6 @@ struct RegistryPayload {
             var ids: [UInt64] = []
             while !line.isAtListEnd { ids.append(try line.id()) }
             return .removed(ids)
-        case .limits: return .limits(try line.numbers())
         }
     }
 

@@ -82,7 +82,7 @@ struct RegistryReader {
         switch change {
         case .added(let entries): findings.settle(entries.lazy.map(\.id))
         case .removed(let ids): findings.settle(ids)
-        case .state, .moved, .relabelled, .priority, .limits: break
+        case .state, .moved, .relabelled, .priority: break
         }
     }
 }

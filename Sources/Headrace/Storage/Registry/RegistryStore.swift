@@ -46,9 +46,8 @@ struct RegistryStore: Sendable {
     private var hasTail = false
     /// How many downloads the lines tell of.
     private var weight = 0
-    /// The downloads that the list has.
-    private var ids: Set<UInt64> = []
-    private var hasLimits = false
+    /// How many the list has; one that was added twice counts twice until the journal is written anew.
+    private var liveWeight = 0
     /// Whether there are lines that no sync has covered yet.
     private var isUnsynced = false
     /// Set where the kernel may have given up bytes or the name of this file: no sync of it proves anything any more.
@@ -112,15 +111,12 @@ struct RegistryStore: Sendable {
     /// Puts a new journal of these downloads in the place of the old one, in one step.
     ///
     /// A failure leaves one that can be read: the old one, or after the rename, with the change in doubt, the new one.
-    mutating func replace(
-        with entries: some Sequence<RegistryEntry>,
-        limits: [String: Int64]
-    ) throws(DownloadError) {
+    mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedWeight = weight * 2
         let newPath = path + Self.newSuffix
         let new: Int32
         let newSize: Int64
-        var snapshot = RegistrySnapshot(of: entries, limits: limits)
+        var snapshot = RegistrySnapshot(of: entries)
         do throws(SystemError) {
             try? calls.remove(newPath)
             new = try calls.create(newPath)
@@ -142,7 +138,7 @@ struct RegistryStore: Sendable {
         isUnsynced = false
         close()
         (file, size, hasTail) = (new, newSize, false)
-        (ids, hasLimits) = (snapshot.ids, !limits.isEmpty)
+        liveWeight = snapshot.count
         weight = liveWeight
         // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
         isDoubtful = true
@@ -155,9 +151,6 @@ struct RegistryStore: Sendable {
         postponedWeight = 0
     }
 
-    /// How many downloads a journal tells of in which nothing is dead.
-    private var liveWeight: Int { ids.count + (hasLimits ? 1 : 0) }
-
     private var isCompactionDue: Bool {
         size >= compaction.minBytes && weight >= postponedWeight && weight / compaction.factor >= liveWeight
     }
@@ -165,9 +158,8 @@ struct RegistryStore: Sendable {
     private mutating func count(_ change: RegistryChange) {
         weight += change.weight
         switch change {
-        case .added(let entries): ids.formUnion(entries.lazy.map(\.id))
-        case .removed(let removed): ids.subtract(removed)
-        case .limits(let limits): hasLimits = !limits.isEmpty
+        case .added(let entries): liveWeight += entries.count
+        case .removed(let ids): liveWeight = max(0, liveWeight - ids.count)
         case .state, .moved, .relabelled, .priority: break
         }
     }
@@ -251,7 +243,7 @@ struct RegistryStore: Sendable {
         try? calls.remove(path + Self.newSuffix)
         if let file { try? calls.setMode(file, 0o600) }
         (size, weight, hasTail) = (reader.goodBytes, reader.weight, bytes > reader.goodBytes)
-        (ids, hasLimits) = (Set(reader.image.ids), !reader.image.limits.isEmpty)
+        liveWeight = reader.image.entries.count
         return (reader.image, reader.findings)
     }
 
@@ -264,7 +256,7 @@ struct RegistryStore: Sendable {
         do throws(DownloadError) {
             if findings.hasLoss { copy = try keepCopy() }
             if findings.hasLoss || size == 0 || isCompactionDue {
-                try replace(with: image.ordered, limits: image.limits)
+                try replace(with: image.ordered)
             }
         } catch  where size > 0 {
             // It can be read as it is, and added to.
@@ -336,7 +328,7 @@ extension DownloadError {
                     + "Shorten its URL, headers, title or notes."
             )
         case .indivisible:
-            DownloadError(.invalidRequest, "The limits hold more than a list of downloads takes. Set fewer of them.")
+            DownloadError(.invalidRequest, "A change of the list is larger than the list takes. Make it in parts.")
         }
     }
 

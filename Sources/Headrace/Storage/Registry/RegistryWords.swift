@@ -6,7 +6,6 @@ enum RegistryKind: String {
     case relabel
     case priority
     case remove
-    case limits
 }
 
 /// The kinds of destinations.

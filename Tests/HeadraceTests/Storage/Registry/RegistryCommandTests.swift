@@ -32,9 +32,6 @@ struct RegistryCommandTests {
         (.move(2, .after(.init(rawValue: 3))), #"["move","0000000000000002","after","0000000000000003"]"#),
         (.move(2, .index(-1)), #"["move","0000000000000002","index",-1]"#),
         (.priority(2, .min), #"["priority","0000000000000002",-9223372036854775808]"#),
-        (.limits(downloads: 3, perHost: 2), #"["limits",{"downloads":3,"perHost":2}]"#),
-        (.limits(downloads: nil, perHost: 0), #"["limits",{"perHost":0}]"#),
-        (.limits(downloads: nil, perHost: nil), #"["limits",{}]"#),
     ]
 
     private func framed(_ payload: String) -> [UInt8] { RegistryCommand.framed(Array(payload.utf8)) }
@@ -69,8 +66,8 @@ struct RegistryCommandTests {
         "", "{}", "[]", "null", #""pause""#, "[1]", #"["pause",1]"#, #"["pause","1"]"#, #"["remove"]"#,
         #"["remove",true]"#, #"["move"]"#, #"["move","0000000000000002"]"#,
         #"["move","0000000000000002","before"]"#, #"["move","0000000000000002","index","1"]"#,
-        #"["priority","0000000000000002"]"#, #"["priority","0000000000000002",9223372036854775808]"#, #"["limits"]"#,
-        #"["limits",{"downloads":"3"}]"#, #"["add",[]]"#, #"["add",["0000000000000001",0,"http://h/"]]"#,
+        #"["priority","0000000000000002"]"#, #"["priority","0000000000000002",9223372036854775808]"#,
+        #"["add",[]]"#, #"["add",["0000000000000001",0,"http://h/"]]"#,
         #"["add",["0000000000000001",0,"http://h/","link","/f"]]"#,
         #"["add",["0000000000000001",0,"http://h/","file","home:../f"]]"#, #"["pause"] "#,
         #"["pause"]["pause"]"#, #"["add",["0000000000000001",0,"http://h/","file","/f"],1]"#,
@@ -85,7 +82,6 @@ struct RegistryCommandTests {
         (#"["remove","bury","0000000000000002"]"#, #"the files to "bury""#),
         (#"["move","0000000000000002","behind","0000000000000003"]"#, #"the place "behind""#),
         (#"["move","0000000000000002","first",1]"#, #"more values of a command "move""#),
-        (#"["limits",{"downloads":1,"perDay":2}]"#, #"the limit "perDay""#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","colour",1]]"#, #"the field "colour" of a download"#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","state",["verifying"]]]"#, #"the state "verifying""#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","conflict","ask"]]"#, #"the conflict policy "ask""#),

@@ -110,8 +110,7 @@ enum RegistryFixture {
             let labels = (0..<Int.random(in: 0...9, using: &random)).map { _ in (id(), label()) }
             return .relabelled(Dictionary(labels) { $1 })
         case 8: return .priority(id(), .random(in: .min ... .max, using: &random))
-        default:
-            return Bool.random(using: &random) ? .removed([id(), id()]) : .limits(["downloads": label()])
+        default: return .removed([id(), id()])
         }
     }
 
@@ -127,10 +126,6 @@ enum RegistryFixture {
             .add(ids.map { Bool.random(using: &random) ? entry($0) : fullEntry($0) }), .pause(ids),
             .resume(ids), .cancel(ids), .retry(ids), .remove(ids, deletingFiles: Bool.random(using: &random)),
             .move(id, places.randomElement(using: &random) ?? .first), .priority(id, number),
-            .limits(
-                downloads: Bool.random(using: &random) ? number : nil,
-                perHost: Bool.random(using: &random) ? number : nil
-            ),
         ]
         return commands.randomElement(using: &random) ?? .pause([])
     }
@@ -161,14 +156,14 @@ final class RegistryList {
         for change in changes { next.apply(change) }
         switch try file.append(changes, syncing: syncing) {
         case .recorded: break
-        case .recordedAndDue: try? file.replace(with: next.entries, limits: next.limits)
-        case .wholeListNeeded: try file.replace(with: next.entries, limits: next.limits)
+        case .recordedAndDue: try? file.replace(with: next.entries)
+        case .wholeListNeeded: try file.replace(with: next.entries)
         }
         image = next
     }
 
     func compact() throws(DownloadError) {
-        try file.replace(with: image.ordered, limits: image.limits)
+        try file.replace(with: image.ordered)
     }
 
     func close() { file.close() }

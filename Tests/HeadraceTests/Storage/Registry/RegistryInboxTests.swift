@@ -30,7 +30,7 @@ struct RegistryInboxTests {
         try await withTemporaryDirectory { folder in
             let inbox = inbox(folder)
             #expect(try inbox.take() == RegistryInbox.Contents())
-            let commands: [RegistryCommand] = [.pause([1]), .resume([1]), .limits(downloads: 3, perHost: nil)]
+            let commands: [RegistryCommand] = [.pause([1]), .resume([1]), .priority(1, 3)]
             for (index, command) in commands.enumerated() { try inbox.post(command, at: 1 << (UInt64(index) * 20)) }
             let contents = try inbox.take()
             #expect(contents.items.map(\.command) == commands)

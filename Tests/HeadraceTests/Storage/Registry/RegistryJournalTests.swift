@@ -23,7 +23,7 @@ struct RegistryJournalTests {
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
             .state(2, .running), .state(2, .finishing(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
             .state(2, .finished(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
-            .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]), .limits(["downloads": 3]),
+            .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]),
         ]
         let payloads = [
             #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
@@ -41,7 +41,6 @@ struct RegistryJournalTests {
             #"["relabel",{"0000000000000002":3}]"#,
             #"["priority","0000000000000002",4]"#,
             #"["remove","0000000000000002","ffffffffffffffff"]"#,
-            #"["limits",{"downloads":3}]"#,
         ]
         let lines = payloads.map { "\n\(CRC32C.checksum(of: $0.utf8).hexadecimal) \($0)\n" }
         let journal = "headrace-registry 1 e9d3e7cb\n" + lines.joined()
@@ -126,7 +125,7 @@ struct RegistryJournalTests {
         let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
         let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
         _ = try RegistryEncoder.lines(of: changes)
-        var snapshot = RegistrySnapshot(of: Fixture.image(changes).ordered, limits: [:])
+        var snapshot = RegistrySnapshot(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try snapshot.next() == nil)
         #expect(try Fixture.read(written).image == Fixture.image(changes))
@@ -135,14 +134,14 @@ struct RegistryJournalTests {
     @Test(arguments: [0, 1, 64, 65, 200])
     func `a snapshot of a list is read as the list`(_ count: Int) throws {
         let entries = (0..<count).map { Fixture.entry(UInt64($0) << 50, .paused, label: Int64(count - $0)) }
-        let image = Fixture.image([.added(entries), .limits(["downloads": 3])])
-        var snapshot = RegistrySnapshot(of: image.ordered, limits: image.limits, entriesPerPiece: 64)
+        let image = Fixture.image([.added(entries)])
+        var snapshot = RegistrySnapshot(of: image.ordered, entriesPerPiece: 64)
         var bytes: [UInt8] = []
         while let piece = try snapshot.next() { bytes += piece }
         let reader = try Fixture.read(bytes)
         #expect(reader.image == image)
         #expect(reader.findings == RegistryFindings())
-        #expect(reader.weight == count + 1)
+        #expect(reader.weight == count)
     }
 
     // MARK: What is read
@@ -191,8 +190,8 @@ struct RegistryJournalTests {
         #"["state","0000000000000001",["finishing","/f",1,2,-3]]"#,
         #"["move","0000000000000001","1"]"#, #"["move","0000000000000001",9223372036854775808]"#,
         #"["move","0000000000000001",1e400]"#, #"["relabel",{"1":1}]"#, #"["priority","000000000000000A",1]"#,
-        #"["remove",""]"#, #"["limits",["a"]]"#, #"["add""#, "[[[[", "\u{FEFF}[]", "\u{0}",
-        #"["add",["0000000000000001"],"#, #"["limits",{"a":1}]]"#,
+        #"["remove",""]"#, #"["add""#, "[[[[", "\u{FEFF}[]", "\u{0}",
+        #"["add",["0000000000000001"],"#, #"["relabel",{"a":1}]]"#,
     ])
     func `a payload that is no change costs its line alone`(_ payload: String) throws {
         let reader = try read(entry, payload, #"["move","0000000000000001",6]"#)

@@ -20,7 +20,7 @@ struct RegistryReadingTests {
     @Test func `a list is read while its manager has it, and nothing is written`() async throws {
         try await withTemporaryDirectory { folder in
             let list = try Fixture.open(folder).list
-            try list.append([.added([Fixture.entry(1), Fixture.entry(2)]), .limits(["downloads": 2])])
+            try list.append([.added([Fixture.entry(1), Fixture.entry(2)])])
             try list.append([.state(1, .paused)], syncing: false)
             let before = try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName))
             let recorder = FileCallRecorder()
@@ -59,7 +59,7 @@ struct RegistryReadingTests {
                     let isDone =
                         grows
                         ? (try? file.append([.added(entries)])) == .recorded
-                        : (try? file.replace(with: entries, limits: [:])) != nil
+                        : (try? file.replace(with: entries)) != nil
                     guard isDone else { throw SystemError(errno: EIO) }
                     return status
                 }

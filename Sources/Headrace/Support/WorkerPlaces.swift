@@ -1,0 +1,119 @@
+/// Decides which of some threads work, wait for jobs, or watch whether those that work are stuck.
+///
+/// As many work as there are places. Where no job is taken for a while although some are there, one more works.
+struct WorkerPlaces<Job> {
+    /// What a thread comes from.
+    enum Past {
+        case start
+        case job
+        case wait
+        case watch(takenCount: Int)
+    }
+
+    /// What a further thread is needed for.
+    enum Help {
+        case none
+        case wake
+        case start
+    }
+
+    /// What a thread does next.
+    enum Step {
+        case run(Job, Help)
+        case wait
+        /// To wait, for a while only.
+        case watch(takenCount: Int)
+        case end
+    }
+
+    private let maxThreads: Int
+    private let maxWorking: Int
+    private var jobs: [Job] = []
+    /// Jobs before this index are taken.
+    private var next = 0
+    /// How many jobs were taken ever.
+    private var takenCount = 0
+    /// The first thread starts with the places.
+    private var threadCount = 1
+    private var idleCount = 0
+    /// A thread was woken and has not looked for jobs yet; it will find all that come meanwhile.
+    private var isWaking = true
+    private var isWatched = false
+    private var isStopping = false
+
+    init(maxThreads: Int, maxWorking: Int) {
+        self.maxThreads = maxThreads
+        self.maxWorking = maxWorking
+    }
+
+    private var workingCount: Int { threadCount - idleCount }
+
+    /// Takes a job; nil after the end.
+    mutating func add(_ job: Job) -> Help? {
+        guard !isStopping else { return nil }
+        jobs.append(job)
+        return help()
+    }
+
+    /// A thread that was needed could not be started: the jobs wait for those there are.
+    mutating func startFailed() {
+        threadCount -= 1
+        isWaking = false
+    }
+
+    /// No more jobs are taken; those that are there are run.
+    mutating func stop() { isStopping = true }
+
+    /// What a thread does that comes from `past`.
+    mutating func step(after past: Past) -> Step {
+        var isOverdue = false
+        switch past {
+        case .job: break
+        case .start: isWaking = false
+        case .wait:
+            idleCount -= 1
+            isWaking = false
+        case .watch(let seenCount):
+            idleCount -= 1
+            isWaking = false
+            isWatched = false
+            isOverdue = takenCount == seenCount
+        }
+        guard next < jobs.count else {
+            guard !isStopping else { return .end }
+            idleCount += 1
+            return .wait
+        }
+        if workingCount <= maxWorking || isOverdue || isStopping {
+            let job = takeJob()
+            return .run(job, help())
+        }
+        idleCount += 1
+        guard !isWatched else { return .wait }
+        isWatched = true
+        return .watch(takenCount: takenCount)
+    }
+
+    /// One thread at a time: each has the next woken where there is more to do, so that a burst of short jobs does not
+    /// wake them all.
+    private mutating func help() -> Help {
+        guard next < jobs.count, !isWaking, workingCount < maxWorking || !isWatched else { return .none }
+        guard idleCount > 0 || threadCount < maxThreads else { return .none }
+        isWaking = true
+        guard idleCount == 0 else { return .wake }
+        threadCount += 1
+        return .start
+    }
+
+    private mutating func takeJob() -> Job {
+        defer {
+            takenCount += 1
+            next += 1
+            if next == jobs.count {
+                jobs.removeAll(keepingCapacity: true)
+                next = 0
+            }
+        }
+        return jobs[next]
+    }
+}

@@ -1,0 +1,35 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The connections to each host, which all downloads of a manager share.
+final class HostConnections: Sendable {
+    private let limits: Locked<HostLimits>
+
+    init(maximum: Int) {
+        limits = Locked(HostLimits(maximum: maximum))
+    }
+
+    /// When the host of a URL may be asked again, where it has asked to wait.
+    func notBefore(_ url: URL) -> Duration? {
+        limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
+    }
+
+    /// How many connections a download may have for now.
+    func share(of id: Download.ID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
+        limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
+    }
+
+    /// A connection was refused, or answered with 429 or 503.
+    func refused(_ id: Download.ID, _ url: URL, retryAfter: Duration?, at now: Duration) {
+        limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
+    }
+
+    func left(_ id: Download.ID, _ url: URL) {
+        limits.withLock { $0.left(id, Self.host(of: url)) }
+    }
+
+    private static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }
+}

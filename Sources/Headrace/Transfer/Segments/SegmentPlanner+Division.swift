@@ -1,0 +1,135 @@
+/// How what is missing is divided among connections.
+extension SegmentPlanner {
+    /// Bytes per second, where nothing was measured yet: any speed makes equal parts.
+    private static let assumedRate = Double(1 << 20)
+    /// The least speed that a new connection is thought to have, even if all that are open are silent.
+    private static let leastRate = 1024.0
+
+    /// The missing bytes that are in no segment.
+    var unassigned: [Range<Int64>] {
+        var assigned = held
+        for segment in segments { assigned.insert(segment.rest) }
+        return assigned.gaps(in: 0..<totalBytes)
+    }
+
+    /// Lets a segment that has reached its end go on with the bytes of the next one, if that has brought none so far.
+    ///
+    /// Whether a server that sends the whole sends parts as well is known when the first of them comes, not before.
+    mutating func overtake(_ index: Int) {
+        let end = segments[index].end
+        guard segments[index].limit > end,
+            let next = segments.first(where: { $0.position == end && $0.lastByte == nil && $0.end > end })
+        else { return }
+        segments[index].end = min(segments[index].limit, next.end)
+        segments[index].overtaken = next.id
+    }
+
+    /// Ends, where it is, what has gone on with the bytes of a segment that brings bytes now.
+    mutating func giveBack(to id: SegmentID) {
+        for index in segments.indices where segments[index].overtaken == id {
+            segments[index].end = min(segments[index].position, segments[index].end)
+            segments[index].overtaken = nil
+        }
+    }
+
+    /// Whether another segment fetches the same bytes.
+    func isShared(_ index: Int) -> Bool {
+        segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
+    }
+
+    /// Opens up to so many segments where they do the most good.
+    mutating func divide(among connections: Int, at now: Duration) -> [Action] {
+        guard connections > 0 else { return [] }
+        var parts = parts(at: now)
+        var open = segments.map(\.source)
+        for _ in 0..<connections {
+            guard let newcomer = newcomer(at: now, beside: open, measuredBy: segments) else { break }
+            let late = parts.indices.filter { parts[$0].isWorthCutting(for: newcomer) }
+            let last = parts.indices.filter { parts[$0].isWorthHedging(by: newcomer) }
+            if let part = late.max(by: { parts[$0] < parts[$1] }) {
+                parts[part].workers.append(newcomer)
+            } else if let part = last.max(by: { parts[$0] < parts[$1] }) {
+                parts[part].hedge = newcomer
+            } else {
+                break
+            }
+            open.append(newcomer.source)
+            sources[newcomer.source].opened(at: now)
+        }
+        return parts.flatMap { perform($0, at: now) }
+    }
+
+    /// The best connection that could be had in place of one that is open; nil for none.
+    func replacement(of segment: Segment, at now: Duration) -> SegmentPart.Worker? {
+        let others = segments.filter { $0.id != segment.id }
+        return newcomer(at: now, beside: others.map(\.source), measuredBy: others)
+    }
+
+    /// The best connection that may be opened beside those to the given sources.
+    private func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
+        // A slow one among those that a source gives is found out soon, and a fast one held back is not.
+        let rates = sources.indices.map { source in
+            let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
+            return (live + sources[source].rates).quantile(0.75)
+        }
+        // One that nobody knows gets the chance to be as good as the best.
+        let unknown = rates.compactMap(\.self).max() ?? Self.assumedRate
+        var best: (worker: SegmentPart.Worker, share: Double)?
+        for (index, source) in sources.enumerated() {
+            let count = open.count { $0 == index }
+            guard count < source.allowance, source.mayOpen(beside: count, at: now) else { continue }
+            let worker = SegmentPart.Worker(
+                source: index,
+                rate: max(rates[index] ?? unknown, Self.leastRate),
+                delay: source.latency.map { $0 / .seconds(1) } ?? 0
+            )
+            // What a source gives to one of many connections is less than to the first.
+            let share = worker.rate / Double(count + 1)
+            if share > best?.share ?? 0 { best = (worker, share) }
+        }
+        return best?.worker
+    }
+
+    private func parts(at now: Duration) -> [SegmentPart] {
+        let typical = newcomer(at: now, beside: [], measuredBy: segments)?.rate ?? Self.assumedRate
+        var parts = unassigned.map { SegmentPart(range: $0) }
+        for (index, segment) in segments.enumerated() where !isShared(index) {
+            guard let gap = held.firstGap(from: segment.rest.lowerBound, before: segment.end) else { continue }
+            var part = SegmentPart(range: gap.lowerBound..<segment.end, holder: index)
+            let delay = segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
+            part.workers = [
+                SegmentPart.Worker(
+                    source: segment.source,
+                    rate: segment.rate(at: now) ?? typical,
+                    delay: delay / .seconds(1)
+                )
+            ]
+            parts.append(part)
+        }
+        return parts
+    }
+
+    private mutating func perform(_ part: SegmentPart, at now: Duration) -> [Action] {
+        if let hedge = part.hedge { return [open(part.range, by: hedge, at: now)] }
+        var ranges = part.ranges[...]
+        guard part.holder == nil || ranges.count > 1 else { return [] }
+        var workers = part.workers[...]
+        if let holder = part.holder, let kept = ranges.popFirst() {
+            segments[holder].end = kept.upperBound
+            workers.removeFirst()
+        }
+        return zip(ranges, workers).map { open($0, by: $1, at: now) }
+    }
+
+    private mutating func open(_ range: Range<Int64>, by worker: SegmentPart.Worker, at now: Duration) -> Action {
+        let id = add(range, limit: range.upperBound, source: worker.source, opened: now)
+        return .open(id, range, source: worker.source)
+    }
+}
+
+extension [Double] {
+    /// The value that a part of all are below; of two, the higher one.
+    func quantile(_ part: Double) -> Double? {
+        isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
+    }
+}

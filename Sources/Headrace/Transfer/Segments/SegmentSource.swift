@@ -1,0 +1,82 @@
+/// What is known of one of the places that a file is fetched from: the server of the request, or a mirror.
+struct SegmentSource: Sendable {
+    /// How many connections may be open to it; what the host and the other downloads leave.
+    var allowance: Int
+    /// From a request to the first byte of its body.
+    private(set) var latency: Duration?
+    /// The speeds that the last segments ended with.
+    private(set) var rates: [Double] = []
+    /// Failures in a row.
+    private var failures = 0
+    private var lastFailure: Duration?
+    /// When the next connection may be opened.
+    private var notBefore: Duration?
+    private var unfitAnswers = 0
+    /// Failures in a row of a connection that was the only one.
+    private var lonelyFailures = 0
+
+    private static let ratesKept = 4
+    private static let maxUnfitAnswers = 2
+    private static let maxLonelyFailures = 2
+    private static let firstDelay = Duration.milliseconds(250)
+    private static let maxDelay = Duration.seconds(30)
+
+    init(allowance: Int) {
+        self.allowance = allowance
+    }
+
+    /// Whether no further connection to it is opened.
+    var isRetired: Bool { unfitAnswers >= Self.maxUnfitAnswers }
+
+    /// Whether one more connection may be opened beside those that are.
+    ///
+    /// A source that gives no further ones may give one to whom it has given all others up.
+    func mayOpen(beside open: Int, at now: Duration) -> Bool {
+        !isRetired && (now >= notBefore ?? now || open == 0 && lonelyFailures < Self.maxLonelyFailures)
+    }
+
+    mutating func retire() {
+        unfitAnswers = Self.maxUnfitAnswers
+    }
+
+    /// A connection is opened; after a failure it is the only one until it has brought bytes.
+    mutating func opened(at now: Duration) {
+        if failures > 0 { notBefore = now + delay }
+    }
+
+    mutating func answered(after latency: Duration) {
+        self.latency = self.latency.map { ($0 * 3 + latency) / 4 } ?? latency
+    }
+
+    /// A connection brought enough bytes to count.
+    mutating func progressed() {
+        failures = 0
+        lonelyFailures = 0
+        notBefore = nil
+    }
+
+    mutating func ended(with rate: Double) {
+        rates.append(rate)
+        if rates.count > Self.ratesKept { rates.removeFirst() }
+    }
+
+    /// A connection is lost that brought too little.
+    ///
+    /// The first one in a row may be replaced at once, and those that break together are one. An answer of no use may be
+    /// that of a single node, but only once.
+    mutating func failed(
+        _ failure: SegmentPlanner.Failure,
+        openedAt opened: Duration,
+        isAlone: Bool,
+        at now: Duration
+    ) {
+        if failure == .unfit { unfitAnswers += 1 }
+        if isAlone { lonelyFailures += 1 }
+        guard opened >= lastFailure ?? opened else { return }
+        failures += 1
+        lastFailure = now
+        notBefore = failures == 1 ? now : now + delay
+    }
+
+    private var delay: Duration { min(Self.firstDelay * (1 << min(failures - 1, 16)), Self.maxDelay) }
+}

@@ -1,0 +1,197 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One connection of several.
+extension SegmentedFetch {
+    /// How a connection ended.
+    private enum End {
+        case complete
+        /// The plan or the caller wanted no more of it.
+        case stopped
+        case refused(DownloadError)
+        case broken(DownloadError)
+        case unfit(String)
+        case otherVersion(String)
+        /// No other connection would do better.
+        case failed(any Error)
+    }
+
+    private enum Step {
+        case redirected(URL)
+        case askAgain
+        case end(End)
+    }
+
+    /// Reads the body of the request with which the download began.
+    func readFirst(_ body: ResponseBody, _ accepted: AcceptedBody, of connection: Connection) async {
+        let end = await connection.stop.cancellingTask {
+            await withTaskCancellationHandler {
+                var body = body
+                return await self.read(&body, accepted, connection)
+            } onCancel: {
+                body.cancel()
+            }
+        }
+        // Others go on for long, and this one would stay open beside them.
+        body.cancel()
+        finish(connection, end)
+    }
+
+    /// Asks for a part, and reads it.
+    func fetch(_ connection: Connection) async {
+        finish(connection, await connection.stop.cancellingTask { await self.ask(connection) })
+    }
+
+    private func ask(_ connection: Connection) async -> End {
+        var chain = answer.chain
+        let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
+        // Its answer is held against what is known of the file even where none of it came so far.
+        guard let range = ByteRange(from: start, to: end),
+            var ask = try? RangeAsk(continuing: known, with: range, heldBytes: max(1, start))
+        else { return .unfit("There is nothing to ask for.") }
+        if !state.withLock({ $0.sendsIfRange }) { ask = ask.withoutIfRange }
+        let configuration = transfer.environment.configuration
+        while true {
+            let step: Step
+            do {
+                var request = chain.request(with: ask.fields, configuration)
+                request.bufferBytes = transfer.environment.rates.bufferBytes(for: transfer.record)
+                step = try await transfer.environment.transport.perform(request) { head, body in
+                    if let target = try chain.policy.target(of: head, after: chain.count) { return .redirected(target) }
+                    return await receive(head, &body, for: ask, connection)
+                }
+            } catch {
+                let end = lost(error, connection)
+                // A server that has enough connections may as well take them and close them.
+                if case .broken(let error) = end, error.code == .connectionLost { return .refused(error) }
+                return end
+            }
+            switch step {
+            case .redirected(let target): chain.follow(target)
+            case .askAgain:
+                state.withLock { $0.sendsIfRange = false }
+                ask = ask.withoutIfRange
+            case .end(let end): return end
+            }
+        }
+    }
+
+    /// Does what the answer to a request for a part means.
+    private func receive(
+        _ head: ResponseHead,
+        _ body: inout ResponseBody,
+        for ask: RangeAsk,
+        _ connection: Connection
+    ) async -> Step {
+        switch SegmentVerdict(head, for: ask) {
+        case .accept(let accepted): .end(await read(&body, accepted, connection))
+        case .askAgainWithoutIfRange: .askAgain
+        case .unfit(let reason): .end(.unfit(reason))
+        case .otherVersion(let reason): .end(.otherVersion(reason))
+        case .refused(let error): .end(.refused(error))
+        case .broken(let error): .end(.broken(error))
+        }
+    }
+
+    /// Reads a body until the connection has brought what it is for.
+    private func read(_ body: inout ResponseBody, _ accepted: AcceptedBody, _ connection: Connection) async -> End {
+        var cutter = BodyCutter(accepted)
+        var position = accepted.offset
+        // The speed of all connections together is watched, not that of each.
+        var floor: SpeedFloor?
+        while !cutter.isDone {
+            let chunk: Chunk
+            do {
+                guard let next = try await transfer.next(of: &body, &floor) else { break }
+                chunk = next
+            } catch {
+                return lost(error, connection)
+            }
+            let piece = cutter.cut(chunk.count).written
+            do {
+                guard try !take(chunk, piece, at: position, of: connection.id) else { return .complete }
+            } catch {
+                return .failed(error)
+            }
+            position += Int64(piece.count)
+            body.recycle(chunk)
+        }
+        return position < accepted.range.upperBound
+            ? .broken(DownloadError(.connectionLost, "The connection ended before all was there that was announced."))
+            : .complete
+    }
+
+    /// What an error of the transport means.
+    private func lost(_ error: any Error, _ connection: Connection) -> End {
+        guard connection.stop.reason == nil, !Task.isCancelled else { return .stopped }
+        guard let error = error as? DownloadError else { return .failed(error) }
+        switch error.code {
+        case .shutDown: return .failed(error)
+        case .connection: return .refused(error)
+        case .redirect, .protocolViolation: return .unfit(error.message)
+        default: return .broken(error)
+        }
+    }
+
+    /// Tells the planner how a connection ended.
+    private func finish(_ connection: Connection, _ end: End) {
+        let id = connection.id
+        switch end {
+        case .stopped: break
+        case .complete:
+            change(because: .none) { state, now in
+                state.stops[id] = nil
+                return state.planner.ended(id, at: now)
+            }
+        case .broken(let error):
+            change(because: .lost(error.message)) { state, now in
+                guard state.lost(id, error) else { return [] }
+                return state.planner.failed(id, .broken, at: now)
+            }
+        case .refused(let error):
+            change(because: .lost(error.message)) { state, now in
+                guard state.lost(id, error) else { return [] }
+                transfer.environment.hosts.refused(
+                    transfer.record.id,
+                    answer.head.url,
+                    retryAfter: error.retryAfter,
+                    at: now
+                )
+                return state.planner.failed(id, .broken, allowing: allowance(in: state, at: now), at: now)
+            }
+        case .unfit(let reason):
+            change(because: .lost(reason)) { state, now in
+                state.stops[id] = nil
+                return state.planner.failed(id, .unfit, at: now)
+            }
+        case .otherVersion(let reason):
+            change(because: .lost(reason)) { state, now in
+                state.stops[id] = nil
+                state.planner.retire(0)
+                return state.planner.failed(id, .unfit, at: now)
+            }
+        case .failed(let error):
+            change(because: .none) { state, _ in
+                state.stops[id] = nil
+                state.failure = state.failure ?? error
+                return []
+            }
+        }
+    }
+}
+
+extension SegmentedFetch.State {
+    /// Takes note of a lost connection; false where the only one was cut, which is a failure of the download.
+    fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
+        stops[id] = nil
+        lastLoss = error
+        guard stops.isEmpty, planner.segments.contains(where: { $0.id == id && !$0.wouldBeFailure }) else {
+            return true
+        }
+        failure = failure ?? error
+        return false
+    }
+}

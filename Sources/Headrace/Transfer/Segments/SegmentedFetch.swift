@@ -1,0 +1,306 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Fetches what is missing of a file over several connections, as a ``SegmentPlanner`` says.
+///
+/// The planner, the session and the attempts are behind one lock; requests are sent, bodies read and bytes written outside
+/// of it, by one task a connection. The tasks throw nothing: what ends the whole is kept, and ends the commands.
+final class SegmentedFetch: Sendable {
+    struct Connection: Sendable {
+        let id: SegmentID
+        let range: Range<Int64>
+        let stop: StopSignal
+    }
+
+    /// What the tasks have in common.
+    struct State {
+        var planner: SegmentPlanner
+        var session: PartialSession
+        var attempts: Attempts
+        var sendsIfRange: Bool
+        var stops: [SegmentID: StopSignal] = [:]
+        /// What ends the download's attempt, whatever else is there.
+        var failure: (any Error)?
+        /// Why the last connection was lost for which another one may do better.
+        var lastLoss: DownloadError?
+        var floor: SpeedFloor?
+        var lastTick: Duration
+        var lastFetchedBytes: Int64 = 0
+        /// How many tasks are at the disk.
+        var writers = 0
+    }
+
+    private enum Command: Sendable {
+        case open(Connection)
+        case work(@Sendable () -> Void)
+    }
+
+    /// What is to be done when the lock is released.
+    private enum Effect: Sendable {
+        case command(Command)
+        case stop(StopSignal)
+        case end
+    }
+
+    let transfer: DownloadTransfer
+    let answer: DownloadTransfer.Answer
+    /// The version that all bytes have to be of.
+    let known: Representation
+    let file: PartialFile
+    /// Syncs and records beside the bytes.
+    let side = SideWork()
+    let state: Locked<State>
+    /// The body of the first request, and its place in the file.
+    private let accepted: AcceptedBody
+    private let commands: AsyncStream<Command>
+    private let continuation: AsyncStream<Command>.Continuation
+
+    var clock: ClockWitness { transfer.environment.clock }
+    private var hosts: HostConnections { transfer.environment.hosts }
+
+    /// Nil where the file has to come in one stream, or is better off with it.
+    init?(
+        of transfer: DownloadTransfer,
+        _ answer: DownloadTransfer.Answer,
+        _ accepted: AcceptedBody,
+        _ session: PartialSession,
+        _ attempts: Attempts
+    ) {
+        let configuration = transfer.environment.configuration
+        guard attempts.parts != .none, accepted.overlapBytes == 0, let totalBytes = accepted.totalBytes,
+            accepted.length != nil, answer.head.status == 206 || answer.head.acceptsRanges == true,
+            let known = session.representation, !known.refusesRanges, EntityValidator(of: known) != nil,
+            let file = session.file
+        else { return nil }
+        let mode: ConnectionAdvisor.Mode =
+            switch (attempts.parts, configuration.maxConnectionsPerDownload) {
+            case (.one, _), (_, 1?): .fixed(1)
+            case (_, let number?): .fixed(number)
+            case (_, nil): .automatic(max: Self.maxAutomatic)
+            }
+        let isLarge = totalBytes - session.held.count >= 2 * SegmentPlanner.leastShare
+        guard session.hasGaps || isLarge && mode != .fixed(1) else { return nil }
+        self.transfer = transfer
+        self.answer = answer
+        self.known = known
+        self.file = file
+        self.accepted = accepted
+        (commands, continuation) = AsyncStream.makeStream(of: Command.self)
+        state = Locked(
+            State(
+                planner: SegmentPlanner(
+                    totalBytes: totalBytes,
+                    held: session.held,
+                    allowances: [1],
+                    connections: ConnectionAdvisor(mode)
+                ),
+                session: session,
+                attempts: attempts,
+                sendsIfRange: attempts.resume.sendsIfRange,
+                floor: configuration.speedFloor,
+                lastTick: transfer.environment.clock.now(),
+                lastFetchedBytes: attempts.fetchedBytes
+            )
+        )
+    }
+
+    /// How many connections are used where nobody says how many.
+    private static let maxAutomatic = 8
+
+    /// Returns when all connections have ended; the file is complete, or what is returned is why it is not.
+    ///
+    /// Nil, with bytes missing, where the server does not give them in parts.
+    func run(
+        with body: ResponseBody,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts
+    ) async -> (any Error)? {
+        let first = Connection(id: .first, range: accepted.range, stop: StopSignal())
+        await withDiscardingTaskGroup { group in
+            group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
+            change(because: .none) { state, now in
+                state.stops[.first] = first.stop
+                return state.planner.headArrived(first.range, latency: answer.latency, at: now)
+            }
+            group.addTask { [self] in await readFirst(body, accepted, of: first) }
+            for await command in commands {
+                switch command {
+                case .open(let connection): group.addTask { [self] in await fetch(connection) }
+                case .work(let work): group.addTask { work() }
+                }
+            }
+            group.cancelAll()
+        }
+        let (result, failure) = state.withLock { state in
+            let isPlanned = state.planner.sources.contains(where: \.isRetired)
+            let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
+            return ((state.session, state.attempts), state.failure ?? loss)
+        }
+        (session, attempts) = result
+        return failure
+    }
+
+    /// Looks at the speeds and at the host's limit at each interval.
+    private func tick() async {
+        while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
+            change(because: .slow) { state, now in
+                do {
+                    try state.checkFloor(at: now)
+                } catch {
+                    state.failure = state.failure ?? error
+                }
+                // Also of a silence, in which the speed falls.
+                if let progress = state.attempts.meter.received(0, at: now) { transfer.tell(progress) }
+                return state.planner.tick(at: now)
+            }
+        }
+    }
+
+    // MARK: The plan
+
+    /// Why a connection was stopped by the plan.
+    enum Cause {
+        /// Another one has brought its bytes, or had them first.
+        case none
+        case slow
+        case hostLimit
+        case lost(String)
+
+        var sentence: String {
+            switch self {
+            case .none: "Other connections have brought its bytes."
+            case .slow: "It was silent, or much slower than the others."
+            case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
+            case .lost(let reason): reason
+            }
+        }
+    }
+
+    /// Applies a verb of the planner, and does what follows from it.
+    func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
+        let now = clock.now()
+        let effects = state.withLock { state in
+            let wasRetired = state.planner.sources[0].isRetired
+            var effects = apply(verb(&state, now), cause, to: &state)
+            if !wasRetired, state.planner.sources[0].isRetired {
+                tell(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+            }
+            let allowance = hosts.share(
+                of: transfer.record.id,
+                answer.head.url,
+                wanting: state.planner.wantedConnections,
+                at: now
+            )
+            if allowance != state.planner.sources[0].allowance {
+                effects += apply(state.planner.allow(allowance, on: 0, at: now), .hostLimit, to: &state)
+            }
+            if state.failure != nil { effects.append(.end) }
+            return effects
+        }
+        for effect in effects { perform(effect) }
+    }
+
+    /// How many connections the host gives after one was refused.
+    func allowance(in state: borrowing State, at now: Duration) -> Int {
+        hosts.share(
+            of: transfer.record.id,
+            answer.head.url,
+            wanting: state.planner.wantedConnections,
+            at: now
+        )
+    }
+
+    private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
+        var effects: [Effect] = []
+        if case .lost(let reason) = cause {
+            if case .wasted? = actions.first {} else { tell(.connectionClosed(reason: reason, bytesWasted: 0)) }
+        }
+        for (index, action) in actions.enumerated() {
+            switch action {
+            case .open(let id, let range, _):
+                let stop = StopSignal()
+                state.stops[id] = stop
+                effects.append(.command(.open(Connection(id: id, range: range, stop: stop))))
+                tell(.connectionOpened(range: range, connections: state.stops.count))
+            case .stop(let id):
+                if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
+                if case .wasted? = actions.dropFirst(index + 1).first { continue }
+                if case .none = cause { continue }
+                tell(.connectionClosed(reason: cause.sentence, bytesWasted: 0))
+            case .wasted(let bytes):
+                tell(.connectionClosed(reason: cause.sentence, bytesWasted: bytes))
+            case .finished, .exhausted:
+                effects.append(.end)
+            }
+        }
+        return effects
+    }
+
+    private func perform(_ effect: Effect) {
+        switch effect {
+        case .command(let command): continuation.yield(command)
+        case .stop(let stop): stop.stop(.cancelled)
+        case .end: continuation.finish()
+        }
+    }
+
+    private func tell(_ event: DownloadEvent) {
+        transfer.tell(event)
+    }
+
+    // MARK: The bytes
+
+    /// Writes what of a chunk is to be written; true where the connection is to be ended.
+    ///
+    /// The piece is the part of the chunk that belongs to the file, at this position.
+    func take(_ chunk: Chunk, _ piece: Range<Int>, at position: Int64, of id: SegmentID) throws -> Bool {
+        let now = clock.now()
+        let acceptance = state.withLock { state in
+            state.attempts.fetched(chunk.count)
+            state.writers += 1
+            return state.planner.accept(piece.count, for: id, at: now)
+        }
+        defer { state.withLock { $0.writers -= 1 } }
+        guard let range = acceptance.range else { return acceptance.isDone }
+        let start = piece.lowerBound + Int(range.lowerBound - position)
+        try chunk.withBytes { bytes in
+            let new = bytes[start..<start + Int(range.upperBound - range.lowerBound)]
+            try file.write(UnsafeRawBufferPointer(rebasing: new), at: range.lowerBound)
+        }
+        try wrote(range)
+        return acceptance.isDone
+    }
+
+    /// Takes note of bytes that are in the file now, and has them recorded when it is time.
+    private func wrote(_ range: Range<Int64>) throws {
+        let now = clock.now()
+        let work = try state.withLock { state in
+            let count = Int(range.upperBound - range.lowerBound)
+            if let progress = state.attempts.meter.received(count, at: now) { transfer.tell(progress) }
+            side.add(state.session.wrote(range))
+            if let success = side.takeSyncResult() { side.add(try state.session.syncEnded(success: success)) }
+            return side.next(in: state.session)
+        }
+        guard let work else { return }
+        if case .terminated = continuation.yield(.work(work)) { work() }
+    }
+}
+
+extension SegmentedFetch.State {
+    /// Throws where all connections together were too slow for too long; the disk's time does not count.
+    fileprivate mutating func checkFloor(at now: Duration) throws(DownloadError) {
+        let count = Int(attempts.fetchedBytes - lastFetchedBytes)
+        let elapsed = now - lastTick
+        (lastTick, lastFetchedBytes) = (now, attempts.fetchedBytes)
+        floor?.received(count, after: writers < max(1, stops.count) ? elapsed : .zero)
+        try floor?.check()
+    }
+}
+
+extension AcceptedBody {
+    /// The bytes of the file that a body of known length brings.
+    var range: Range<Int64> { offset..<offset + (length ?? 0) }
+}

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A download on a disk in memory that is stopped after each of its changes, and begun again.
+struct CrashFixture {
+    static let final = "/folder/file.bin"
+    static let destination = DownloadRequest.Destination.file(URL(filePath: final))
+
+    let expected: [UInt8]
+    private let chunkBytes: Int
+    private let connections: Int
+    /// Answers a request by its number and itself.
+    private let answer: @Sendable (Int, TransportRequest) throws -> FakeTransport.Answer
+
+    init(
+        size: Int,
+        chunkBytes: Int,
+        connections: Int,
+        answer: @escaping @Sendable (Int, TransportRequest) throws -> FakeTransport.Answer
+    ) {
+        expected = Array(DiskFixture.bytes.prefix(size))
+        self.chunkBytes = chunkBytes
+        self.connections = connections
+        self.answer = answer
+    }
+
+    private func partialPath() throws -> String {
+        DestinationNames(try DiskFixture.request(to: Self.destination)).partialPath
+    }
+
+    /// The download, from its first request to its end.
+    func run(
+        on disk: MemoryDisk,
+        _ durability: DownloadManager.Configuration.Durability = .full
+    ) async throws -> DiskOutcome {
+        let count = Locked(0)
+        let transport = FakeTransport(chunkBytes: chunkBytes) { request in
+            let index = count.withLock { count in
+                count += 1
+                return count - 1
+            }
+            return try answer(index, request)
+        }
+        let environment = TransferEnvironment(
+            configuration: DownloadManager.Configuration {
+                $0.maxRetries = 3
+                $0.retryBaseDelay = .zero
+                $0.durability = durability
+                $0.maxConnectionsPerDownload = connections
+            },
+            transport: transport,
+            files: disk.calls,
+            clock: ClockWitness(TestClock())
+        )
+        // Without a manager and its threads, of which a crash test would need hundreds.
+        let record = DownloadRecord(
+            id: Download.ID(rawValue: 1),
+            request: try DiskFixture.request(to: Self.destination, .overwrite)
+        )
+        var attempts: Attempts?
+        var outcome: TransferOutcome
+        repeat {
+            let transfer = DownloadTransfer(record, StopSignal(), after: attempts, in: environment)
+            outcome = await TransferOutcome(of: transfer)
+            attempts = if case .retry(let attempts, _) = outcome { attempts } else { nil }
+        } while attempts != nil
+        var failure: DownloadError?
+        if case .failed(let error) = outcome { failure = error }
+        let starts = transport.requests.map { Int64(DiskFixture.start(of: $0)) }
+        return DiskOutcome(error: failure, starts: starts, events: [])
+    }
+
+    /// The ranges that a second run would believe, all of which have to be right.
+    private func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
+        let path = try partialPath()
+        guard let status = try disk.calls.status(path),
+            case .record(let record) = try RecordFile(of: path, calls: disk.calls).read()
+        else { return ByteRangeSet() }
+        return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
+    }
+
+    func isExpected(_ bytes: [UInt8]) -> Bool {
+        bytes.count == expected.count && Self.isEqual(bytes, expected, bytes.indices)
+    }
+
+    /// In a debug build a comparison of arrays takes a hundred times as long.
+    private static func isEqual(_ bytes: [UInt8], _ others: [UInt8], _ range: Range<Int>) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            others.withUnsafeBytes { others in
+                guard let start = bytes.baseAddress, let other = others.baseAddress else { return range.isEmpty }
+                return memcmp(start + range.lowerBound, other + range.lowerBound, range.count) == 0
+            }
+        }
+    }
+
+    /// Stops after each change, and looks at what is left and at what a second run makes of it.
+    func crashEverywhere(_ crash: Crash, _ durability: DownloadManager.Configuration.Durability) async throws {
+        let first = MemoryDisk()
+        #expect(try await run(on: first, durability).error == nil)
+        let changes = first.changes
+        let bootID = crash == .kill ? "first" : "second"
+        var (resumed, several) = (0, 0)
+        for count in 0...changes.count {
+            let image = crash.image(after: changes.prefix(count), seed: UInt64(count))
+            let disk = MemoryDisk(image, bootID: bootID)
+            let held = disk.image.bytes(of: try partialPath()) ?? []
+            let claims = try claims(on: disk, bootID: bootID)
+            if claims.ranges.count > 1 { several += 1 }
+            for range in claims.ranges {
+                let range = Int(range.lowerBound)..<Int(range.upperBound)
+                let isTrue = held.count >= range.upperBound && Self.isEqual(held, expected, range)
+                #expect(isTrue, "\(crash) after \(count) changes: \(range) is claimed and wrong")
+            }
+            // With the last change, or a moment before, the user may have been told that the file is there.
+            let isWhole = disk.image.bytes(of: Self.final).map(isExpected)
+            if crash == .kill || durability == .full {
+                #expect(isWhole != false, "\(crash) after \(count) changes: a final name without its bytes")
+                if count == changes.count { #expect(isWhole == true) }
+            }
+            let outcome = try await run(on: disk, durability)
+            #expect(outcome.error == nil)
+            if outcome.starts.first.map({ $0 > 0 }) == true { resumed += 1 }
+            let isExact = disk.image.bytes(of: Self.final).map(isExpected) ?? false
+            #expect(isExact, "\(crash) after \(count) changes")
+            #expect(disk.image.names.keys.sorted() == [Self.final], "\(crash) after \(count) changes")
+        }
+        #expect(resumed > 0 || durability == .none)
+        #expect(several > 0 || connections == 1)
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct ConnectionAdvisorTests {
+    /// Measures for a while, at a speed that follows from the count; returns the counts in their order.
+    private func counts(
+        _ advisor: inout ConnectionAdvisor,
+        from start: Int = 0,
+        seconds: Int,
+        _ rate: (Int) -> Double
+    ) -> [Int] {
+        var (bytes, counts) = (0.0, [advisor.count])
+        for tick in 1...seconds * 10 {
+            bytes += rate(advisor.count) / 10
+            advisor.measured(Int64(bytes), on: advisor.count, at: .seconds(start) + .milliseconds(100 * tick))
+            if advisor.count != counts.last { counts.append(advisor.count) }
+        }
+        return counts
+    }
+
+    @Test(
+        arguments: [
+            (1, [1, 2, 1]), (1.2, [1, 2, 1]), (1.5, [1, 2, 4, 2]), (2, [1, 2, 4, 2]), (3, [1, 2, 4, 8, 4]),
+            (4, [1, 2, 4, 8, 4]), (6, [1, 2, 4, 8]), (100, [1, 2, 4, 8]),
+        ] as [(Double, [Int])]
+    )
+    func `as many are used as bring a gain`(_ mostUseful: Double, _ expected: [Int]) {
+        var advisor = ConnectionAdvisor(.automatic(max: 8))
+        let found = counts(&advisor, seconds: 10) { min(Double($0), mostUseful) * 1e6 }
+        #expect(found == expected)
+    }
+
+    @Test(arguments: [1, 2, 3, 20])
+    func `there are never more than may be`(_ maximum: Int) {
+        var advisor = ConnectionAdvisor(.automatic(max: maximum))
+        let found = counts(&advisor, seconds: 60) { Double($0) * 1e6 }
+        #expect(found.max() == maximum && found.last == maximum)
+    }
+
+    @Test func `a fixed number stays, whatever it brings`() {
+        var advisor = ConnectionAdvisor(.fixed(16))
+        #expect(counts(&advisor, seconds: 60) { _ in 1e6 } == [16])
+    }
+
+    @Test func `a step without gain is tried again ever later`() {
+        var advisor = ConnectionAdvisor(.automatic(max: 8))
+        #expect(counts(&advisor, seconds: 20) { _ in 1e6 } == [1, 2, 1])
+        #expect(counts(&advisor, from: 20, seconds: 10) { _ in 1e6 } == [1, 2, 1])
+        #expect(counts(&advisor, from: 30, seconds: 30) { _ in 1e6 } == [1])
+        #expect(counts(&advisor, from: 60, seconds: 30) { Double($0) * 1e6 } == [1, 2, 4, 8])
+    }
+
+    @Test func `nothing is decided while fewer are at work`() {
+        var advisor = ConnectionAdvisor(.automatic(max: 8))
+        _ = counts(&advisor, seconds: 1) { Double($0) * 1e6 }
+        #expect(advisor.count == 2)
+        for tick in 0..<1000 { advisor.measured(Int64(tick), on: 1, at: .milliseconds(1000 + 100 * tick)) }
+        #expect(advisor.count == 2)
+    }
+}

@@ -1,0 +1,122 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Servers whose answers to the requests for parts are not what was asked for: the file is exact, and the events say why.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentAnswerTests {
+    private typealias Fixture = SegmentFixture
+
+    /// Serves another range than the one that was asked for.
+    private func shifting(_ change: @escaping @Sendable (Range<Int64>) -> Range<Int64>) -> Response {
+        .answering { request in
+            guard let asked = request.range(ofSize: Fixture.size) else { return Fixture.paced }
+            return .part(change(asked).clamped(to: 0..<Fixture.size), of: Fixture.file)
+        }
+    }
+
+    @Test func `R27 different versions on different connections are never mixed`() async throws {
+        let response = Response.answering { request in
+            request.index.isMultiple(of: 2) ? .file(Fixture.file) : .file(Fixture.other)
+        }
+        // When the parts of the first version are used up, the next answer may be of the other, and all of it is.
+        let outcome = try await Fixture.run(first: response, orElse: Fixture.other)
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.first == "The file changed on the server: it has another entity tag.")
+    }
+
+    @Test func `R27 a server that ignores If-Range is found out by its tags`() async throws {
+        var (file, other) = (Fixture.file, Fixture.other)
+        (file.ifRange, other.ifRange) = (.ignored, .ignored)
+        let response = Response.answering { [file, other] request in
+            request.index.isMultiple(of: 2) ? .file(file) : .file(other)
+        }
+        let outcome = try await Fixture.run(first: response, orElse: Fixture.other)
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.first == "The file changed on the server: it has another entity tag.")
+    }
+
+    @Test func `R27 a file of another length is another version`() async throws {
+        let other = Resource(size: Fixture.size + 1, seed: 4, etag: "\"v1\"")
+        let outcome = try await Fixture.run(first: .file(other))
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.count == 1)
+    }
+
+    @Test func `R27 where the first stream is cut as well, the new version is fetched from the start`() async throws {
+        let response = Response.answering { request in
+            request.index == 0 ? Fixture.paced.truncated(after: 1_000_000) : .file(Fixture.other)
+        }
+        let outcome = try await Fixture.run(response, expecting: Fixture.other)
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `R25 R26 a server that always sends the whole is left with one stream`() async throws {
+        let outcome = try await Fixture.run(first: .whole(Fixture.file))
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.count == 1)
+        // Each part is asked for once more without If-Range.
+        #expect(outcome.requests.count <= 10)
+    }
+
+    @Test func `If-Range that makes a server send the whole is left out`() async throws {
+        var file = Fixture.file
+        file.ifRange = .refused
+        let outcome = try await Fixture.run(.file(file).limited(bytesPerSecond: 4 << 20), expecting: file)
+        #expect(outcome.isExact)
+        #expect(outcome.ifRanges.dropFirst().first == "\"v1\"")
+        #expect(outcome.ranges.last != .some(nil) && outcome.ifRanges.last == .some(nil))
+        #expect(outcome.fallbacks.isEmpty)
+    }
+
+    @Test func `wider ranges are cut to what was asked for`() async throws {
+        let outcome = try await Fixture.run(shifting { $0.lowerBound - 10_000..<$0.upperBound + 10_000 })
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.isEmpty)
+    }
+
+    @Test func `shorter ranges are gone on with where they end`() async throws {
+        let outcome = try await Fixture.run(shifting { $0.lowerBound..<min($0.upperBound, $0.lowerBound + 300_000) })
+        #expect(outcome.isExact)
+    }
+
+    @Test func `ranges in other places are of no use`() async throws {
+        let outcome = try await Fixture.run(shifting { $0.lowerBound + 1..<$0.upperBound + 1 })
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.count == 1)
+    }
+
+    @Test(arguments: [400, 401, 403, 404, 410, 416, 451])
+    func `a link that works once still gives the whole file`(_ status: Int) async throws {
+        let outcome = try await Fixture.run(first: .status(status))
+        #expect(outcome.isExact)
+        #expect(outcome.fallbacks.count == 1)
+        #expect(outcome.requests.count <= 6)
+    }
+
+    @Test(arguments: [500, 502, 504])
+    func `a server that has trouble for a while gets the parts asked for again`(_ status: Int) async throws {
+        let response = Response.answering { (1...3).contains($0.index) ? .status(status) : Fixture.paced }
+        let outcome = try await Fixture.run(response)
+        #expect(outcome.isExact)
+        #expect(outcome.losses.contains("The server answered with status \(status)."))
+    }
+
+    @Test func `a page in place of a part is never in the file`() async throws {
+        let page = Response.ok("<html>Log in</html>").settingHeader("Content-Type", "text/html")
+        let outcome = try await Fixture.run(first: page)
+        #expect(outcome.isExact)
+    }
+}
+
+extension RecordedRequest {
+    /// The bytes that it asks for; nil for the whole.
+    fileprivate func range(ofSize size: Int64) -> Range<Int64>? {
+        guard let text = self["Range"]?.dropFirst("bytes=".count) else { return nil }
+        let ends = text.split(separator: "-").compactMap { Int64($0) }
+        return ends.first.map { $0..<(ends.count > 1 ? ends[1] + 1 : size) }
+    }
+}

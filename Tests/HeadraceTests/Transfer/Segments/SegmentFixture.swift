@@ -1,0 +1,73 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Runs downloads over several connections from servers that behave in some way from the second request on.
+enum SegmentFixture {
+    static let size: Int64 = 6 << 20
+    static let file = Resource(size: size, seed: 3, etag: "\"v1\"")
+    static let other = Resource(size: size, seed: 4, etag: "\"v2\"")
+    /// Slow enough for all connections to be open before the first has what it is for.
+    static let paced = Response.file(file).limited(bytesPerSecond: 4 << 20)
+
+    /// The first request is answered well, and waits half-way to the next part for a gate; the later ones in this way.
+    static func first(until gate: Gate, then later: Response) -> Response {
+        .answering { $0.index == 0 ? .file(file).held(after: size / 8, until: gate) : later }
+    }
+
+    /// The same until the download has fallen back, so that its reason is there before the first brings all.
+    static func run(first later: Response, orElse other: Resource? = nil) async throws -> ResumeOutcome {
+        let gate = try Gate()
+        return try await run(first(until: gate, then: later), orElse: other) { event in
+            if case .fellBackToOneConnection = event { gate.open() }
+        }
+    }
+
+    static func run(
+        _ response: Response,
+        connections: Int? = 4,
+        expecting expected: Resource = file,
+        orElse other: Resource? = nil,
+        retries: Int = 3,
+        onEvent: (DownloadEvent) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            var outcome = try await ResumeFixture.run(
+                response,
+                in: folder,
+                expecting: expected,
+                retries: retries,
+                configure: { $0.maxConnectionsPerDownload = connections },
+                onEvent: onEvent
+            )
+            if let other, outcome.difference != nil {
+                outcome.difference = other.body.difference(fromFileAt: folder.appending(path: "file.bin"))
+            }
+            return outcome
+        }
+    }
+}
+
+extension ResumeOutcome {
+    /// The connections that were opened beside the first.
+    var opened: [Range<Int64>] {
+        events.compactMap { if case .connectionOpened(let range, _) = $0 { range } else { nil } }
+    }
+
+    /// Why connections were given up.
+    var losses: [String] {
+        events.compactMap { if case .connectionClosed(let reason, _) = $0 { reason } else { nil } }
+    }
+
+    /// Why no further connections were opened.
+    var fallbacks: [String] {
+        events.compactMap { if case .fellBackToOneConnection(let reason, _) = $0 { reason } else { nil } }
+    }
+
+    /// The bytes that were fetched, of no use or not.
+    var bytesFetched: Int64? {
+        events.compactMap { if case .finished(let summary) = $0 { summary.bytesFetched } else { nil } }.last
+    }
+}

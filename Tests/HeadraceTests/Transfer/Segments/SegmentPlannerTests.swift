@@ -1,0 +1,341 @@
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentPlannerTests {
+    typealias Action = SegmentPlanner.Action
+
+    private let mebibyte: Int64 = 1 << 20
+
+    /// Outside of the macro, which cannot take a mutating call.
+    private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
+        #expect(actions == expected, sourceLocation: location)
+    }
+
+    private func id(_ number: Int) -> SegmentID { SegmentID(number: number) }
+
+    private func planner(
+        _ total: Int64,
+        _ connections: Int,
+        held: [Range<Int64>] = [],
+        allowances: [Int] = [.max]
+    ) -> SegmentPlanner {
+        SegmentPlanner(
+            totalBytes: total,
+            held: ByteRangeSet(held),
+            allowances: allowances,
+            connections: ConnectionAdvisor(.fixed(connections))
+        )
+    }
+
+    /// A plan whose first request was answered with all of the file at zero.
+    private func begun(_ total: Int64, _ connections: Int, allowances: [Int] = [.max]) -> SegmentPlanner {
+        var planner = planner(total, connections, allowances: allowances)
+        _ = planner.headArrived(0..<total, latency: .zero, at: .zero)
+        return planner
+    }
+
+    /// Feeds segments at steady speeds, in MiB a second by number, for a time from a moment on.
+    private func feed(_ planner: inout SegmentPlanner, _ rates: [Int: Int64], from start: Duration, seconds: Int) {
+        for step in 1...seconds * 8 {
+            for (number, rate) in rates {
+                let count = Int(rate * mebibyte / 8)
+                _ = planner.accept(count, for: id(number), at: start + .milliseconds(125 * step))
+            }
+        }
+    }
+
+    // MARK: Joining
+
+    @Test(
+        arguments: [
+            (1, 8, 0), (1 << 20, 8, 0), (2 << 20 - 1, 8, 0), (2 << 20, 8, 1), (8 << 20, 4, 3), (8 << 20, 1, 0),
+            (100 << 20, 16, 15), (1 << 40, 100, 99), (.max, 8, 7),
+        ] as [(Int64, Int, Int)]
+    )
+    func `R30 others join where each has a mebibyte to fetch`(_ total: Int64, _ connections: Int, _ joining: Int) {
+        var planner = planner(total, connections)
+        let opened = planner.headArrived(0..<total, latency: .milliseconds(10), at: .zero)
+        #expect(opened.count == joining)
+        #expect(planner.segments.count == joining + 1 && planner.unassigned == [])
+        let sizes = planner.segments.map { $0.rest.upperBound - $0.rest.lowerBound }.sorted()
+        #expect(sizes[joining] - sizes[0] <= total / 50, "the parts are not equal")
+        #expect(planner.segments.map(\.end).max() == total)
+    }
+
+    @Test func `an automatic plan begins with the download alone`() {
+        var planner = SegmentPlanner(
+            totalBytes: 1 << 40,
+            held: ByteRangeSet(),
+            allowances: [8],
+            connections: ConnectionAdvisor(.automatic(max: 8))
+        )
+        expect(planner.headArrived(0..<1 << 40, latency: .zero, at: .zero), [])
+        #expect(planner.wantedConnections == 1)
+    }
+
+    @Test func `what is held is fetched by nobody`() {
+        let held: [Range<Int64>] = [0..<100, 1 << 20..<2 << 20, 5 << 20..<6 << 20]
+        var planner = planner(8 << 20, 4, held: held)
+        let actions = planner.headArrived(100..<8 << 20, latency: .zero, at: .zero)
+        #expect(actions.count == 3)
+        #expect(planner.unassigned == [])
+        #expect(planner.segments[0].end == 1 << 20, "the first connection stops at what is held")
+        for segment in planner.segments { #expect(planner.held.gaps(in: segment.rest) == [segment.rest]) }
+    }
+
+    @Test func `R11 a body that is shorter than what is missing is followed by another`() {
+        var planner = planner(1000, 1)
+        expect(planner.headArrived(0..<600, latency: .zero, at: .zero), [])
+        #expect(planner.accept(600, for: .first, at: .zero).isDone)
+        expect(planner.ended(.first, at: .zero), [.open(id(1), 600..<1000, source: 0)])
+        _ = planner.accept(300, for: id(1), at: .zero)
+        expect(planner.ended(id(1), at: .zero), [.open(id(2), 900..<1000, source: 0)])
+        #expect(planner.accept(100, for: id(2), at: .zero) == .init(range: 900..<1000, isDone: true))
+        expect(planner.ended(id(2), at: .zero), [.finished])
+        #expect(planner.isOver)
+    }
+
+    // MARK: Bytes
+
+    @Test func `the first connection stops where the next segment begins`() {
+        var planner = begun(4 << 20, 2)
+        #expect(planner.accept(1 << 20, for: .first, at: .zero) == .init(range: 0..<1 << 20, isDone: false))
+        _ = planner.accept(1, for: id(1), at: .zero)
+        #expect(planner.accept(3 << 20, for: .first, at: .zero) == .init(range: 1 << 20..<2 << 20, isDone: true))
+        #expect(planner.accept(1, for: .first, at: .zero) == .init(range: nil, isDone: true))
+        let actions = planner.ended(.first, at: .zero)
+        #expect(actions.first == .wasted(2 << 20 + 1))
+    }
+
+    @Test func `the first connection goes on where the next one has brought nothing, until it does`() {
+        var planner = begun(4 << 20, 2)
+        #expect(planner.accept(2 << 20, for: .first, at: .zero) == .init(range: 0..<2 << 20, isDone: false))
+        #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: 2 << 20..<2 << 20 + 1000, isDone: false))
+        let late = planner.accept(1500, for: id(1), at: .zero)
+        #expect(late == .init(range: 2 << 20 + 1000..<2 << 20 + 1500, isDone: false))
+        #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: nil, isDone: true))
+    }
+
+    @Test func `the first connection brings all where the next one never answers`() {
+        var planner = begun(4 << 20, 2)
+        #expect(planner.accept(4 << 20, for: .first, at: .zero) == .init(range: 0..<4 << 20, isDone: true))
+        #expect(planner.ended(.first, at: .zero).last == .finished)
+    }
+
+    @Test func `L04 nothing is taken beyond what was asked for`() {
+        var planner = begun(100, 1)
+        #expect(planner.accept(150, for: .first, at: .zero) == .init(range: 0..<100, isDone: true))
+        expect(planner.ended(.first, at: .zero), [.wasted(50), .finished])
+    }
+
+    @Test func `what is late changes nothing`() {
+        var planner = begun(100, 1)
+        #expect(planner.accept(10, for: id(7), at: .zero) == .init(range: nil, isDone: true))
+        expect(planner.ended(id(7), at: .zero), [])
+        expect(planner.failed(id(7), .unfit, at: .zero), [])
+        _ = planner.accept(100, for: .first, at: .zero)
+        expect(planner.ended(.first, at: .zero), [.finished])
+        expect(planner.ended(.first, at: .zero) + planner.tick(at: .seconds(9)), [])
+        expect(planner.allow(0, on: 0, at: .seconds(9)), [])
+    }
+
+    // MARK: Free connections
+
+    @Test func `a free connection goes to the one that would end last, not to the one with most bytes`() throws {
+        var planner = begun(120 << 20, 3)
+        // 40 MiB each. The second ends; the first has 30 MiB left for 3 s, the third 38 MiB for 19 s.
+        feed(&planner, [0: 10, 1: 40, 2: 2], from: .zero, seconds: 1)
+        let slow = planner.segments[2].rest
+        let actions = planner.ended(id(1), at: .milliseconds(1100))
+        guard case .open(_, let range, _) = actions.first, actions.count == 1 else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(slow.contains(range.lowerBound) && range.upperBound == slow.upperBound)
+        // The newcomer may be as fast as the best: the slow one keeps little.
+        #expect(range.count > slow.count * 3 / 4 && range.count < slow.count)
+    }
+
+    @Test func `what is left of the last is cut in half where both are as fast`() {
+        var planner = begun(32 << 20, 2)
+        feed(&planner, [0: 8, 1: 4], from: .zero, seconds: 1)
+        feed(&planner, [0: 8, 1: 8], from: .seconds(1), seconds: 1)
+        let rest = planner.segments[1].rest
+        guard case .open(_, let range, _) = planner.ended(.first, at: .seconds(2)).first else {
+            Issue.record("nothing was opened")
+            return
+        }
+        #expect(abs(range.count * 2 - rest.count) < rest.count / 5)
+    }
+
+    @Test func `nothing is opened for an end that is near anyway`() {
+        var planner = begun(4 << 20, 2)
+        feed(&planner, [0: 2, 1: 1], from: .zero, seconds: 1)
+        _ = planner.accept(1000 << 10, for: id(1), at: .milliseconds(1001))
+        expect(planner.ended(.first, at: .milliseconds(1001)), [])
+    }
+
+    @Test func `a broken connection is replaced at once, the next one after a while`() {
+        var planner = begun(8 << 20, 2)
+        _ = planner.accept(100, for: .first, at: .milliseconds(10))
+        expect(
+            planner.failed(id(1), .broken, at: .milliseconds(10)),
+            [.open(id(2), planner.segments[0].end..<8 << 20, source: 0)]
+        )
+        expect(planner.failed(id(2), .broken, at: .milliseconds(20)), [])
+        expect(planner.tick(at: .milliseconds(519)), [])
+        #expect(planner.tick(at: .milliseconds(520)).count == 1)
+        // And then ever later, until bytes have come.
+        expect(planner.failed(id(3), .broken, at: .milliseconds(600)), [])
+        expect(planner.tick(at: .milliseconds(1599)), [])
+        #expect(planner.tick(at: .milliseconds(1600)).count == 1)
+        _ = planner.accept(1 << 20, for: id(4), at: .milliseconds(1700))
+        #expect(planner.failed(id(4), .broken, at: .milliseconds(1700)).count == 1)
+    }
+
+    @Test func `connections that break together are one failure`() {
+        var planner = begun(64 << 20, 8)
+        let failed = (1..<8).map { planner.failed(id($0), .broken, at: .seconds(1)).count }
+        #expect(failed == [1, 0, 0, 0, 0, 0, 0])
+        let newest = planner.segments[1].id
+        _ = planner.accept(1 << 16, for: newest, at: .milliseconds(1010))
+        #expect(planner.tick(at: .milliseconds(1100)).count == 6)
+    }
+
+    @Test func `R26 an answer that is no range leaves its bytes to the connection before it`() {
+        var planner = begun(8 << 20, 2)
+        #expect(planner.segments[0].end == 4 << 20)
+        #expect(planner.failed(id(1), .unfit, at: .seconds(1)).count == 1)
+        expect(planner.failed(id(2), .unfit, at: .seconds(1)), [])
+        #expect(planner.segments.map(\.end) == [8 << 20])
+        expect(planner.tick(at: .seconds(1000)), [])
+        #expect(planner.accept(8 << 20, for: .first, at: .seconds(1000)) == .init(range: 0..<8 << 20, isDone: true))
+        expect(planner.ended(.first, at: .seconds(1000)), [.finished])
+    }
+
+    @Test func `a plan that may open nothing more is exhausted`() {
+        var planner = begun(8 << 20, 2)
+        #expect(planner.failed(id(1), .unfit, at: .zero).count == 1)
+        expect(planner.failed(id(2), .unfit, at: .zero), [])
+        _ = planner.accept(100, for: .first, at: .zero)
+        expect(planner.failed(.first, .broken, at: .zero), [.exhausted])
+        #expect(planner.isOver && planner.held == ByteRangeSet([0..<100]))
+        expect(planner.tick(at: .seconds(1000)), [])
+    }
+
+    // MARK: Late connections
+
+    /// Two connections, of which the second has a last piece of so many bytes and is silent from 2 s on.
+    private func silent(_ left: Int64) -> SegmentPlanner {
+        var planner = begun(40 << 20, 2)
+        feed(&planner, [0: 9, 1: 9], from: .zero, seconds: 2)
+        let rest = planner.segments[1].rest
+        _ = planner.accept(Int(Int64(rest.count) - left), for: id(1), at: .seconds(2))
+        let first = planner.segments[0].rest
+        _ = planner.accept(first.count, for: .first, at: .milliseconds(2200))
+        return planner
+    }
+
+    @Test func `the last piece is fetched twice, and the first to bring it ends the other`() {
+        var planner = silent(10_000)
+        let piece = 40 << 20 - 10_000..<Int64(40 << 20)
+        expect(planner.ended(.first, at: .milliseconds(2300)), [.open(id(2), piece, source: 0)])
+        expect(planner.tick(at: .milliseconds(2400)), [])
+        #expect(planner.accept(4_000, for: id(2), at: .milliseconds(2400)).range?.count == 4_000)
+        // The silent one comes back, and what it brings was there already but for the end.
+        #expect(planner.accept(4_000, for: id(1), at: .milliseconds(2400)) == .init(range: nil, isDone: false))
+        let end = planner.accept(6_000, for: id(1), at: .milliseconds(2400))
+        #expect(end == .init(range: piece.lowerBound + 4_000..<piece.upperBound, isDone: true))
+        expect(planner.ended(id(1), at: .milliseconds(2400)), [.wasted(4_000), .stop(id(2)), .finished])
+    }
+
+    @Test func `a piece that is large enough is cut, and a rest of it stays with the silent one`() {
+        var planner = silent(1 << 20)
+        guard case .open(_, let range, _) = planner.ended(.first, at: .milliseconds(2300)).first else {
+            Issue.record("nothing was opened")
+            return
+        }
+        #expect(range.upperBound == 40 << 20 && planner.segments[0].rest.count >= SegmentPart.leastPiece / 2)
+    }
+
+    @Test func `a connection that is late and not silent is no reason to fetch twice`() {
+        var planner = silent(10_000)
+        _ = planner.accept(1, for: id(1), at: .milliseconds(2300))
+        expect(planner.ended(.first, at: .milliseconds(2300)), [])
+    }
+
+    @Test func `T09 a silent connection is replaced after three seconds where others have bytes`() {
+        var planner = begun(1 << 30, 3)
+        feed(&planner, [0: 1, 1: 1, 2: 1], from: .zero, seconds: 1)
+        feed(&planner, [0: 1, 1: 1], from: .seconds(1), seconds: 2)
+        expect(planner.tick(at: .milliseconds(3999)), [])
+        let rest = planner.segments[2].rest
+        expect(planner.tick(at: .seconds(4)), [.stop(id(2)), .open(id(3), rest, source: 0)])
+    }
+
+    @Test func `connections that are silent from the start are asked for ever later`() {
+        var planner = begun(1 << 30, 2)
+        feed(&planner, [0: 1], from: .zero, seconds: 3)
+        #expect(planner.tick(at: .seconds(3)).count == 2)
+        feed(&planner, [0: 1], from: .seconds(3), seconds: 3)
+        expect(planner.tick(at: .seconds(6)), [.stop(id(2))])
+        expect(planner.tick(at: .milliseconds(6499)), [])
+        #expect(planner.tick(at: .milliseconds(6500)).count == 1)
+    }
+
+    @Test func `where all are silent none is replaced`() {
+        var planner = begun(1 << 30, 3)
+        feed(&planner, [0: 1, 1: 1, 2: 1], from: .zero, seconds: 1)
+        expect(planner.tick(at: .seconds(100)), [])
+    }
+
+    @Test(arguments: [(3, true), (5, false), (12, false)] as [(Int64, Bool)])
+    func `T10 a connection below a third of the others is replaced after three seconds`(_ rate: Int64, _ isSlow: Bool) {
+        var planner = begun(1 << 40, 4)
+        var actions: [Action] = []
+        for second in 0..<6 {
+            feed(&planner, [0: 12, 1: 12, 2: 12, 3: rate], from: .seconds(second), seconds: 1)
+            actions += planner.tick(at: .seconds(second + 1))
+            if second < 3 { #expect(actions.isEmpty) }
+        }
+        #expect(actions.first == (isSlow ? .stop(id(3)) : nil))
+        #expect(actions.count == (isSlow ? 2 : 0))
+    }
+
+    @Test func `a slow connection stays where no other may be opened`() {
+        var planner = begun(1 << 40, 4)
+        // A replacement would have to be a first answer after two that were of no use.
+        for _ in 0..<2 { _ = planner.failed(planner.segments[3].id, .unfit, at: .zero) }
+        for second in 0..<9 {
+            feed(&planner, [0: 12, 1: 12, 2: 1], from: .seconds(second), seconds: 1)
+            expect(planner.tick(at: .seconds(second + 1)), [])
+        }
+    }
+
+    // MARK: Limits and mirrors
+
+    @Test func `an allowance that falls stops the slowest, and one that rises opens as many`() {
+        var planner = begun(1 << 30, 4, allowances: [4])
+        feed(&planner, [0: 3, 1: 1, 2: 4, 3: 2], from: .zero, seconds: 1)
+        #expect(planner.wantedConnections == 4)
+        let stopped = planner.allow(2, on: 0, at: .seconds(1))
+        #expect(Set(stopped.map { "\($0)" }) == Set([Action.stop(id(1)), .stop(id(3))].map { "\($0)" }))
+        expect(planner.allow(2, on: 0, at: .seconds(1)), [])
+        #expect(planner.allow(9, on: 0, at: .seconds(1)).count == 2)
+        #expect(planner.unassigned == [])
+    }
+
+    @Test func `no source gets more than it may, and the best gets the next one`() {
+        var planner = planner(1 << 30, 8, allowances: [2, 3, 1])
+        let actions = planner.headArrived(0..<1 << 30, latency: .zero, at: .zero)
+        let opened = actions.map { if case .open(_, _, let source) = $0 { source } else { -1 } }
+        #expect(opened.sorted() == [0, 1, 1, 1, 2])
+        let slow = planner.segments.filter { $0.source == 1 }.map(\.id.number)
+        let rates = Dictionary(uniqueKeysWithValues: (0..<6).map { ($0, slow.contains($0) ? Int64(1) : 20) })
+        feed(&planner, rates, from: .zero, seconds: 1)
+        _ = planner.allow(9, on: 0, at: .seconds(1))
+        #expect(planner.segments.suffix(2).map(\.source) == [0, 0])
+    }
+}

@@ -1,0 +1,98 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Downloads that are stopped while several connections bring bytes, and gone on with.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentResumeTests {
+    private typealias Fixture = SegmentFixture
+
+    /// What each connection brings before it falls silent.
+    private static let piece: Int64 = 500_000
+
+    private static let configuration = DownloadManager.Configuration {
+        $0.maxConnectionsPerDownload = 4
+        // A busy machine must not make a silence a failure.
+        $0.stallTimeout = .seconds(3600)
+    }
+
+    /// Runs a download whose connections bring a piece each and fall silent, until `later` answers in their place.
+    ///
+    /// The first closure ends with the download stopped; the second one gets how many bytes were held then.
+    private func withHeldPieces(
+        then later: Response = Fixture.paced,
+        _ stop: (DownloadManager, Download) async throws -> Void,
+        _ body: (FaultServer, DownloadManager, Download, URL, Int64) async throws -> Void
+    ) async throws {
+        let isStopped = Locked(false)
+        let response = Response.answering { _ in
+            isStopped.withLock { $0 } ? later : Fixture.paced.stalled(after: Self.piece)
+        }
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(response) { server in
+                try await withDownloadManager(Self.configuration) { manager in
+                    let download = try await manager.download(
+                        DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    )
+                    for await progress in download.progress where progress.bytesReceived >= 4 * Self.piece { break }
+                    try await stop(manager, download)
+                    var held: Int64 = 0
+                    for await progress in download.progress {
+                        held = progress.bytesReceived
+                        break
+                    }
+                    isStopped.withLock { $0 = true }
+                    try await body(server, manager, download, folder, held)
+                }
+            }
+        }
+    }
+
+    /// One piece at the end of each connection's part may come twice.
+    private func isClose(_ bytes: Int64?, to expected: Int64) -> Bool {
+        bytes.map { $0 >= expected && $0 <= expected + 3 << 20 / 2 } ?? false
+    }
+
+    @Test(arguments: [1, 4])
+    func `X01 a second run fetches what is missing between the pieces`(_ connections: Int) async throws {
+        try await withHeldPieces { manager, _ in
+            await manager.shutdown()
+        } _: { server, _, _, folder, held in
+            let outcome = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file) {
+                $0.maxConnectionsPerDownload = connections
+            }
+            #expect(outcome.isExact)
+            #expect(outcome.resumes == [Self.piece])
+            #expect(outcome.restarts.isEmpty)
+            #expect(isClose(outcome.bytesFetched, to: Fixture.size - held))
+        }
+    }
+
+    @Test func `a pause keeps all pieces, and resume goes on with them`() async throws {
+        try await withHeldPieces { _, download in
+            await download.pause()
+            for await state in download.states where state == .paused { break }
+        } _: { server, _, download, folder, held in
+            try await server.waitUntil { $0.openConnections == 0 }
+            let before = server.traffic.bodyBytesSent
+            await download.resume()
+            let file = try await download.value
+            #expect(Fixture.file.body.difference(fromFileAt: file) == nil)
+            #expect(isClose(server.traffic.bodyBytesSent - before, to: Fixture.size - held))
+            let names = try FileProbe.names(in: folder)
+            #expect(names == ["file.bin"])
+        }
+    }
+
+    @Test func `R27 pieces of a version that is gone are given up for the new one`() async throws {
+        try await withHeldPieces(then: .file(Fixture.other)) { manager, _ in
+            await manager.shutdown()
+        } _: { server, _, _, folder, held in
+            let outcome = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.other)
+            #expect(outcome.isExact)
+            #expect(outcome.restarts.map(\.bytes) == [held])
+        }
+    }
+}

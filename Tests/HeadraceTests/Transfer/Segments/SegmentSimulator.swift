@@ -1,0 +1,111 @@
+@testable import Headrace
+
+/// Runs a plan against connections that there are none of, in a time that does not pass.
+struct SegmentSimulator {
+    /// What a connection does in one step.
+    enum Behaviour {
+        /// Bytes per second; zero for a stall.
+        case flows(Double)
+        case fails(SegmentPlanner.Failure)
+    }
+
+    /// One connection, as the network sees it.
+    struct Connection {
+        /// The order in which all of them were opened, from zero.
+        let number: Int
+        let id: SegmentID
+        let source: Int
+        let range: Range<Int64>
+        let opened: Duration
+        var deliveredBytes = 0.0
+    }
+
+    struct Result {
+        var duration: Duration
+        var isFinished: Bool
+        /// The requests to each source.
+        var requests: [Int]
+        /// The bytes that each source sent.
+        var sentBytes: [Int]
+        /// The most connections that were open at once.
+        var most = 1
+        var wastedBytes: Int64 = 0
+
+        var seconds: Double { duration / .seconds(1) }
+        var requestCount: Int { requests.reduce(0, +) }
+    }
+
+    var size: Int64
+    var mode: ConnectionAdvisor.Mode
+    var allowances = [Int.max]
+    /// From a request to its body.
+    var latency = Duration.milliseconds(2)
+    var step = Duration.milliseconds(1)
+    /// Bytes per second of all connections together.
+    var capacity = Double.infinity
+    var timeLimit = Duration.seconds(600)
+    var behaviour: (Connection, Duration) -> Behaviour
+
+    func run() -> Result {
+        var planner = SegmentPlanner(
+            totalBytes: size,
+            held: ByteRangeSet(),
+            allowances: allowances,
+            connections: ConnectionAdvisor(mode)
+        )
+        let none = allowances.map { _ in 0 }
+        var result = Result(duration: .zero, isFinished: false, requests: none, sentBytes: none)
+        result.requests[0] = 1
+        var connections = [Connection(number: 0, id: .first, source: 0, range: 0..<size, opened: .zero)]
+        var (now, nextTick) = (latency, latency)
+
+        func perform(_ actions: [SegmentPlanner.Action]) {
+            for action in actions {
+                switch action {
+                case .open(let id, let range, let source):
+                    let number = result.requestCount
+                    result.requests[source] += 1
+                    connections.append(Connection(number: number, id: id, source: source, range: range, opened: now))
+                case .stop(let id): connections.removeAll { $0.id == id }
+                case .wasted(let count): result.wastedBytes += count
+                case .finished: result.isFinished = true
+                case .exhausted: break
+                }
+            }
+            result.most = max(result.most, connections.count)
+        }
+
+        perform(planner.headArrived(0..<size, latency: latency, at: now))
+        while !planner.isOver, now < timeLimit {
+            now += step
+            if now >= nextTick {
+                nextTick += SegmentPlanner.tickInterval
+                perform(planner.tick(at: now))
+            }
+            let flowing = connections.filter { now >= $0.opened + latency }
+            let wishes = flowing.map { behaviour($0, now) }
+            let sum = wishes.reduce(0) { if case .flows(let rate) = $1 { $0 + rate } else { $0 } }
+            for (connection, wish) in zip(flowing, wishes) {
+                guard let index = connections.firstIndex(where: { $0.id == connection.id }) else { continue }
+                switch wish {
+                case .fails(let failure):
+                    connections.remove(at: index)
+                    perform(planner.failed(connection.id, failure, at: now))
+                case .flows(let rate):
+                    let before = connection.deliveredBytes
+                    let after = before + rate * min(1, capacity / sum) * (step / .seconds(1))
+                    connections[index].deliveredBytes = after
+                    let count = min(Int(after), connection.range.count) - Int(before)
+                    guard count > 0 else { continue }
+                    result.sentBytes[connection.source] += count
+                    let isDone = planner.accept(count, for: connection.id, at: now).isDone
+                    guard isDone || Int(after) >= connection.range.count else { continue }
+                    connections.remove(at: index)
+                    perform(planner.ended(connection.id, at: now))
+                }
+            }
+        }
+        result.duration = now
+        return result
+    }
+}

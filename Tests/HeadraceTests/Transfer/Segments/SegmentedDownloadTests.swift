@@ -1,0 +1,143 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// One file over several connections, from servers that do as they should, more or less.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentedDownloadTests {
+    private typealias Fixture = SegmentFixture
+
+    @Test func `several connections bring the exact file, and hardly a byte twice`() async throws {
+        let outcome = try await Fixture.run(Fixture.paced)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count >= 4)
+        #expect(outcome.ranges.first == .some(nil))
+        #expect(!outcome.ranges.dropFirst().contains(nil))
+        #expect(Set(outcome.ifRanges.dropFirst()) == ["\"v1\""])
+        // One piece at the end of each connection's part, at the most.
+        let most = Fixture.size + Int64(outcome.requests.count) << 18
+        #expect(outcome.bytesFetched ?? .max <= most)
+        #expect(outcome.fallbacks.isEmpty)
+    }
+
+    @Test func `each connection is one of its own`() async throws {
+        let outcome = try await Fixture.run(Fixture.paced)
+        #expect(Set(outcome.requests.prefix(4).map(\.connection)).count == 4)
+    }
+
+    @Test func `a date that proves the version does as well as an entity tag`() async throws {
+        var file = Fixture.file
+        file.etag = nil
+        let outcome = try await Fixture.run(.file(file).limited(bytesPerSecond: 4 << 20), expecting: file)
+        #expect(outcome.isExact)
+        #expect(Set(outcome.ifRanges.dropFirst()) == [file.lastModified])
+    }
+
+    @Test func `automatic, a fast small file takes one request`() async throws {
+        let outcome = try await Fixture.run(.file(Fixture.file), connections: nil)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test(arguments: ["no ranges", "ranges not offered", "weak tag", "no validator", "coded", "small", "one"])
+    func `one connection is enough where several cannot be had`(_ why: String) async throws {
+        var file = Fixture.file
+        var connections = 8
+        switch why {
+        case "no ranges": file.acceptRanges = "none"
+        case "ranges not offered": file.acceptRanges = nil
+        case "weak tag": file.etag = "W/\"v1\""
+        case "no validator": (file.etag, file.lastModified) = (nil, nil)
+        case "small": file = Resource(size: 2 << 20 - 1)
+        case "one": connections = 1
+        default: break
+        }
+        var response = Response.file(file)
+        if why == "coded" { response = response.settingHeader("Content-Encoding", "gzip") }
+        let outcome = try await Fixture.run(response, connections: connections, expecting: file)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.opened.isEmpty)
+    }
+
+    @Test func `a file of unknown length comes in one stream`() async throws {
+        let outcome = try await Fixture.run(.file(Fixture.file).chunked())
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `R28 connections that are slow lose what is left to the others`() async throws {
+        let slow = Response.answering { request in
+            .file(Fixture.file).limited(bytesPerSecond: request.index % 3 == 2 ? 64 << 10 : 4 << 20)
+        }
+        let outcome = try await Fixture.run(slow, connections: 6)
+        #expect(outcome.isExact)
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `R28 a connection that is silent for ever holds nothing up`(_ silent: Int) async throws {
+        let response = Response.answering { request in
+            request.index == silent ? Fixture.paced.stalled(after: 300_000) : Fixture.paced
+        }
+        let outcome = try await Fixture.run(response)
+        #expect(outcome.isExact)
+    }
+
+    @Test(arguments: [Ending.fin, .reset])
+    func `R28 connections that are cut are replaced`(_ ending: Ending) async throws {
+        let response = Response.answering { request in
+            request.index < 4 ? Fixture.paced.truncated(after: 400_000, by: ending) : Fixture.paced
+        }
+        let outcome = try await Fixture.run(response, retries: 0)
+        #expect(outcome.isExact)
+        #expect(outcome.losses.count >= 3)
+    }
+
+    @Test(arguments: ["503", "429", "reset", "close"])
+    func `R29 a server that gives two connections is not asked for more than it takes`(_ how: String) async throws {
+        let refusal: Response =
+            switch how {
+            case "503": .status(503)
+            case "429": .status(429, headers: ["Retry-After": "1"])
+            case "reset": .nothing(by: .reset)
+            default: .nothing(by: .fin)
+            }
+        let gate = try Gate()
+        let response = Response.answering { $0.concurrentRequests > 2 ? refusal : Fixture.paced }
+        let outcome = try await Fixture.run(
+            Fixture.first(until: gate, then: response),
+            connections: 8,
+            retries: 0
+        ) { event in
+            if case .connectionClosed = event { gate.open() }
+        }
+        #expect(outcome.isExact)
+        #expect(!outcome.losses.isEmpty)
+        #expect(outcome.requests.count < 30)
+    }
+
+    @Test func `where links lead elsewhere, the others begin where the first arrived`() async throws {
+        let response = Response.routes(["/file.bin": .redirect(to: "/far/file.bin"), "/far/file.bin": Fixture.paced])
+        let outcome = try await Fixture.run(response)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path).dropFirst().contains("/file.bin") == false)
+    }
+
+    @Test func `a download that is cancelled leaves no connection and no file`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(Fixture.paced.stalled(after: 200_000)) { server in
+                try await withDownloadManager(.init { $0.maxConnectionsPerDownload = 4 }) { manager in
+                    let download = try await manager.download(
+                        DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    )
+                    try await server.waitForRequests(count: 4)
+                    await download.cancel()
+                    try await server.waitUntil { $0.openConnections == 0 }
+                }
+            }
+            #expect(try FileProbe.names(in: folder).isEmpty)
+        }
+    }
+}
