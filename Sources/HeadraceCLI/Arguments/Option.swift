@@ -9,6 +9,7 @@ enum Option: String, CaseIterable, Sendable {
     case checksum
     case header
     case mirror
+    case metalink
     case retries
     case timeout
     case connectTimeout = "connect-timeout"
@@ -79,6 +80,7 @@ enum Option: String, CaseIterable, Sendable {
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
         Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
+        Entry(option: .metalink, argument: "FILE", help: "fetch the files of this Metalink 4 document; repeatable"),
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),

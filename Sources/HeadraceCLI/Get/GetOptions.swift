@@ -15,6 +15,8 @@ struct GetOptions: Sendable {
     var output: String?
     var directory = "."
     var inputFile: String?
+    /// Documents that name files with their mirrors.
+    var metalinks: [String] = []
     var verbosity = Verbosity.normal
     var writesJSON = false
     var urls: [String]
@@ -40,6 +42,7 @@ struct GetOptions: Sendable {
 
     private mutating func readPlaces(_ arguments: ParsedArguments) throws(UsageError) {
         inputFile = arguments.value(.inputFile)
+        metalinks = arguments.all(.metalink)
         if let value = arguments.value(.directory) {
             guard !value.isEmpty else { throw UsageError("--directory: the name is empty") }
             directory = value
@@ -110,23 +113,36 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// The requests for the URLs given and the URLs listed, in this order.
-    func requests(listed: [String]) throws(UsageError) -> [DownloadRequest] {
+    /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
+    func requests(listed: [String], files: [Metalink.File] = []) throws(UsageError) -> [DownloadRequest] {
         let all = urls + listed
-        guard !all.isEmpty else { throw UsageError("no URL is given") }
-        guard output == nil || all.count == 1 else {
-            throw UsageError("--output: there is one name for \(all.count) URLs; --directory takes them all")
+        guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL is given") }
+        guard output == nil || (all.count == 1 && files.isEmpty) else {
+            throw UsageError(
+                "--output: there is one name for \(all.count + files.count) URLs; --directory takes them all"
+            )
         }
-        guard mirrors.isEmpty || all.count == 1 else {
+        guard mirrors.isEmpty || all.count == 1 && files.isEmpty else {
             throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
         }
         let destination = destination
-        return try all.map { text throws(UsageError) in
+        let requests = try all.map { text throws(UsageError) in
             guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
             return request
         }
+        return try requests + files.map { file throws(UsageError) in try request(for: file) }
+    }
+
+    private func request(for file: Metalink.File) throws(UsageError) -> DownloadRequest {
+        let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
+        guard var request = file.request(to: folder) else {
+            throw UsageError("--metalink: \(file.name) has no http or https source")
+        }
+        request.conflictPolicy = conflictPolicy
+        request.headers = headers
+        return request
     }
 
     /// A name given with `--output` is seen from the directory.

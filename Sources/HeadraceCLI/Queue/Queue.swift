@@ -15,8 +15,8 @@ extension Verb {
             summary: "add downloads to a list that is kept on the disk, and print their ids",
             options: .those(
                 of: [
-                    .output, .directory, .inputFile, .header, .mirror, .ifExists, .title, .group, .priority, .paused,
-                    .begin, .registry, .json, .help,
+                    .output, .directory, .inputFile, .header, .mirror, .metalink, .ifExists, .title, .group, .priority,
+                    .paused, .begin, .registry, .json, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
@@ -90,7 +90,10 @@ extension Verb {
 
 private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try QueueAddOptions(arguments, now: .now)
-    let requests = try options.requests(listed: try options.places.readList())
+    let requests = try options.requests(
+        listed: try options.places.readList(),
+        files: try options.places.readMetalinks()
+    )
     for request in requests { try request.check() }
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors {

@@ -100,6 +100,22 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `files of a document are fetched beside the URLs, each with its name`() throws {
+        let text = """
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x/a"><url>http://m/1</url><url>http://n/2</url>
+            </file></metalink>
+            """
+        let files = try Metalink(parsing: Array(text.utf8)).files
+        let options = try options("-d", "/d", "--if-exists=skip", "http://h/b")
+        let requests = try options.requests(listed: [], files: files)
+        #expect(requests.map(\.url.absoluteString) == ["http://h/b", "http://m/1"])
+        #expect(requests[1].destination == .file(URL(filePath: "/d/a")))
+        #expect(requests[1].mirrors.map(\.absoluteString) == ["http://n/2"])
+        #expect(requests[1].conflictPolicy == .skip)
+        #expect(throws: UsageError.self) { try self.options("-o", "x").requests(listed: [], files: files + files) }
+    }
+
+    @Test
     func `a rate is for all downloads, or it is one by hours`() throws {
         let one = try options("--limit-rate", "64K", "http://h/").configuration
         #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)

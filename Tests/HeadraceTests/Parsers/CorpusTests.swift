@@ -36,6 +36,7 @@ struct CorpusTests {
             case .digests: StructuredDictionary(parsing: text)?.byteSequences.isEmpty == false
             case .links: !WebLink.all(in: text).isEmpty
             case .rateSchedule: RateSchedule(text) != nil
+            case .metalink: (try? Metalink(parsing: bytes)) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

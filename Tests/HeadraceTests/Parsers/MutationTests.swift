@@ -21,6 +21,13 @@ struct MutationTests {
             "<http://m/f>; rel=duplicate; pri=1; geo=gb; pref, </x>; rel=\"a duplicate\"",
             "<//a:80/%2f?q#f>;rel=duplicate",
         ],
+        .metalink: [
+            "<?xml version='1.0' encoding='UTF-8'?><m:metalink xmlns:m='urn:ietf:params:xml:ns:metalink'><!-- x -->"
+                + "<m:file name='a/b.c&#x21;'><m:size>1</m:size><m:hash type='sha-256'>\(a256)</m:hash>"
+                + "<m:pieces length='1' type='sha-256'><m:hash>\(a256)</m:hash></m:pieces>"
+                + "<m:url priority='1' location='de'><![CDATA[http://m/f]]></m:url><m:url>https://n/f?a=1&amp;b</m:url>"
+                + "<o:x xmlns:o='o'/></m:file></m:metalink>"
+        ],
         .rateSchedule: ["Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M", "12:30-13:00 9K"],
     ]
 

@@ -22,6 +22,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case digests
     case links
     case rateSchedule = "rate-schedule"
+    case metalink
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -36,6 +37,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .digests: Self.digestViolation(String(utf8OrLatin1: bytes))
         case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
         case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
+        case .metalink: Self.metalinkViolation(bytes)
         }
     }
 
@@ -75,7 +77,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
             ?? SafeFileName(text).flatMap { violation(ofSafeName: $0.description) }
     }
 
-    private static func violation(ofSafeName name: String) -> String? {
+    static func violation(ofSafeName name: String) -> String? {
         let scalars = name.unicodeScalars
         let isWhole = SafeFileName.isComponent(name) && !scalars.contains { "/\\".unicodeScalars.contains($0) }
         let hasControls = scalars.contains { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) }
