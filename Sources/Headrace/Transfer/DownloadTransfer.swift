@@ -86,6 +86,7 @@ struct DownloadTransfer {
     ) async throws -> FinishedFile {
         while true {
             try waitForHost(attempts)
+            try await renewExpiredLink(&attempts)
             let held = session.held.count
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
@@ -94,6 +95,7 @@ struct DownloadTransfer {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
                 let error = error.about(attempts.sources.current)
+                if try await renewLink(&attempts, after: error) { continue }
                 guard let delay = attempts.failed(error) else {
                     tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
                     continue
