@@ -107,7 +107,9 @@ struct DownloadTransfer {
     /// Leaves the download's place to others while its host asks to wait.
     private func waitForHost(_ attempts: Attempts) throws {
         let now = environment.clock.now()
-        guard !attempts.isHastened, let time = environment.hosts.notBefore(request.url), time > now else { return }
+        guard !attempts.isHastened, let time = environment.hosts.notBefore(attempts.sources.current), time > now else {
+            return
+        }
         tell(.fellBack("The host has asked to wait \((time - now).inSeconds), also for its other files."))
         throw Retry(attempts: attempts, time: time)
     }
