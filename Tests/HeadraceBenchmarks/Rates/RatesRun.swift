@@ -44,11 +44,13 @@ struct RatesRun {
     func run() throws -> Result {
         try workspace.prepareForRun()
         let urls = (0..<connections).map { server.url(for: "\($0)", isEncrypted: false) }
-        let options = ["get", "-q", "-j", "\(connections)", "--limit-rate", "\(rate)", "-d", workspace.output]
+        // One connection each.
+        let options = ["get", "-q", "-x", "1", "-j", "\(connections)", "-d", workspace.output]
+        let limit = ["--limit-rate", "\(rate)"]
         let log = workspace.scratch + "/run.log"
         let start = MonotonicTime.now
         let tool = try ChildProcess.spawn(
-            Command(executable: subject, arguments: options + urls),
+            Command(executable: subject, arguments: options + limit + urls),
             home: workspace.home,
             log: log
         )

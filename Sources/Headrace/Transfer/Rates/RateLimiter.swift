@@ -42,7 +42,7 @@ struct RateLimiter: Sendable {
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
     /// The share of the time that one waiter more adds to all waits, so that many do not wake the machine more often.
-    private static let waitPerWaiter = Duration.milliseconds(25)
+    private static let waitPerWaiter = Duration.milliseconds(37)
     /// Tokens flow no more often than this.
     private static let flowInterval = Duration.milliseconds(5)
     /// What flows in at once at the most: a machine that slept does not make up for it.
