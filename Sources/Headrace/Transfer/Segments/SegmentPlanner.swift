@@ -103,7 +103,7 @@ struct SegmentPlanner: Sendable {
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
         if segments[index].lastByte == nil { giveBack(to: id) }
-        if count >= segments[index].rest.count { overtake(index) }
+        while count >= segments[index].rest.count, goesOn(index) {}
         let coming = segments[index].rest.prefix(count)
         let source = segments[index].source
         let wasFailure = segments[index].wouldBeFailure
@@ -178,6 +178,15 @@ struct SegmentPlanner: Sendable {
         let isWorthIt = rate == 0 || Double(missing) / rate > Self.leastTimeLeft
         while isWorthIt, joined < advisor.count, missing / Int64(joined + 1) >= Self.leastShare { joined += 1 }
         return max(0, min(joined, advisor.count) - segments.count)
+    }
+
+    /// Lets a segment that reaches its end go on with what is behind it, where nobody else is known to bring that.
+    private mutating func goesOn(_ index: Int) -> Bool {
+        let end = segments[index].end
+        guard segments[index].limit > end else { return false }
+        reclaim()
+        overtake(index)
+        return segments[index].end > end
     }
 
     /// Gives bytes that nobody has back to the segment before them, if its request reaches that far.

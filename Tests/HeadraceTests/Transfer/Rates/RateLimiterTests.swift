@@ -19,10 +19,10 @@ struct RateLimiterTests {
             for download in 0..<most.connections / connectionsOfOne {
                 simulation.add(UInt64(download), connections: connectionsOfOne)
             }
-            simulation.run(for: .seconds(9))
-            let extremes = simulation.extremes(from: 1, to: 9)
+            simulation.run(for: .seconds(7))
+            let extremes = simulation.extremes(from: 1, to: 7)
             #expect(extremes.isWithin(3, of: limit), "\(extremes)")
-            #expect(simulation.sleeps / 9 <= most.sleepsPerSecond)
+            #expect(simulation.sleeps / 7 <= most.sleepsPerSecond)
         }
     }
 
@@ -192,7 +192,7 @@ struct RateLimiterTests {
         #expect(simulation.rate(from: 2, to: 8).isWithin(3, of: 100_000))
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: 0..<6)
     func `no change of limits and lines lets more or less through than it may`(_ seed: UInt64) {
         var walk = RateWalk(seed: seed)
         for _ in 0..<40 { walk.step() }

@@ -46,6 +46,16 @@ struct SegmentPlannerTests {
         }
     }
 
+    @Test func `R33 the first request goes on over all that others were to bring and have not brought`() {
+        var planner = begun(8 * mebibyte, 4)
+        _ = planner.failed(id(2), .unfit, at: .zero)
+        for part in 0..<8 {
+            let acceptance = planner.accept(Int(mebibyte), for: .first, at: .milliseconds(part))
+            #expect(acceptance.range == Int64(part) * mebibyte..<Int64(part + 1) * mebibyte)
+            #expect(acceptance.isDone == (part == 7))
+        }
+    }
+
     // MARK: Joining
 
     @Test(
