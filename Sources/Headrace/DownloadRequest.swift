@@ -15,6 +15,15 @@ public struct DownloadRequest: Sendable, Hashable {
     /// again at zero and says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
     /// ``url`` alone.
     public var mirrors: [URL] = []
+    /// When ``url`` ends, by the clock on the wall; nil where only an answer tells.
+    ///
+    /// It matters to ``linkProvider`` alone.
+    public var urlExpires: Date?
+    /// Asked for a new address when the present one answers 401, 403, 404 or 410 or has expired; nil for nobody.
+    ///
+    /// Bytes that are held are gone on with where the new address proves that it has the same version of the file. After
+    /// three addresses in a row that bring no byte the download goes on with ``mirrors``, or fails.
+    public var linkProvider: LinkProvider?
     /// The place of the finished file.
     public var destination: Destination
     /// What happens when a file of that name exists already.

@@ -11,14 +11,14 @@ extension DownloadRequest {
     /// Throws `invalidRequest` unless the request can be made.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
-            try validateURL(url)
+            try Self.validateURL(url)
             guard mirrors.count <= Self.maxMirrors else {
                 throw DownloadError(
                     .invalidRequest,
                     "The request has \(mirrors.count) mirrors; \(Self.maxMirrors) are the most."
                 )
             }
-            for mirror in mirrors { try validateURL(mirror) }
+            for mirror in mirrors { try Self.validateURL(mirror) }
             for field in headers { try field.validate() }
             try validateDestination()
             if let rateLimit { try rateLimit.validateAsRate() }
@@ -27,7 +27,7 @@ extension DownloadRequest {
         }
     }
 
-    private func validateURL(_ url: URL) throws(DownloadError) {
+    static func validateURL(_ url: URL) throws(DownloadError) {
         var text: String { url.withoutCredentials.absoluteString.printable }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else {

@@ -22,6 +22,8 @@ struct Attempts: Sendable {
         }
     }
 
+    private static let maxRenewals = 3
+
     /// When the first of them began, later by the time in which the download waited for its turn since.
     private(set) var start: Duration
     /// When the next one is due, while the download waits for it.
@@ -31,7 +33,7 @@ struct Attempts: Sendable {
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several
-    private(set) var sources: FileSources
+    var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
     private var backoff: RetryBackoff
@@ -39,6 +41,8 @@ struct Attempts: Sendable {
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeState
     private var answersOfNoUse = 0
+    /// How many links were asked for since the last progress.
+    private var renewals = 0
 
     init(_ request: DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
         self.start = start
@@ -62,6 +66,7 @@ struct Attempts: Sendable {
 
     mutating func progressed(by count: Int64) {
         backoff.progressed(by: count)
+        if count > 0 { renewals = 0 }
     }
 
     /// How long to wait before the next attempt at the same source, or nil to give it up.
@@ -78,6 +83,12 @@ struct Attempts: Sendable {
         resume = firstResume
         answersOfNoUse = 0
         return next
+    }
+
+    /// Counts a link that is asked for; false when none of the last ones has brought a byte.
+    mutating func mayRenewLink() -> Bool {
+        renewals += 1
+        return renewals <= Self.maxRenewals
     }
 
     /// The download waits for its next attempt until that time.

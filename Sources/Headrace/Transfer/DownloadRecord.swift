@@ -46,6 +46,12 @@ final class DownloadRecord: Sendable {
         }
     }
 
+    /// Takes over the provider of a request of the same file; the present one may be from another run of the program.
+    func takeProvider(of request: DownloadRequest) {
+        guard let provider = request.linkProvider else { return }
+        state.withLock { $0.request.linkProvider = provider }
+    }
+
     /// Forgets the time before which the download was not to begin.
     func forgetBegin() {
         state.withLock { $0.request.earliestBegin = nil }

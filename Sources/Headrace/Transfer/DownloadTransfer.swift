@@ -86,6 +86,7 @@ struct DownloadTransfer {
     ) async throws -> FinishedFile {
         while true {
             try waitForHost(attempts)
+            try await renewExpiredLink(&attempts)
             let held = session.held.count
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
@@ -94,6 +95,7 @@ struct DownloadTransfer {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
                 let error = error.about(attempts.sources.current)
+                if try await renewLink(&attempts, after: error) { continue }
                 guard let delay = attempts.failed(error) else {
                     tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
                     continue
@@ -107,9 +109,8 @@ struct DownloadTransfer {
     /// Leaves the download's place to others while its host asks to wait.
     private func waitForHost(_ attempts: Attempts) throws {
         let now = environment.clock.now()
-        guard !attempts.isHastened, let time = environment.hosts.notBefore(attempts.sources.current), time > now else {
-            return
-        }
+        let source = attempts.sources.current
+        guard !attempts.isHastened, let time = environment.hosts.notBefore(source), time > now else { return }
         tell(.fellBack("The host has asked to wait \((time - now).inSeconds), also for its other files."))
         throw Retry(attempts: attempts, time: time)
     }

@@ -14,7 +14,12 @@ struct FileSources: Sendable, Equatable {
         var error: DownloadError
     }
 
+    /// The answers of a link that has ended.
+    static let endedStatuses: Set<Int> = [401, 403, 404, 410]
+
     private(set) var current: URL
+    /// When ``current`` ends, as far as that is known.
+    private(set) var expires: Date?
     private var untried: [URL]
     private var postponed: [URL] = []
     /// The last failure of each source, in the order of the first ones.
@@ -23,6 +28,7 @@ struct FileSources: Sendable, Equatable {
     init(_ request: DownloadRequest) {
         var known: Set<URL> = [request.url]
         current = request.url
+        expires = request.urlExpires
         untried = request.mirrors.filter { known.insert($0).inserted }
     }
 
@@ -45,7 +51,14 @@ struct FileSources: Sendable, Equatable {
         if leavesAtOnce(error), error.isTransient { postponed.append(current) }
         guard !untried.isEmpty || !postponed.isEmpty else { throw summary }
         current = untried.isEmpty ? postponed.removeFirst() : untried.removeFirst()
+        expires = nil
         return current
+    }
+
+    /// Takes a new link in the place of the present source.
+    mutating func renew(_ link: DownloadRequest.Link) {
+        current = link.url
+        expires = link.expires
     }
 
     /// Why none of the sources had the file: the one reason, or all of them in one sentence.

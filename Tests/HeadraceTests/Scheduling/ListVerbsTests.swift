@@ -98,6 +98,22 @@ struct ListVerbsTests {
         }
     }
 
+    @Test func `T07 a host that asks to wait is left alone by its other downloads, unless they are resumed by hand`()
+        async throws
+    {
+        try await withList(limit: 3) { list in
+            try await list.add("busy")
+            try await list.clock.sleeperArmed(for: .seconds(60))
+            let other = try await list.add("busy-too")
+            for await event in other.events { if case .fellBack = event { break } }
+            for await state in other.states where state == .waiting { break }
+            #expect(list.requests() == ["/busy"])
+            await other.resume()
+            for await event in other.events { if case .retrying = event { break } }
+            #expect(list.requests() == ["/busy", "/busy-too"])
+        }
+    }
+
     @Test func `failures are counted over all the times that a download leaves its place`() async throws {
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 2) { _ in

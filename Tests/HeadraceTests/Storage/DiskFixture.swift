@@ -63,6 +63,7 @@ enum DiskFixture {
         durability: DownloadManager.Configuration.Durability = .full,
         chunkBytes: Int = 64 << 10,
         resumes: Bool = true,
+        connections: Int? = nil,
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, answer)
@@ -73,6 +74,7 @@ enum DiskFixture {
                     $0.retryBaseDelay = .zero
                     $0.durability = durability
                     $0.resumesPartialDownloads = resumes
+                    $0.maxConnectionsPerDownload = connections
                 },
                 transport: transport,
                 files: files,

@@ -28,8 +28,12 @@ struct ConnectionAdvisor: Sendable {
         case holding(until: Duration)
     }
 
-    private static let settling = Duration.milliseconds(300)
+    private static let settling = Duration.milliseconds(100)
     private static let measuring = Duration.milliseconds(500)
+    /// A gain that is clear needs no longer look, nor does the speed that the first step is held against.
+    private static let glance = Duration.milliseconds(100)
+    /// The part of the ideal gain that is clear.
+    private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
     /// The part of the ideal gain that a step has to bring.
@@ -61,15 +65,23 @@ struct ConnectionAdvisor: Sendable {
         case .settling(let end?):
             if now >= end { phase = .measuring(since: now, bytes: bytes) }
         case .measuring(let start, let first):
-            guard now - start >= Self.measuring else { return }
-            decide(Double(bytes - first) / ((now - start) / .seconds(1)), at: now)
+            guard now - start >= Self.glance else { return }
+            let rate = Double(bytes - first) / ((now - start) / .seconds(1))
+            guard now - start >= Self.measuring || isClear(rate) else { return }
+            decide(rate, at: now)
         }
     }
 
+    private func isClear(_ rate: Double) -> Bool {
+        before.map { rate >= $0.rate * (1 + idealGain(since: $0.count) * Self.clearGain) } ?? true
+    }
+
+    /// What the present number would bring if each connection were worth the same.
+    private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
+
     private mutating func decide(_ rate: Double, at now: Duration) {
         if let before {
-            let ideal = Double(count) / Double(before.count) - 1
-            guard rate >= before.rate * (1 + ideal * Self.leastGain) else {
+            guard rate >= before.rate * (1 + idealGain(since: before.count) * Self.leastGain) else {
                 count = before.count
                 phase = .holding(until: now + hold)
                 hold = min(hold * 2, Self.maxHold)

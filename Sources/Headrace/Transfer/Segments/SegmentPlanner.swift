@@ -50,7 +50,7 @@ struct SegmentPlanner: Sendable {
     }
 
     /// How often a driver calls ``tick(at:)``.
-    static let tickInterval = Duration.milliseconds(100)
+    static let tickInterval = Duration.milliseconds(50)
     /// What each connection has to do at least, for one more to be worth it.
     static let leastShare: Int64 = 1 << 20
     /// The time left from which one more is worth it.

@@ -53,10 +53,11 @@ struct ConnectionAdvisorTests {
     }
 
     @Test func `nothing is decided while fewer are at work`() {
-        var advisor = ConnectionAdvisor(.automatic(max: 8))
+        var advisor = ConnectionAdvisor(.automatic(max: 64))
         _ = counts(&advisor, seconds: 1) { Double($0) * 1e6 }
-        #expect(advisor.count == 2)
+        let count = advisor.count
+        #expect(count > 1 && count < 64)
         for tick in 0..<1000 { advisor.measured(Int64(tick), on: 1, at: .milliseconds(1000 + 100 * tick)) }
-        #expect(advisor.count == 2)
+        #expect(advisor.count == count)
     }
 }

@@ -1,0 +1,163 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Links that end, and those who give new ones.
+@Suite(.timeLimit(.minutes(4)))
+struct FreshLinkTests {
+    private struct Refusal: Error {}
+
+    private let file = ResumeFixture.old
+    private let cut = ResumeFixture.cut
+
+    /// Runs a download from `/old`, with a provider that is given the server and how often it was asked before.
+    private func run(
+        _ routes: [String: Response],
+        mirrors: [String] = [],
+        expires: Date? = nil,
+        expecting expected: Resource = ResumeFixture.old,
+        provide: @escaping @Sendable (FaultServer, Int) async throws -> DownloadRequest.Link
+    ) async throws -> (outcome: ResumeOutcome, asked: Int) {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(routes)) { server in
+                let configuration = DownloadManager.Configuration { $0.retryBaseDelay = .zero }
+                return try await withDownloadManager(configuration) { manager in
+                    let asked = Asked()
+                    var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
+                    request.mirrors = mirrors.map { server.url($0) }
+                    request.urlExpires = expires
+                    request.linkProvider = .init {
+                        try await provide(
+                            server,
+                            asked.count.withLock {
+                                $0 += 1
+                                return $0
+                            }
+                        )
+                    }
+                    let download = try await manager.download(request)
+                    var events: [DownloadEvent] = []
+                    for await event in download.events { events.append(event) }
+                    var failure: DownloadError?
+                    if case .failed(let error) = download.state { failure = error }
+                    let outcome = ResumeOutcome(
+                        error: failure,
+                        difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
+                        names: try FileProbe.names(in: folder),
+                        requests: server.requests,
+                        events: events
+                    )
+                    return (outcome, asked.count.withLock { $0 })
+                }
+            }
+        }
+    }
+
+    private final class Asked: Sendable {
+        let count = Locked(0)
+    }
+
+    @Test(arguments: [401, 403, 404, 410])
+    func `R33 a link that ends in the middle is replaced, and the bytes are gone on with`(_ status: Int) async throws {
+        let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(status))
+        let (outcome, asked) = try await run(["/old": old, "/new": .file(file)]) { server, _ in
+            .init(server.url("/new"))
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(asked == 1)
+        #expect(outcome.requests.map(\.path) == ["/old", "/old", "/new"])
+        #expect(outcome.ranges.last == "bytes=\(cut)-")
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    @Test func `a link that leads to another file starts at zero, and never mixes the two`() async throws {
+        let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
+        let (outcome, _) = try await run(
+            ["/old": old, "/new": .file(ResumeFixture.new)],
+            expecting: ResumeFixture.new
+        ) { server, _ in .init(server.url("/new")) }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `a link that has expired by the clock is not asked at all`() async throws {
+        let (outcome, asked) = try await run(
+            ["/old": .file(file), "/new": .file(file)],
+            expires: .distantPast
+        ) { server, _ in .init(server.url("/new"), expires: .distantFuture) }
+        #expect(outcome.isExact)
+        #expect(asked == 1)
+        #expect(outcome.requests.map(\.path) == ["/new"])
+    }
+
+    @Test func `a provider that throws is the cause of the failure, and the bytes stay`() async throws {
+        let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
+        let (outcome, asked) = try await run(["/old": old]) { _, _ in throw Refusal() }
+        let error = try #require(outcome.error)
+        #expect(asked == 1)
+        #expect(error.statusCode == 403)
+        #expect(error.cause is Refusal)
+        #expect(error.message.contains("A new link could not be had"))
+        #expect(outcome.names.contains { $0.hasSuffix(".part") })
+    }
+
+    @Test func `a link that nothing can be asked with is refused`() async throws {
+        let (outcome, _) = try await run(["/old": .status(403)]) { _, _ in .init(URL(filePath: "/etc/passwd")) }
+        #expect(outcome.error?.message.contains("is not an http or https URL") == true)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `links that bring nothing are not asked for without end, and mirrors come after them`() async throws {
+        let routes: [String: Response] = ["/old": .status(404), "/new": .status(410), "/mirror": .file(file)]
+        let (outcome, asked) = try await run(routes, mirrors: ["/mirror"]) { server, _ in .init(server.url("/new")) }
+        #expect(outcome.isExact)
+        #expect(asked == 3)
+        #expect(outcome.requests.map(\.path) == ["/old", "/new", "/new", "/new", "/mirror"])
+        let (failure, _) = try await run(["/old": .status(404), "/new": .status(410)]) { server, _ in
+            .init(server.url("/new"))
+        }
+        #expect(failure.error?.statusCode == 410)
+    }
+
+    @Test func `a pause does not wait for a provider`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.status(403)) { server in
+                try await withDownloadManager { manager in
+                    let (questions, question) = AsyncStream.makeStream(of: Void.self)
+                    var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
+                    request.linkProvider = .init {
+                        question.yield(())
+                        // Ends when the task is cancelled, and not before.
+                        let (never, continuation) = AsyncStream.makeStream(of: Never.self)
+                        for await _ in never {}
+                        continuation.finish()
+                        throw CancellationError()
+                    }
+                    let download = try await manager.download(request)
+                    for await _ in questions { break }
+                    await download.pause()
+                    #expect(download.state == .paused)
+                }
+            }
+        }
+    }
+
+    @Test func `who adds the same file again brings a provider to it`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(["/old": .status(403), "/new": .file(file)])) { server in
+                try await withDownloadManager { manager in
+                    var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
+                    request.startsPaused = true
+                    let download = try await manager.download(request)
+                    let link = server.url("/new")
+                    request.linkProvider = .init { .init(link) }
+                    #expect(try await manager.download(request) == download)
+                    await download.resume()
+                    _ = try await download.value
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What holds over all connections of a download, and over all downloads from a host.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentLimitTests {
+    private typealias Fixture = SegmentFixture
+
+    @Test func `C02 two downloads share the connections of their host`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(Fixture.paced.stalled(after: 500_000)) { server in
+                let configuration = DownloadManager.Configuration {
+                    $0.maxConnectionsPerDownload = 4
+                    $0.maxConnectionsPerHost = 4
+                    $0.stallTimeout = .seconds(3600)
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let first = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
+                    try await server.waitUntil { $0.activeRequests == 4 }
+                    try await manager.download(DownloadRequest(server.url("/b"), to: .directory(folder)))
+                    for await event in first.events {
+                        if case .connectionClosed(let reason, _) = event, reason.contains("shared") { break }
+                    }
+                    try await server.waitUntil { $0.requests(for: "/b").count >= 2 && $0.openConnections <= 4 }
+                }
+            }
+        }
+    }
+
+    @Test func `K04 a disk that is full ends all connections, and what they have brought is kept`() async throws {
+        let size = 2_200_000
+        let full = Locked(true)
+        let disk = MemoryDisk { change throws(SystemError) in
+            guard case .write(1, let offset, _) = change, offset >= 2_000_000 else { return }
+            if full.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
+        }
+        let destination = DownloadRequest.Destination.file(URL(filePath: "/folder/file.bin"))
+        let run = {
+            try await DiskFixture.run(to: destination, files: disk.calls, connections: 4) {
+                DiskFixture.answer($0, of: size)
+            }
+        }
+        let first = try await run()
+        #expect(first.error?.code == .diskFull)
+        full.withLock { $0 = false }
+        let second = try await run()
+        #expect(second.error == nil)
+        #expect(second.events.contains { if case .restarted = $0 { true } else { false } } == false)
+        let isExact = disk.image.bytes(of: "/folder/file.bin").map { $0.elementsEqual(DiskFixture.bytes) }
+        #expect(isExact == true)
+    }
+
+    @Test func `T10 the least speed is that of all connections together`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let transport = FakeTransport(chunkBytes: 60_000) { request in
+                FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000, of: 2_200_000), end: .silence)
+            }
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration {
+                        $0.maxRetries = 0
+                        $0.maxConnectionsPerDownload = 2
+                        $0.minimumSpeed = 1000
+                        $0.stallTimeout = .seconds(10)
+                    },
+                    transport: transport,
+                    clock: ClockWitness(clock)
+                )
+            )
+            let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+            let error = await withTaskGroup { group in
+                // What has come counts for a while, as in any average.
+                group.addTask { while (try? await clock.sleeperArmed()) != nil { clock.advance(by: .seconds(60)) } }
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                group.cancelAll()
+                return error
+            }
+            #expect(error?.code == .stalled)
+            await manager.shutdown()
+        }
+    }
+}
