@@ -2,13 +2,17 @@
 
 import PackageDescription
 
-let settings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-]
+// Each change is built so; who only uses the package may have a compiler that warns of more.
+let isStrict = Context.environment["HEADRACE_STRICT"] != nil
+let settings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
+let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 let package = Package(
     name: "headrace",
@@ -21,6 +25,7 @@ let package = Package(
     targets: [
         .target(
             name: "CHeadrace",
+            cSettings: cSettings,
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
         .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
@@ -28,6 +33,7 @@ let package = Package(
         .target(
             name: "CHeadraceTestSupport",
             path: "Tests/CHeadraceTestSupport",
+            cSettings: cSettings,
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
         .target(

@@ -24,6 +24,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: String, bytesWasted: Int64)
     /// No further connection is opened, and why; `bytesWasted` have to be fetched again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
+    /// A source of the file was given up, and the next one is asked; the error's URL is the one given up.
+    case sourceFailed(DownloadError, next: URL)
     /// Something that was tried is not used further, and why.
     case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.

@@ -37,6 +37,14 @@ extension DownloadManager {
         /// Only the time in which bytes are waited for counts, so that a slow disk is not held against the server. Nil
         /// for none.
         public var minimumSpeed: Int64?
+        /// The most bytes per second of all downloads together; nil for none.
+        ///
+        /// ``DownloadManager/setRateLimit(_:)`` changes it while downloads run.
+        public var rateLimit: Int64?
+        /// Limits of bytes per second by the hours of the day; where there is a ``rateLimit`` too, the lower one holds.
+        public var rateSchedule: RateSchedule?
+        /// The most bytes per second of all downloads of a group together, by the group's name.
+        public var groupRateLimits: [String: Int64] = [:]
         /// How long a download may run, its retries and the waits between them included; nil for as long as it takes.
         ///
         /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and keeps its bytes. The time in which
@@ -126,6 +134,7 @@ extension DownloadManager {
                     "minimumSpeed and timeLimit must be more than nothing, and maxFileSize not less; nil is for none."
                 )
             }
+            for limit in [rateLimit].compactMap(\.self) + groupRateLimits.values { try limit.validateAsRate() }
             try HeaderField(name: "User-Agent", value: userAgent).validate()
             if let file = certificateAuthorities, !file.isFileURL {
                 throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")

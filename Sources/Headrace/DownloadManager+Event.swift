@@ -13,6 +13,8 @@ extension DownloadManager {
         case removed(Download.ID)
         /// The limits on downloads at once are these from now on; nil is none.
         case limitsChanged(downloads: Int, perHost: Int?)
+        /// The limit on bytes per second of a group, or with no group of all downloads, was set to this; nil is none.
+        case rateLimitChanged(Int64?, group: String?)
         /// Something in the registry on the disk was not as it was written; all else is there. One sentence for a person.
         ///
         /// Told first to everybody who follows the events.

@@ -14,7 +14,7 @@ import Foundation
 /// ``shutdown()`` stops all downloads and waits for that. A manager that is let go of, with all handles on its downloads,
 /// stops them as well, and nobody waits.
 public actor DownloadManager {
-    private nonisolated let environment: TransferEnvironment
+    nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
     private let works: AsyncStream<DownloadList.Work>.Continuation
     nonisolated let list: DownloadList

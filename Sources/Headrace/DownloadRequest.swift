@@ -8,6 +8,13 @@ public import Foundation
 public struct DownloadRequest: Sendable, Hashable {
     /// The address to fetch; `http` or `https`, with a host.
     public var url: URL
+    /// Other addresses of the same file, in the order in which to ask them; `http` or `https`, with a host.
+    ///
+    /// Where a source refuses, or fails after its retries, the download goes on with the next one. Bytes that are held are
+    /// gone on with where it has the same validator and length, as after any other failure; otherwise the download starts
+    /// again at zero and says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
+    /// ``url`` alone.
+    public var mirrors: [URL] = []
     /// The place of the finished file.
     public var destination: Destination
     /// What happens when a file of that name exists already.
@@ -28,6 +35,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var startsPaused = false
     /// What the download belongs to, for verbs on all of a group and its progress as a whole; nil for nothing.
     public var group: String?
+    /// The most bytes per second of this download, over all its connections; nil for none.
+    ///
+    /// The limits of the manager and of the group hold as well. ``Download/setRateLimit(_:)`` changes it.
+    public var rateLimit: Int64?
     /// What the download is called, for people.
     public var title: String?
     /// The caller's own notes, which travel with the download.

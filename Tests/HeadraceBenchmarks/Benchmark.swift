@@ -43,7 +43,7 @@ struct Verb: Sendable {
     let run: @Sendable ([String]) throws -> Int32
 
     static let all: [Verb] = [
-        .compare, .queue, .resume, .torture, .queueKills, .checkpoint, .order, .powercut, .serve, .queueChild,
+        .compare, .queue, .rates, .resume, .torture, .queueKills, .checkpoint, .order, .powercut, .serve, .queueChild,
     ]
 
     static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
@@ -52,6 +52,10 @@ struct Verb: Sendable {
 
     static let queue = Verb(name: "queue", summary: "what a long list costs, and a thousand downloads at once") {
         try Queue.main($0)
+    }
+
+    static let rates = Verb(name: "rates", summary: "how exactly limits of bytes per second are held, and their cost") {
+        try Rates.main($0)
     }
 
     static let queueKills = Verb(name: "queue-kills", summary: "kill a queue at random moments, and check its list") {

@@ -5,18 +5,29 @@ import Foundation
 #endif
 
 extension DownloadRequest {
+    /// The most mirrors of one request.
+    private static let maxMirrors = 64
+
     /// Throws `invalidRequest` unless the request can be made.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
-            try validateURL()
+            try validateURL(url)
+            guard mirrors.count <= Self.maxMirrors else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "The request has \(mirrors.count) mirrors; \(Self.maxMirrors) are the most."
+                )
+            }
+            for mirror in mirrors { try validateURL(mirror) }
             for field in headers { try field.validate() }
             try validateDestination()
+            if let rateLimit { try rateLimit.validateAsRate() }
         } catch {
             throw error.about(url)
         }
     }
 
-    private func validateURL() throws(DownloadError) {
+    private func validateURL(_ url: URL) throws(DownloadError) {
         var text: String { url.withoutCredentials.absoluteString.printable }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else {

@@ -34,7 +34,8 @@ extension Collection<UInt8> {
 }
 
 extension UInt8 {
-    fileprivate var hexDigit: UInt8? {
+    /// The number that a hexadecimal digit stands for.
+    var hexDigit: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
         case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10

@@ -262,6 +262,12 @@ final class DownloadList: Sendable {
         scheduleFlush()
     }
 
+    /// Does nothing to a download that is not in the list.
+    func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) {
+        guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
+        scheduleFlush()
+    }
+
     func setLimit(_ limit: Int) {
         // A list that is only kept starts nothing, whatever its limit.
         apply { $0.limit == 0 ? [] : $0.setLimit(limit) }

@@ -79,6 +79,15 @@ final class ListJournal: Sendable {
         note(.state(id.rawValue, state))
     }
 
+    /// Notes a request that is another one now, of a download that stands as it did.
+    func noteRequest(of member: Member) {
+        pending.withLock { pending in
+            let state = pending.states[member.record.id] ?? .waiting
+            pending.changes.append(.added([RegistryEntry(member, state, bases: bases)]))
+            pending.mustSync = true
+        }
+    }
+
     /// Whether a flush is wanted and none is on its way, which the caller then has to see to.
     func takesFlush() -> Bool {
         pending.withLock { pending in

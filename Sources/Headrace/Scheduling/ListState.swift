@@ -222,6 +222,14 @@ struct ListState {
         journal.note(.added([RegistryEntry(member, .waiting, bases: journal.bases)]))
     }
 
+    /// Changes the limit on a download's bytes per second; false where it is not in the list.
+    func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) -> Bool {
+        guard let record = records[id] else { return false }
+        record.setRateLimit(bytesPerSecond)
+        if let member = member(id) { journal?.noteRequest(of: member) }
+        return true
+    }
+
     /// Changes the priority of a download that is in the list.
     mutating func setPriority(_ priority: Int, of id: Download.ID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)

@@ -12,8 +12,8 @@ import Musl
 import Darwin
 #endif
 
-/// The clock on the wall, for the two things that are told by it: when a download may begin, and the order in which
-/// processes have left commands.
+/// The clock on the wall, for the few things that are told by it: when a download may begin, the order in which processes
+/// have left commands, and beside this, what a schedule of rates says for now.
 enum WallTime {
     /// How long it is until a time; nothing for one that has passed, and at most a hundred years.
     static func duration(until time: Date) -> Duration {
@@ -25,5 +25,17 @@ enum WallTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+    }
+}
+
+extension LocalTime {
+    /// The time now, in the time zone of the system.
+    package static func now() -> LocalTime {
+        var seconds = time(nil)
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        // C counts days from Sunday, 0.
+        let weekday = RateSchedule.Weekday(rawValue: (Int(parts.tm_wday) + 6) % 7 + 1) ?? .monday
+        return LocalTime(weekday, minute: Int(parts.tm_hour) * 60 + Int(parts.tm_min), second: Int(parts.tm_sec))
     }
 }

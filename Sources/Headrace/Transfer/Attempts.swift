@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What the attempts of one run have in common: progress, budgets, and what was learnt.
 ///
 /// A download that waits to be tried again leaves its place to others, and takes this up when it is its turn.
@@ -25,19 +31,26 @@ struct Attempts: Sendable {
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several
+    private(set) var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
     private var backoff: RetryBackoff
+    /// Those of a source which was not asked yet.
+    private let firstBackoff: RetryBackoff
+    private let firstResume: ResumeState
     private var answersOfNoUse = 0
 
     init(_ request: DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
         self.start = start
         meter = ProgressMeter(start: start)
-        resume = ResumeState(request.resumePolicy)
-        backoff = RetryBackoff(
+        firstResume = ResumeState(request.resumePolicy)
+        resume = firstResume
+        sources = FileSources(request)
+        firstBackoff = RetryBackoff(
             base: environment.configuration.retryBaseDelay,
             maxFailures: environment.configuration.maxRetries
         )
+        backoff = firstBackoff
     }
 
     /// The number of failures since the last progress.
@@ -51,10 +64,20 @@ struct Attempts: Sendable {
         backoff.progressed(by: count)
     }
 
-    /// How long to wait before the next attempt, or nil to give up.
+    /// How long to wait before the next attempt at the same source, or nil to give it up.
     mutating func failed(_ error: DownloadError) -> Duration? {
+        guard error.isTransient, !sources.leavesAtOnce(error) else { return nil }
         var random = SystemRandomNumberGenerator()
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
+    }
+
+    /// Gives up a source and returns the next one, with retries of its own; throws where there is none.
+    mutating func leaveSource(after error: DownloadError) throws(DownloadError) -> URL {
+        let next = try sources.next(after: error)
+        backoff = firstBackoff
+        resume = firstResume
+        answersOfNoUse = 0
+        return next
     }
 
     /// The download waits for its next attempt until that time.

@@ -51,6 +51,12 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.earliestBegin = nil }
     }
 
+    var rateLimit: Int64? { state.withLock { $0.request.rateLimit } }
+
+    func setRateLimit(_ bytesPerSecond: Int64?) {
+        state.withLock { $0.request.rateLimit = bytesPerSecond }
+    }
+
     /// Keeps what this manager has written of the file, while no transfer has it open.
     func keep(_ held: HeldBytes) {
         state.withLock { $0.held = held }

@@ -153,13 +153,24 @@ extension DownloadTransfer {
         }
     }
 
-    /// Waits for bytes, unless they came too slowly so far.
+    /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.
     func next(of body: inout ResponseBody, _ floor: inout SpeedFloor?) async throws -> Chunk? {
-        guard floor != nil else { return try await body.next() }
+        let lane = body.lane ?? RateLane(record, environment)
+        body.lane = lane
         try floor?.check()
-        let start = environment.clock.now()
-        let chunk = try await body.next()
-        floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start)
+        let start = floor == nil ? .zero : environment.clock.now()
+        guard let buffer = lane.bufferBytes else {
+            if body.isHeldBack { _ = try await body.arrived(buffering: nil) }
+            let chunk = try await body.next()
+            if floor != nil { floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start) }
+            return chunk
+        }
+        let arrived = try await body.arrived(buffering: buffer)
+        let wait = floor == nil ? .zero : environment.clock.now() - start
+        guard arrived > 0 else { return nil }
+        // What comes meanwhile waits with the rest, which halts the network.
+        let chunk = try await body.next(atMost: try await lane.allowance(of: arrived))
+        floor?.received(chunk?.count ?? 0, after: wait)
         return chunk
     }
 

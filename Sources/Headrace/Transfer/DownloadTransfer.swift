@@ -90,10 +90,15 @@ struct DownloadTransfer {
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
                 attempts.progressed(by: session.held.count - held)
-            } catch let error as DownloadError where error.isTransient {
+            } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
-                guard stop.reason == nil, let delay = attempts.failed(error) else { throw error }
-                tell(.retrying(error.about(request.url), attempt: attempts.count, after: delay))
+                guard stop.reason == nil else { throw error }
+                let error = error.about(attempts.sources.current)
+                guard let delay = attempts.failed(error) else {
+                    tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
+                    continue
+                }
+                tell(.retrying(error, attempt: attempts.count, after: delay))
                 throw Retry(attempts: attempts, time: environment.clock.now() + delay)
             }
         }
@@ -102,7 +107,8 @@ struct DownloadTransfer {
     /// Leaves the download's place to others while its host asks to wait.
     private func waitForHost(_ attempts: Attempts) throws {
         let now = environment.clock.now()
-        guard !attempts.isHastened, let time = environment.hosts.notBefore(request.url), time > now else { return }
+        let source = attempts.sources.current
+        guard !attempts.isHastened, let time = environment.hosts.notBefore(source), time > now else { return }
         tell(.fellBack("The host has asked to wait \((time - now).inSeconds), also for its other files."))
         throw Retry(attempts: attempts, time: time)
     }
@@ -120,9 +126,10 @@ struct DownloadTransfer {
             return try finish(&session, &attempts, path, nil)
         }
         let ask = attempts.resume.ask(session.held, of: known)
-        var chain = RedirectChain(request, environment.configuration)
+        var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
-            let asked = chain.request(with: ask.fields, environment.configuration)
+            var asked = chain.request(with: ask.fields, environment.configuration)
+            asked.bufferBytes = environment.rates.bufferBytes(for: record)
             let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
                 if let target = try chain.policy.target(of: head, after: chain.count) {

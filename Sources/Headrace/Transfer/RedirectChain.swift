@@ -11,13 +11,15 @@ struct RedirectChain: Sendable {
     private(set) var count = 0
     private var fields: [HeaderField]
 
-    init(_ request: DownloadRequest, _ configuration: DownloadManager.Configuration) {
+    /// Begins at one of the sources of a request; secret fields are for the origin of the first one.
+    init(_ request: DownloadRequest, at source: URL, _ configuration: DownloadManager.Configuration) {
         policy = RedirectPolicy(
             maxRedirects: configuration.maxRedirects,
             allowsInsecure: configuration.allowsInsecureRedirects
         )
-        url = request.url
+        url = source
         fields = request.headers
+        if Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
     }
 
     /// Credentials that were dropped on the way do not come back, not even at their own origin.

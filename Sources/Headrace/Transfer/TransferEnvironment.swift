@@ -5,6 +5,7 @@ package final class TransferEnvironment: Sendable {
     package let files: FileCalls
     package let clock: ClockWitness
     let hosts: HostConnections
+    package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
 
@@ -17,6 +18,7 @@ package final class TransferEnvironment: Sendable {
         files = other.files
         clock = other.clock
         hosts = other.hosts
+        rates = other.rates
         self.willName = willName
     }
 
@@ -26,17 +28,20 @@ package final class TransferEnvironment: Sendable {
     ///   - transport: The way to the network.
     ///   - files: The file system.
     ///   - clock: The time.
+    ///   - localTime: What a clock on the wall shows.
     package init(
         configuration: DownloadManager.Configuration,
         transport: any Transport,
         files: FileCalls = .system,
-        clock: ClockWitness
+        clock: ClockWitness,
+        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
     ) {
         self.configuration = configuration
         self.transport = transport
         self.files = files
         self.clock = clock
         hosts = HostConnections(maximum: configuration.maxConnectionsPerHost)
+        rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
     }
 }

@@ -9,34 +9,44 @@ import Darwin
 /// A piece of a body: a buffer and how much of it is filled.
 package struct Chunk: Sendable {
     private var storage: [UInt8]
+    /// Where the bytes are in the buffer: those before were taken out.
+    private var filled = 0..<0
     /// The number of bytes.
-    package private(set) var count = 0
+    package var count: Int { filled.count }
 
     init(capacity: Int) {
         storage = [UInt8](repeating: 0, count: capacity)
     }
 
     var capacity: Int { storage.count }
+    var isFull: Bool { filled.upperBound == storage.count }
 
     /// Copies as many bytes as there is room for and returns their number.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
-        let taken = min(bytes.count, storage.count - count)
+        let taken = min(bytes.count, storage.count - filled.upperBound)
         guard taken > 0, let source = bytes.baseAddress else { return 0 }
+        let end = filled.upperBound
         storage.withUnsafeMutableBytes { buffer in
             guard let start = buffer.baseAddress else { return }
-            _ = memcpy(start + count, source, taken)
+            _ = memcpy(start + end, source, taken)
         }
-        count += taken
+        filled = filled.lowerBound..<end + taken
         return taken
     }
 
+    /// Takes so many bytes off the front and copies them to an empty chunk that has room for them.
+    mutating func move(_ count: Int, to other: inout Chunk) {
+        withBytes { _ = other.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        filled = filled.lowerBound + count..<filled.upperBound
+    }
+
     mutating func removeAll() {
-        count = 0
+        filled = 0..<0
     }
 
     /// Gives access to the bytes.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try storage.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        try storage.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[filled])) }
     }
 }
 

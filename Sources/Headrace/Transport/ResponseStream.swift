@@ -30,19 +30,25 @@ package final class ResponseStream: Sendable {
 
     let pool: ChunkPool
     let chunkCapacity: Int
+    /// Whether the watermark is a lower one until the reader sets another.
+    let startsHeldBack: Bool
+    private let highWatermark: Int
     private let storage: Locked<Storage>
 
     /// Creates a stream.
     /// - Parameters:
     ///   - highWatermark: The buffered bytes at which the producer is told to pause.
     ///   - pool: Where chunks come from and go to.
-    package init(highWatermark: Int, pool: ChunkPool) {
+    ///   - maximum: A lower watermark, until the reader sets another; nil for none.
+    package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
+        self.highWatermark = highWatermark
+        startsHeldBack = maximum != nil
         chunkCapacity = highWatermark / 4
         storage = Locked(
             Storage(
-                nextCapacity: min(chunkCapacity, 64 << 10),
-                state: ResponseStreamState(highWatermark: highWatermark)
+                nextCapacity: min(chunkCapacity, max(4 << 10, min(maximum ?? .max, 64 << 10))),
+                state: ResponseStreamState(highWatermark: min(maximum ?? .max, highWatermark))
             )
         )
     }
@@ -108,13 +114,33 @@ package final class ResponseStream: Sendable {
         }
     }
 
+    /// Waits for bytes, and returns how many ``nextChunk(atMost:)`` has; 0 is the end.
+    ///
+    /// From now on no more than `maximum` bytes wait here, or where it is nil, as many as the stream's own watermark says.
+    func bufferedBytes(buffering maximum: Int? = nil) async throws -> Int {
+        while true {
+            let (next, count) = storage.withLock { storage in
+                storage.state.highWatermark = min(maximum ?? .max, highWatermark)
+                return (storage.state.nextChunk(), storage.chunks.first?.count ?? 0)
+            }
+            switch next {
+            case .wait: await wait(forHead: false)
+            case .chunk: return count
+            case .end: return 0
+            case .failure(let failure): throw failure.error
+            }
+        }
+    }
+
     /// Waits for bytes; nil is the end.
-    package func nextChunk() async throws -> Chunk? {
+    ///
+    /// Of a chunk that is larger than `maximum` the first bytes are copied.
+    func nextChunk(atMost maximum: Int = .max) async throws -> Chunk? {
         while true {
             let (next, chunk, resume) = storage.withLock { storage in
                 let next = storage.state.nextChunk()
                 guard next == .chunk else { return (next, Chunk?.none, (@Sendable () -> Void)?.none) }
-                let chunk = storage.chunks.removeFirst()
+                let chunk = takeFirst(maximum, of: &storage)
                 return (next, chunk, storage.state.taken(chunk.count) ? storage.producer?.resume : nil)
             }
             resume?()
@@ -160,10 +186,18 @@ package final class ResponseStream: Sendable {
         waiter?.resume()
     }
 
+    /// The first chunk, or the beginning of it; there has to be one.
+    private func takeFirst(_ maximum: Int, of storage: inout Storage) -> Chunk {
+        guard storage.chunks[0].count > maximum else { return storage.chunks.removeFirst() }
+        var part = pool.take(capacity: storage.chunks[0].capacity)
+        storage.chunks[0].move(maximum, to: &part)
+        return part
+    }
+
     private func append(_ bytes: UnsafeRawBufferPointer, to storage: inout Storage) {
         var rest = bytes
         while !rest.isEmpty {
-            if storage.chunks.last.map({ $0.count < $0.capacity }) != true {
+            if storage.chunks.last.map({ !$0.isFull }) != true {
                 storage.chunks.append(pool.take(capacity: storage.nextCapacity))
                 storage.nextCapacity = chunkCapacity
             }

@@ -35,9 +35,10 @@ package struct ResponseStreamState: Sendable, Equatable {
     }
 
     /// Buffered bytes at which a waiting reader is woken at once instead of at the producer's next pause for breath.
-    let wakeThreshold: Int
-    let lowWatermark: Int
-    let highWatermark: Int
+    var wakeThreshold: Int { highWatermark / 4 }
+    var lowWatermark: Int { highWatermark / 2 }
+    /// The reader may change it at any time: what is beyond it then is taken before the producer goes on.
+    var highWatermark: Int
 
     private(set) var phase = Phase.awaitingHead
     private var hasHead = false
@@ -48,8 +49,6 @@ package struct ResponseStreamState: Sendable, Equatable {
 
     init(highWatermark: Int) {
         self.highWatermark = highWatermark
-        lowWatermark = highWatermark / 2
-        wakeThreshold = highWatermark / 4
     }
 
     // MARK: The producer's verbs; those that return true wake the reader.

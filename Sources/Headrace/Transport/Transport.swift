@@ -34,6 +34,8 @@ package struct TransportRequest: Sendable, Hashable {
     package var connectTimeout: Duration
     /// How long no byte may come while somebody is ready to take it.
     package var stallTimeout: Duration
+    /// The bytes of the answer that may wait in memory at first; nil for as many as there is room for.
+    package var bufferBytes: Int?
 
     /// Creates a request.
     /// - Parameters:
@@ -57,11 +59,16 @@ package struct TransportRequest: Sendable, Hashable {
 /// The body of an answer, read by one consumer piece by piece.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
+    /// The body's way through the limits on bytes per second, once it has one.
+    var lane: RateLane?
+    /// Whether fewer bytes may wait in memory than there is room for.
+    private(set) var isHeldBack: Bool
 
     /// Reads a body.
     /// - Parameter stream: The stream behind it, past its head.
     package init(_ stream: ResponseStream) {
         self.stream = stream
+        isHeldBack = stream.startsHeldBack
     }
 
     /// Waits for bytes and returns them, or nil after the last; throws when the transfer failed or was cancelled.
@@ -72,6 +79,19 @@ package struct ResponseBody: Sendable {
     /// Ends the transfer, from any thread; whoever waits for bytes finds it cancelled.
     package func cancel() {
         stream.close()
+    }
+
+    /// Waits for bytes and returns how many have come, or 0 after the last; throws as ``next()`` does.
+    ///
+    /// From now on no more than `maximum` bytes wait in memory, or where it is nil, as many as there is room for.
+    mutating func arrived(buffering maximum: Int?) async throws -> Int {
+        isHeldBack = maximum != nil
+        return try await stream.bufferedBytes(buffering: maximum)
+    }
+
+    /// Returns bytes that have arrived, at most so many and at least one.
+    mutating func next(atMost maximum: Int) async throws -> Chunk? {
+        try await stream.nextChunk(atMost: maximum)
     }
 
     /// Gives a chunk's memory back for the bytes to come.

@@ -9,6 +9,7 @@ enum Option: String, CaseIterable, Sendable {
     case checksum
     case header
     case mirror
+    case metalink
     case retries
     case timeout
     case connectTimeout = "connect-timeout"
@@ -69,8 +70,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .limitRate,
             argument: "RATE",
-            isPending: true,
-            help: "bytes per second over everything; K, M, G are powers of 1024"
+            help: "bytes per second over all: 500K, 2M, or 'Mon-Fri 08:00-18:00 1M, else none'"
         ),
         Entry(
             option: .checksum,
@@ -79,7 +79,8 @@ enum Option: String, CaseIterable, Sendable {
             help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one URL"
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
-        Entry(option: .mirror, argument: "URL", isPending: true, help: "another source of the file; repeatable"),
+        Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
+        Entry(option: .metalink, argument: "FILE", help: "fetch the files of this Metalink 4 document; repeatable"),
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),

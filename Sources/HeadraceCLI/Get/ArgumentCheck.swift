@@ -27,26 +27,32 @@ enum ArgumentCheck {
 
     /// Bytes per second; K, M and G stand for powers of 1024.
     static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64 {
-        let shift = ["K": 10, "M": 20, "G": 30][text.suffix(1).uppercased()]
-        let digits = shift == nil ? text : String(text.dropLast())
-        guard isDigits(digits), let count = Int64(digits) else {
-            throw UsageError("--\(option.rawValue): \"\(text)\" is not a number with K, M, G or nothing after it")
+        do {
+            return try ByteRate(parsing: text).bytesPerSecond
+        } catch {
+            let problem =
+                switch error {
+                case .notANumber: "\"\(text)\" is not a number with K, M, G or nothing after it"
+                case .outOfRange: "\(text) is out of range"
+                }
+            throw UsageError("--\(option.rawValue): \(problem)")
         }
-        let (rate, isTooLarge) = count.multipliedReportingOverflow(by: 1 << Int64(shift ?? 0))
-        guard !isTooLarge, rate > 0 else { throw UsageError("--\(option.rawValue): \(text) is out of range") }
-        return rate
     }
 
-    /// `ALG=HEX` with as many digits as the algorithm has.
-    static func checksum(_ text: String) throws(UsageError) {
-        let lengths = ["md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128]
-        let algorithm = text.prefix { $0 != "=" }.lowercased()
-        guard text.contains("="), let length = lengths[algorithm] else {
-            throw UsageError("--checksum: \"\(text)\" does not begin with md5=, sha1=, sha256=, sha384= or sha512=")
+    /// Rates by hours, in the library's words.
+    static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
+        do {
+            return try RateSchedule(parsing: text)
+        } catch {
+            throw UsageError("--\(option.rawValue): \(error.message)")
         }
-        let digits = text.dropFirst(algorithm.count + 1)
-        guard digits.count == length, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
-            throw UsageError("--checksum: \(algorithm) has \(length) hexadecimal digits, and \"\(digits)\" is not that")
+    }
+
+    static func checksum(_ text: String) throws(UsageError) -> Checksum {
+        do {
+            return try Checksum(parsing: text)
+        } catch {
+            throw UsageError("--checksum: \(error.message)")
         }
     }
 
@@ -63,8 +69,7 @@ enum ArgumentCheck {
 
     /// Throws for options that a later release fills in, after a look at their arguments.
     static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        if let value = arguments.value(.limitRate) { _ = try rate(value, of: .limitRate) }
-        for value in arguments.all(.checksum) { try checksum(value) }
+        for value in arguments.all(.checksum) { _ = try checksum(value) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {
             throw UsageError("--\(entry.option.rawValue): not yet")
         }

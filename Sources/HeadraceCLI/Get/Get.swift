@@ -9,7 +9,7 @@ import Foundation
 /// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try GetOptions(arguments)
-    let requests = try options.requests(listed: try options.readList())
+    let requests = try options.requests(listed: try options.readList(), files: try options.readMetalinks())
     for request in requests { try request.check() }
     try options.checkCertificateAuthorities()
     return try await reportingErrors {
@@ -49,6 +49,25 @@ extension GetOptions {
             throw UsageError("--input-file: \(name): \(error.reason)")
         }
         return try URLList(bytes, name: name).urls
+    }
+
+    /// Reads the documents, and gives the files that they name.
+    func readMetalinks() throws(UsageError) -> [Metalink.File] {
+        var files: [Metalink.File] = []
+        for name in metalinks {
+            let bytes: [UInt8]
+            do throws(Files.Failure) {
+                bytes = try Files.read(name)
+            } catch {
+                throw UsageError("--metalink: \(name): \(error.reason)")
+            }
+            do throws(DownloadError) {
+                files += try Metalink(parsing: bytes).files
+            } catch {
+                throw UsageError("--metalink: \(name): \(error.message)")
+            }
+        }
+        return files
     }
 
     /// Makes the directory that the files go to, with all above it.

@@ -11,9 +11,12 @@ struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     var headers: [HeaderField] = []
+    var mirrors: [URL] = []
     var output: String?
     var directory = "."
     var inputFile: String?
+    /// Documents that name files with their mirrors.
+    var metalinks: [String] = []
     var verbosity = Verbosity.normal
     var writesJSON = false
     var urls: [String]
@@ -39,6 +42,7 @@ struct GetOptions: Sendable {
 
     private mutating func readPlaces(_ arguments: ParsedArguments) throws(UsageError) {
         inputFile = arguments.value(.inputFile)
+        metalinks = arguments.all(.metalink)
         if let value = arguments.value(.directory) {
             guard !value.isEmpty else { throw UsageError("--directory: the name is empty") }
             directory = value
@@ -65,6 +69,14 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.limitPerHost) {
             configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
         }
+        if let value = arguments.value(.limitRate) {
+            // A rate alone is one word.
+            if value.contains(where: { $0 == " " || $0 == "," }) {
+                configuration.rateSchedule = try ArgumentCheck.schedule(value, of: .limitRate)
+            } else {
+                configuration.rateLimit = try ArgumentCheck.rate(value, of: .limitRate)
+            }
+        }
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }
@@ -78,6 +90,12 @@ struct GetOptions: Sendable {
 
     private mutating func readRequestOptions(_ arguments: ParsedArguments) throws(UsageError) {
         for value in arguments.all(.header) { headers.append(try ArgumentCheck.header(value)) }
+        for value in arguments.all(.mirror) {
+            guard let url = URL(string: value) else {
+                throw UsageError("--mirror: \"\(value.withoutCredentials)\" is not a URL")
+            }
+            mirrors.append(url)
+        }
         if let value = arguments.value(.ifExists) {
             guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
                 throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
@@ -95,18 +113,36 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// The requests for the URLs given and the URLs listed, in this order.
-    func requests(listed: [String]) throws(UsageError) -> [DownloadRequest] {
+    /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
+    func requests(listed: [String], files: [Metalink.File] = []) throws(UsageError) -> [DownloadRequest] {
         let all = urls + listed
-        guard !all.isEmpty else { throw UsageError("no URL is given") }
-        guard output == nil || all.count == 1 else {
-            throw UsageError("--output: there is one name for \(all.count) URLs; --directory takes them all")
+        guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL is given") }
+        guard output == nil || (all.count == 1 && files.isEmpty) else {
+            throw UsageError(
+                "--output: there is one name for \(all.count + files.count) URLs; --directory takes them all"
+            )
+        }
+        guard mirrors.isEmpty || all.count == 1 && files.isEmpty else {
+            throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
         }
         let destination = destination
-        return try all.map { text throws(UsageError) in
+        let requests = try all.map { text throws(UsageError) in
             guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
-            return DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+            request.mirrors = mirrors
+            return request
         }
+        return try requests + files.map { file throws(UsageError) in try request(for: file) }
+    }
+
+    private func request(for file: Metalink.File) throws(UsageError) -> DownloadRequest {
+        let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
+        guard var request = file.request(to: folder) else {
+            throw UsageError("--metalink: \(file.name) has no http or https source")
+        }
+        request.conflictPolicy = conflictPolicy
+        request.headers = headers
+        return request
     }
 
     /// A name given with `--output` is seen from the directory.

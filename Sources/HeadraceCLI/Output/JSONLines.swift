@@ -58,6 +58,15 @@ enum JSONLines {
                 item,
                 ["reason": .string(reason), "bytesWasted": .integer(bytes)]
             ).text
+        case .sourceFailed(let error, let next):
+            return object(
+                "sourceFailed",
+                item,
+                [
+                    "code": .string("\(error.code)"), "message": .string(error.message),
+                    "source": .optional(error.url?.absoluteString), "next": .string(next.absoluteString),
+                ]
+            ).text
         case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)

@@ -50,6 +50,8 @@ struct PlainText: Sendable {
             "\(item.name): a connection is given up, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
             "\(item.name): no further connections, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
+        case .sourceFailed(let error, let next):
+            "\(item.name): goes on from \(next.absoluteString): \(error.message.withoutFullStop)"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"

@@ -54,7 +54,7 @@ struct Report: Sendable {
         switch event {
         case .started: tally.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .retrying, .connectionOpened, .connectionClosed,
-            .fellBackToOneConnection, .fellBack:
+            .fellBackToOneConnection, .sourceFailed, .fellBack:
             break
         case .skipped:
             close(id)

@@ -15,9 +15,8 @@ extension Verb {
             summary: "add downloads to a list that is kept on the disk, and print their ids",
             options: .those(
                 of: [
-                    .output, .directory, .inputFile, .header, .ifExists, .title, .group, .priority, .paused, .begin,
-                    .registry,
-                    .json, .help,
+                    .output, .directory, .inputFile, .header, .mirror, .metalink, .ifExists, .title, .group, .priority,
+                    .paused, .begin, .registry, .json, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
@@ -35,9 +34,8 @@ extension Verb {
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
                 of: [
-                    .jobs, .limitPerHost, .retries, .timeout, .connectTimeout, .noResume, .sync, .cacert,
-                    .allowDowngrade,
-                    .watch, .registry, .json, .quiet, .verbose, .help,
+                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .sync, .cacert,
+                    .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }
@@ -92,7 +90,10 @@ extension Verb {
 
 private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try QueueAddOptions(arguments, now: .now)
-    let requests = try options.requests(listed: try options.places.readList())
+    let requests = try options.requests(
+        listed: try options.places.readList(),
+        files: try options.places.readMetalinks()
+    )
     for request in requests { try request.check() }
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors {

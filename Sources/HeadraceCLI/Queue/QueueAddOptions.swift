@@ -43,12 +43,12 @@ struct QueueAddOptions: Sendable {
         }
     }
 
-    /// The requests for the URLs given and the URLs listed, in this order.
-    func requests(listed: [String]) throws(UsageError) -> [DownloadRequest] {
-        try places.requests(listed: listed).map { request throws(UsageError) in
-            guard request.url.withoutCredentials == request.url else {
+    /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
+    func requests(listed: [String], files: [Metalink.File] = []) throws(UsageError) -> [DownloadRequest] {
+        try places.requests(listed: listed, files: files).map { request throws(UsageError) in
+            for url in [request.url] + request.mirrors where url.withoutCredentials != url {
                 throw UsageError(
-                    "\(request.url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "
+                    "\(url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "
                         + "keeps no secrets; headrace get takes it"
                 )
             }

@@ -109,7 +109,7 @@ struct FailureTests {
         [], ["fetch"], ["get"], ["get", "--bogus"], ["get", "ftp://h/x"], ["get", "h/x"], ["get", "http:///x"],
         ["get", "-o", "x", "URL", "URL"], ["get", "-j", "x", "URL"], ["get", "--header", "x", "URL"],
         ["get", "--header", "A: b\nC: d", "URL"], ["get", "--header", "Range: bytes=0-1", "URL"],
-        ["get", "--header", "host: h", "URL"], ["get", "--limit-rate", "1M", "URL"], ["get", "-i", "none"],
+        ["get", "--header", "host: h", "URL"], ["get", "--limit-rate", "1X", "URL"], ["get", "-i", "none"],
         ["get", "-i", "/"], ["get", "--cacert", "none", "URL"], ["get", "URL", "ftp://h/x"],
         ["get", "-d", "new", "ftp://h/x"], ["get", "-d", "new", "--header", "Host: h", "URL"],
         ["get", "-d", "new", "-o", String(repeating: "n", count: 256), "URL"],

@@ -89,6 +89,42 @@ struct GetOptionsTests {
         #expect(url.path(percentEncoded: false) == here + "/x")
     }
 
+    @Test
+    func `mirrors are of one file, in their order`() throws {
+        let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
+        let requests = try options.requests(listed: [])
+        #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
+        #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
+            try options.requests(listed: ["http://h/b"])
+        }
+    }
+
+    @Test
+    func `files of a document are fetched beside the URLs, each with its name`() throws {
+        let text = """
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x/a"><url>http://m/1</url><url>http://n/2</url>
+            </file></metalink>
+            """
+        let files = try Metalink(parsing: Array(text.utf8)).files
+        let options = try options("-d", "/d", "--if-exists=skip", "http://h/b")
+        let requests = try options.requests(listed: [], files: files)
+        #expect(requests.map(\.url.absoluteString) == ["http://h/b", "http://m/1"])
+        #expect(requests[1].destination == .file(URL(filePath: "/d/a")))
+        #expect(requests[1].mirrors.map(\.absoluteString) == ["http://n/2"])
+        #expect(requests[1].conflictPolicy == .skip)
+        #expect(throws: UsageError.self) { try self.options("-o", "x").requests(listed: [], files: files + files) }
+    }
+
+    @Test
+    func `a rate is for all downloads, or it is one by hours`() throws {
+        let one = try options("--limit-rate", "64K", "http://h/").configuration
+        #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
+        let hours = try options("--limit-rate", "Mon-Fri 08:00-18:00 1M, else none", "http://h/").configuration
+        #expect(hours.rateLimit == nil)
+        #expect(hours.rateSchedule?.limit(weekday: .monday, minuteOfDay: 480) == 1 << 20)
+        #expect(hours.rateSchedule?.limit(weekday: .sunday, minuteOfDay: 480) == .some(nil))
+    }
+
     @Test(arguments: [
         ([String](), GetOptions.Verbosity.normal), (["-v"], .verbose), (["-q"], .quiet), (["-qv"], .quiet),
     ])
@@ -97,9 +133,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        (["--limit-rate", "1M"], "--limit-rate"),
         (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
-        (["--mirror", "http://m/"], "--mirror"),
         (["--proxy", "http://p/"], "--proxy"),
     ])
     func `an option of a later release is refused`(_ line: [String], name: String) {
@@ -136,10 +170,14 @@ struct GetOptionsTests {
         (["--limit-rate", "0"], "--limit-rate: 0 is out of range"),
         (["--limit-rate", "9999999999G"], "--limit-rate: 9999999999G is out of range"),
         (
-            ["--checksum", "crc=1"],
-            "--checksum: \"crc=1\" does not begin with md5=, sha1=, sha256=, sha384= or sha512="
+            ["--limit-rate", "Mon 1M, else"],
+            "--limit-rate: \"else\" is no entry of a schedule of rates: a rate has to follow else."
         ),
-        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that"),
+        (
+            ["--checksum", "crc=1"],
+            "--checksum: \"crc=1\" is no checksum: it begins with none of md5, sha1, sha256, sha384, sha512, with : or = after it."
+        ),
+        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that."),
     ])
     func `an argument that makes no sense is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }

@@ -57,7 +57,7 @@ struct CredentialTests {
             to: .directory(URL(filePath: "/")),
             headers: [HeaderField(name: "X-Api-Key", value: "k", isSecret: true), HeaderField(name: "X", value: "1")]
         )
-        var chain = RedirectChain(request, DownloadManager.Configuration())
+        var chain = RedirectChain(request, at: first, DownloadManager.Configuration())
         func names() -> [String] { chain.request(with: [], DownloadManager.Configuration()).fields.map(\.name) }
         #expect(names() == ["X-Api-Key", "X"])
         chain.follow(try #require(URL(string: "https://a.example:443/y")))
@@ -65,6 +65,9 @@ struct CredentialTests {
         chain.follow(try #require(URL(string: "https://a.example:8443/y")))
         #expect(names() == ["X"])
         chain.follow(first)
+        #expect(names() == ["X"])
+        let mirror = try #require(URL(string: "https://b.example/x"))
+        chain = RedirectChain(request, at: mirror, DownloadManager.Configuration())
         #expect(names() == ["X"])
     }
 }

@@ -32,6 +32,11 @@ struct CorpusTests {
             case .dates: HTTPDate(parsing: text) != nil
             case .registry: isRegistry(bytes)
             case .command: (try? RegistryCommand(decoding: RegistryCommand.framed(bytes))) != nil
+            case .checksums: Checksum(text) != nil || (try? ChecksumList(parsing: bytes)) != nil
+            case .digests: StructuredDictionary(parsing: text)?.byteSequences.isEmpty == false
+            case .links: !WebLink.all(in: text).isEmpty
+            case .rateSchedule: RateSchedule(text) != nil
+            case .metalink: (try? Metalink(parsing: bytes)) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

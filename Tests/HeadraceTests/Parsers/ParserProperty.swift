@@ -18,6 +18,11 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case controlRecord = "control-record"
     case registry
     case command
+    case checksums
+    case digests
+    case links
+    case rateSchedule = "rate-schedule"
+    case metalink
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -28,6 +33,11 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
         case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
         case .command: Self.commandViolation(bytes) ?? Self.commandViolation(RegistryCommand.framed(bytes))
+        case .checksums: Self.checksumViolation(bytes)
+        case .digests: Self.digestViolation(String(utf8OrLatin1: bytes))
+        case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
+        case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
+        case .metalink: Self.metalinkViolation(bytes)
         }
     }
 
@@ -67,7 +77,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
             ?? SafeFileName(text).flatMap { violation(ofSafeName: $0.description) }
     }
 
-    private static func violation(ofSafeName name: String) -> String? {
+    static func violation(ofSafeName name: String) -> String? {
         let scalars = name.unicodeScalars
         let isWhole = SafeFileName.isComponent(name) && !scalars.contains { "/\\".unicodeScalars.contains($0) }
         let hasControls = scalars.contains { $0.value < 0x20 || (0x7f...0x9f).contains($0.value) }

@@ -168,12 +168,14 @@ extension RegistryWriter {
         write(request.url)
         write(request.destination.kind.rawValue)
         write(request.destination.path.description)
+        if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
         if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
         if request.withholdsUser { write(.withheldUser, true) }
         if let group = request.group { write(.group, group) }
+        if let limit = request.rateLimit { write(.rateLimit, limit) }
         if let title = request.title { write(.title, title) }
         if !request.userInfo.isEmpty {
             write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })

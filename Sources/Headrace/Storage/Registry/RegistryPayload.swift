@@ -99,6 +99,7 @@ extension RegistryScanner {
         _ unknown: inout [String]
     ) throws(Failure) {
         switch option {
+        case .mirrors: entry.request.mirrors = try texts()
         case .conflict:
             let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)
@@ -114,6 +115,11 @@ extension RegistryScanner {
         case .withheld: entry.request.withhold(try texts())
         case .withheldUser: if try flag() { entry.request.withholdUser() }
         case .group: entry.request.group = try text()
+        case .rateLimit:
+            let limit: Int64 = try integer()
+            // What cannot be is not obeyed, and not a reason to lose the download.
+            entry.request.rateLimit = limit > 0 ? limit : nil
+            if limit <= 0 { unknown.append("the rate limit \(limit)") }
         case .title: entry.request.title = try text()
         case .info: entry.request.userInfo = Dictionary(try pairs()) { $1 }
         case .priority: entry.request.priority = try integer()

@@ -16,6 +16,8 @@ struct RegistryRequest: Sendable, Hashable {
 
     /// The address to fetch, without user and password.
     let url: String
+    /// Other addresses of the file; those with a user or a password are not kept.
+    var mirrors: [String] = []
     /// Whether the URL had a user or a password, which is not kept.
     private(set) var withholdsUser: Bool
     /// The place of the finished file.
@@ -30,6 +32,8 @@ struct RegistryRequest: Sendable, Hashable {
     var resumePolicy: DownloadRequest.ResumePolicy
     /// What the download belongs to.
     var group: String?
+    /// The most bytes per second of the download.
+    var rateLimit: Int64?
     /// What the download is called.
     var title: String?
     /// The caller's own notes, which are kept as they are.
@@ -97,7 +101,9 @@ extension RegistryRequest {
             headers: request.headers,
             resumePolicy: request.resumePolicy
         )
+        mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
         group = request.group
+        rateLimit = request.rateLimit
         title = request.title
         userInfo = request.userInfo
         priority = request.priority.rawValue
@@ -120,7 +126,9 @@ extension RegistryRequest {
             headers: headers,
             resumePolicy: resumePolicy
         )
+        request.mirrors = mirrors.compactMap { URL(string: $0) }
         request.group = group
+        request.rateLimit = rateLimit
         request.title = title
         request.userInfo = userInfo
         request.priority = DownloadPriority(rawValue: priority)
@@ -140,6 +148,7 @@ extension DownloadRequest {
     /// Whether its texts, but for the destination, have more bytes than that together.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
+        for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }
         for (key, value) in userInfo { bytes += key.utf8.count + value.utf8.count }
         return bytes > maxBytes

@@ -27,6 +27,7 @@ enum RegistryStateName: String {
 
 /// What few downloads have; what is as usual is left out.
 enum RegistryOption: String {
+    case mirrors
     case conflict
     case resume
     /// Name and value of each field in turn.
@@ -36,6 +37,7 @@ enum RegistryOption: String {
     /// Whether user and password of the URL are not kept.
     case withheldUser
     case group
+    case rateLimit
     case title
     /// Key and value of each note in turn.
     case info

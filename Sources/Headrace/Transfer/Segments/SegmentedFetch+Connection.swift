@@ -57,7 +57,8 @@ extension SegmentedFetch {
         while true {
             let step: Step
             do {
-                let request = chain.request(with: ask.fields, configuration)
+                var request = chain.request(with: ask.fields, configuration)
+                request.bufferBytes = transfer.environment.rates.bufferBytes(for: transfer.record)
                 step = try await transfer.environment.transport.perform(request) { head, body in
                     if let target = try chain.policy.target(of: head, after: chain.count) { return .redirected(target) }
                     return await receive(head, &body, for: ask, connection)

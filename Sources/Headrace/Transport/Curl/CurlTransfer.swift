@@ -9,6 +9,9 @@ import Foundation
 
 /// One transfer on the loop's thread: an easy handle, its callbacks, and the stream they feed.
 final class CurlTransfer {
+    /// libcurl's own default.
+    private static let leastBuffer = 16 << 10
+
     let id: CurlDriver.TransferID
     let handle: hr_easy
     let stream: ResponseStream
@@ -92,7 +95,7 @@ final class CurlTransfer {
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
-        set(HR_OPT_BUFFERSIZE, stream.chunkCapacity)
+        set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)

@@ -18,7 +18,7 @@ package final class CurlTransport: Transport {
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let stream = ResponseStream(highWatermark: loop.admit(), pool: pool)
+        let stream = ResponseStream(highWatermark: loop.admit(), pool: pool, buffering: request.bufferBytes)
         defer {
             stream.close()
             loop.dismiss()

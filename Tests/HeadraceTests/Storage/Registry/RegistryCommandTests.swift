@@ -13,7 +13,8 @@ struct RegistryCommandTests {
             #"["add",["0000000000000001",0,"https://example.org/file-1","file","home:Downloads/file-1"],"#
                 + #"["0000000000000002",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","home:Down\"loads","#
                 + #""conflict","overwrite","resume","overlap","headers",["Accept","a\\b"],"withheld",["Cookie"],"#
-                + #""withheldUser",true,"group","group","title","näme\u000a\u0000"# + "\u{2028}"
+                + #""withheldUser",true,"group","group","rateLimit",1099511627776,"#
+                + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
                 + #"18446744073709551615]]]"#

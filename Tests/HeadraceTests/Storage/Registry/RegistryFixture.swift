@@ -50,6 +50,7 @@ enum RegistryFixture {
             resumePolicy: .overlap
         )
         request.group = "group"
+        request.rateLimit = 1 << 40
         request.title = "näme\n\u{0}\u{2028}"
         request.userInfo = ["key": "value", "": ""]
         request.priority = -3

@@ -28,7 +28,8 @@ struct RegistryJournalTests {
         let payloads = [
             #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
                 + #""home:Down\"loads","conflict","overwrite","resume","overlap","headers",["Accept","a\\b"],"#
-                + #""withheld",["Cookie"],"withheldUser",true,"group","group","title","näme\u000a\u0000"# + "\u{2028}"
+                + #""withheld",["Cookie"],"withheldUser",true,"group","group","rateLimit",1099511627776,"#
+                + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]],"#
                 + #"["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#

@@ -71,6 +71,8 @@ struct RegistryRequestTests {
             request.priority = .high
             request.earliestBegin = Date(timeIntervalSince1970: 1_767_225_600.125)
             request.startsPaused = true
+            request.rateLimit = 1
+            request.mirrors = [try #require(URL(string: "http://mirror.example/a%20b"))]
             (request.group, request.title, request.userInfo) = ("group", "title", ["key": "value"])
             let kept = RegistryRequest(request, bases: bases)
             #expect(kept.downloadRequest(in: bases) == request)
@@ -108,6 +110,15 @@ struct RegistryRequestTests {
         let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).image[1])
         #expect(read.request.withholdsUser && read.request.lacksSecrets)
         #expect(read.request.downloadRequest(in: bases)?.url == URL(string: "https://example.org/a"))
+    }
+
+    @Test func `S10 a mirror with a password is not kept`() throws {
+        let url = try #require(URL(string: "https://example.org/a"))
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
+        request.mirrors = [try #require(URL(string: "https://secret:word@m/a")), url]
+        let kept = RegistryRequest(request, bases: bases)
+        #expect(kept.downloadRequest(in: bases)?.mirrors == [url])
+        #expect(!kept.lacksSecrets)
     }
 
     @Test func `S10 secret fields never get into a list, and their names do`() throws {

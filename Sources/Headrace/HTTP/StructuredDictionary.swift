@@ -1,0 +1,139 @@
+/// The byte sequences of a dictionary of structured fields (RFC 9651, section 3.2).
+///
+/// Members of other types are read past, and parameters ignored; a dictionary that is malformed anywhere is none at all, as
+/// section 4.2 demands.
+struct StructuredDictionary: Sendable, Hashable {
+    /// By their keys.
+    private(set) var byteSequences: [String: [UInt8]] = [:]
+
+    /// Nil where the text, the field's lines joined by commas, is no dictionary.
+    init?(parsing text: String) {
+        var text = Scanner(text)
+        text.skipBlanks(withTabs: false)
+        guard !text.isAtEnd else { return }
+        while true {
+            guard let key = text.key() else { return nil }
+            // The last one of a key counts, also where it is of another type.
+            byteSequences[key] = nil
+            if text.skip("=") {
+                guard let value = text.member() else { return nil }
+                if case .bytes(let bytes) = value { byteSequences[key] = bytes }
+            }
+            guard text.parameters() else { return nil }
+            text.skipBlanks(withTabs: true)
+            guard !text.isAtEnd else { return }
+            guard text.skip(",") else { return nil }
+            text.skipBlanks(withTabs: true)
+        }
+    }
+}
+
+/// What a member is, as far as it matters.
+private enum Member {
+    case bytes([UInt8])
+    case other
+}
+
+/// Takes a text apart from its front (RFC 9651, section 4.2).
+private struct Scanner {
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        rest = text[...].utf8
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    mutating func skipBlanks(withTabs: Bool) {
+        rest = rest.drop { $0 == UInt8(ascii: " ") || (withTabs && $0 == UInt8(ascii: "\t")) }
+    }
+
+    private mutating func take(while isTaken: (UInt8) -> Bool) -> Substring {
+        let taken = rest.prefix(while: isTaken)
+        rest = rest[taken.endIndex...]
+        return Substring(taken)
+    }
+
+    mutating func key() -> String? {
+        guard let first = rest.first, first.isLowercase || first == UInt8(ascii: "*") else { return nil }
+        return String(take { $0.isLowercase || $0.isDigit || "_-.*".utf8.contains($0) })
+    }
+
+    mutating func parameters() -> Bool {
+        while skip(";") {
+            skipBlanks(withTabs: false)
+            guard key() != nil else { return false }
+            if skip("="), item() == nil { return false }
+        }
+        return true
+    }
+
+    /// An item or an inner list of them.
+    mutating func member() -> Member? {
+        guard skip("(") else { return item() }
+        while true {
+            skipBlanks(withTabs: false)
+            if skip(")") { return .other }
+            guard item() != nil, parameters() else { return nil }
+            guard let next = rest.first, next == UInt8(ascii: " ") || next == UInt8(ascii: ")") else { return nil }
+        }
+    }
+
+    private mutating func item() -> Member? {
+        guard let first = rest.popFirst() else { return nil }
+        switch first {
+        case UInt8(ascii: ":"):
+            let text = take { $0 != UInt8(ascii: ":") }
+            guard skip(":"), !text.utf8.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else {
+                return nil
+            }
+            return [UInt8](base64: text).map { .bytes($0) }
+        case UInt8(ascii: "\""): return string(escape: UInt8(ascii: "\\")) ? .other : nil
+        case UInt8(ascii: "%"): return skip("\"") && string(escape: nil) ? .other : nil
+        case UInt8(ascii: "?"): return skip("0") || skip("1") ? .other : nil
+        case UInt8(ascii: "-"): return number() ? .other : nil
+        case UInt8(ascii: "@"):
+            _ = skip("-")
+            return number() ? .other : nil
+        case _ where first.isDigit:
+            _ = take { $0.isDigit || $0 == UInt8(ascii: ".") }
+            return .other
+        case _ where first.isLetter || first == UInt8(ascii: "*"):
+            _ = take { HeaderField.isTokenCharacter($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
+            return .other
+        default: return nil
+        }
+    }
+
+    private mutating func number() -> Bool {
+        guard rest.first?.isDigit == true else { return false }
+        _ = take { $0.isDigit || $0 == UInt8(ascii: ".") }
+        return true
+    }
+
+    /// What is between two quotes, past the first of them.
+    private mutating func string(escape: UInt8?) -> Bool {
+        while let byte = rest.popFirst() {
+            if byte == escape {
+                guard let next = rest.popFirst(), next == escape || next == UInt8(ascii: "\"") else { return false }
+            } else if byte == UInt8(ascii: "\"") {
+                return true
+            } else if !(0x20...0x7e).contains(byte) {
+                return false
+            }
+        }
+        return false
+    }
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isLowercase: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    fileprivate var isLetter: Bool { isLowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+}

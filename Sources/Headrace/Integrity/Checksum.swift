@@ -1,0 +1,165 @@
+/// What the bytes of a file hash to, for a download to be compared with.
+public struct Checksum: Sendable, Hashable {
+    /// A hash function; the later in order, the stronger.
+    public enum Algorithm: String, Sendable, Hashable, CaseIterable {
+        /// MD5 (RFC 1321): finds accidents, not forgeries.
+        case md5
+        /// SHA-1 (RFC 3174): finds accidents, not forgeries.
+        case sha1
+        /// SHA-256 (RFC 6234).
+        case sha256
+        /// SHA-384 (RFC 6234).
+        case sha384
+        /// SHA-512 (RFC 6234).
+        case sha512
+
+        /// The bytes that come of it.
+        public var byteCount: Int {
+            switch self {
+            case .md5: 16
+            case .sha1: 20
+            case .sha256: 32
+            case .sha384: 48
+            case .sha512: 64
+            }
+        }
+    }
+
+    /// The hash function.
+    public let algorithm: Algorithm
+    /// What came of it.
+    public let bytes: [UInt8]
+
+    /// Creates a checksum; nil where the function gives another number of bytes.
+    /// - Parameters:
+    ///   - algorithm: The hash function.
+    ///   - bytes: What came of it.
+    public init?(_ algorithm: Algorithm, bytes: some Collection<UInt8>) {
+        guard bytes.count == algorithm.byteCount else { return nil }
+        self.algorithm = algorithm
+        self.bytes = Array(bytes)
+    }
+
+    /// Reads `sha256:HEX`, `sha256=HEX` or, as web pages tell the integrity of scripts, `sha256-BASE64`.
+    ///
+    /// The last form is that of Subresource Integrity (W3C, section 3.5), of one checksum, whose options are passed over.
+    /// - Parameter text: The text; names and hexadecimal digits may be of either case, and `sha-256` is `sha256`.
+    /// - Throws: `invalidRequest` with what is wrong.
+    public init(parsing text: String) throws(DownloadError) {
+        guard let (algorithm, rest) = Algorithm.prefix(of: text), let separator = rest.utf8.first,
+            ":=-".utf8.contains(separator)
+        else {
+            throw DownloadError(
+                .invalidRequest,
+                "\"\(text.prefix(40).description.printable)\" is no checksum: it begins with none of "
+                    + "\(Algorithm.allCases.map(\.rawValue).joined(separator: ", ")), with : or = after it."
+            )
+        }
+        let value = Substring(rest.utf8.dropFirst())
+        let isBase64 = separator == UInt8(ascii: "-")
+        let bytes = isBase64 ? [UInt8](base64: value.prefix { $0 != "?" }) : [UInt8](hexadecimal: value)
+        guard let checksum = bytes.flatMap({ Checksum(algorithm, bytes: $0) }) else {
+            let count = algorithm.byteCount
+            throw DownloadError(
+                .invalidRequest,
+                "\(algorithm) has \(isBase64 ? "\(count) bytes in base64" : "\(count * 2) hexadecimal digits"), and \"\(value.prefix(140).description.printable)\" is not that."
+            )
+        }
+        self = checksum
+    }
+}
+
+extension Checksum: LosslessStringConvertible {
+    /// Reads a checksum as ``init(parsing:)`` does; nil where that throws.
+    /// - Parameter description: The text.
+    public init?(_ description: String) {
+        try? self.init(parsing: description)
+    }
+
+    /// As in `sha256:HEX`, in lower case.
+    public var description: String { "\(algorithm):\(hexadecimal)" }
+
+    /// The hexadecimal digits, in lower case.
+    public var hexadecimal: String { bytes.map(\.hexadecimal).joined() }
+}
+
+extension Checksum.Algorithm: Comparable, CustomStringConvertible {
+    /// The name, as in `sha256`.
+    public var description: String { rawValue }
+
+    /// Tells the weaker of two.
+    /// - Parameters:
+    ///   - lhs: A hash function.
+    ///   - rhs: Another one.
+    /// - Returns: True when the first is weaker.
+    public static func < (lhs: Self, rhs: Self) -> Bool { lhs.byteCount < rhs.byteCount }
+
+    /// Finds a function by one of its names, of either case: `sha256`, `sha-256` or, as OpenSSL has it, `sha2-256`.
+    init?(name: some StringProtocol) {
+        let name = name.lowercased()
+        guard let algorithm = Self.allCases.first(where: { $0.names.contains(name) }) else { return nil }
+        self = algorithm
+    }
+
+    /// The function whose name a text begins with, and what follows the name.
+    fileprivate static func prefix(of text: String) -> (Self, Substring)? {
+        let start = text.prefix(10).lowercased()
+        for algorithm in allCases {
+            for name in algorithm.names where start.hasPrefix(name) {
+                return (algorithm, Substring(text.utf8.dropFirst(name.utf8.count)))
+            }
+        }
+        return nil
+    }
+
+    private var names: [String] {
+        let bits = rawValue.drop { !$0.isNumber }
+        return self == .md5 ? [rawValue] : [rawValue, "sha-\(bits)", "sha2-\(bits)"]
+    }
+}
+
+extension [UInt8] {
+    /// Reads pairs of hexadecimal digits.
+    init?(hexadecimal digits: some StringProtocol) {
+        guard digits.utf8.count.isMultiple(of: 2) else { return nil }
+        self = []
+        var rest = digits.utf8.makeIterator()
+        while let high = rest.next() {
+            guard let high = high.hexDigit, let low = rest.next()?.hexDigit else { return nil }
+            append(high << 4 | low)
+        }
+    }
+
+    /// Reads base64 of either alphabet (RFC 4648, sections 4 and 5), with or without its padding, whose bits may be any.
+    init?(base64 text: some StringProtocol) {
+        self = []
+        var (buffer, bits, padding) = (UInt32(0), 0, 0)
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "=") {
+                padding += 1
+                continue
+            }
+            guard padding == 0, let digit = byte.base64Digit else { return nil }
+            buffer = buffer << 6 | UInt32(digit)
+            bits += 6
+            guard bits >= 8 else { continue }
+            bits -= 8
+            append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
+        }
+        // Six bits are left of a text that is one digit too short.
+        guard bits < 6, padding == 0 || (padding <= 2 && text.utf8.count.isMultiple(of: 4)) else { return nil }
+    }
+}
+
+extension UInt8 {
+    fileprivate var base64Digit: UInt8? {
+        switch self {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): self - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): self - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,125 @@
+/// The checksums of a file such as `SHA256SUMS`, in the forms that `sha256sum` and its like write and check.
+///
+/// A line is `HEX  name`, with a `*` for the second blank or not, or `SHA256 (name) = HEX`. With a backslash before it, `\\`,
+/// `\n` and `\r` in its name stand for a backslash and line ends. A line of `HEX` alone is for a file that is known otherwise.
+public struct ChecksumList: Sendable, Hashable {
+    /// A line.
+    public struct Entry: Sendable, Hashable {
+        /// What the file hashes to.
+        public let checksum: Checksum
+        /// The file's name, perhaps with a path before it; nil where the line has none.
+        public let fileName: String?
+    }
+
+    /// The most bytes that are read.
+    public static let maxBytes = 4 << 20
+
+    /// The lines that could be read, in order.
+    public let entries: [Entry]
+    /// How many lines could not be read; empty ones and comments do not count.
+    public let malformedLineCount: Int
+
+    /// Reads a list; what is no checksum, as the lines of a signature around it, is passed over and counted.
+    /// - Parameter bytes: The contents of the file.
+    /// - Throws: `unexpectedContent` where there is no checksum in it, or more than ``maxBytes``.
+    public init(parsing bytes: some Collection<UInt8>) throws(DownloadError) {
+        guard bytes.count <= Self.maxBytes else {
+            throw DownloadError(.unexpectedContent, "The list of checksums is longer than \(Self.maxBytes >> 20) MiB.")
+        }
+        let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+        let lines = Array(bytes)[(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...]
+            .split(separator: UInt8(ascii: "\n"))
+        var entries: [Entry] = []
+        var malformedLineCount = 0
+        for var line in lines {
+            if line.last == UInt8(ascii: "\r") { line.removeLast() }
+            if let entry = Entry(line) {
+                entries.append(entry)
+            } else if !line.isEmpty, line.first != UInt8(ascii: "#") {
+                malformedLineCount += 1
+            }
+        }
+        guard !entries.isEmpty else {
+            throw DownloadError(.unexpectedContent, "The list of checksums has no line with a checksum that is known.")
+        }
+        self.entries = entries
+        self.malformedLineCount = malformedLineCount
+    }
+
+    /// Finds the strongest checksum of a file.
+    ///
+    /// Lines with exactly this name are preferred to those with a path before it, and those to lines without a name.
+    /// - Parameter name: The file's name.
+    /// - Returns: The checksum; nil where there is none, or several that contradict each other.
+    public func checksum(forFileNamed name: String) -> Checksum? {
+        let ofName = entries.filter { $0.fileName == name }
+        let ofPath = entries.filter { $0.fileName?.split(separator: "/").last.map(String.init) == name }
+        let found = [ofName, ofPath, entries.filter { $0.fileName == nil }].first { !$0.isEmpty } ?? []
+        guard let strongest = found.map(\.checksum).max(by: { $0.algorithm < $1.algorithm }),
+            found.allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
+        else { return nil }
+        return strongest
+    }
+}
+
+extension ChecksumList.Entry {
+    fileprivate init?(_ line: ArraySlice<UInt8>) {
+        let backslash = UInt8(ascii: "\\")
+        let isEscaped = line.first == backslash
+        let text = (isEscaped ? line.dropFirst() : line).drop(while: Self.isBlank)
+        guard let (checksum, rawName) = Self.untagged(text) ?? Self.tagged(text) else { return nil }
+        self.checksum = checksum
+        guard var rest = rawName else {
+            fileName = nil
+            return
+        }
+        var name: [UInt8] = []
+        while var byte = rest.popFirst() {
+            if isEscaped, byte == backslash {
+                switch rest.popFirst() {
+                case backslash: break
+                case UInt8(ascii: "n"): byte = UInt8(ascii: "\n")
+                case UInt8(ascii: "r"): byte = UInt8(ascii: "\r")
+                default: return nil
+                }
+            }
+            name.append(byte)
+        }
+        guard !name.isEmpty, !name.contains(0) else { return nil }
+        fileName = String(utf8OrLatin1: name)
+    }
+
+    /// `HEX  name`, `HEX *name`, or `HEX` alone: the number of digits tells the function.
+    private static func untagged(_ text: ArraySlice<UInt8>) -> (Checksum, name: ArraySlice<UInt8>?)? {
+        let digits = text.prefix { $0.hexDigit != nil }
+        guard let checksum = checksum(digits) else { return nil }
+        var rest = text[digits.endIndex...]
+        guard let blank = rest.popFirst(), !rest.isEmpty else { return (checksum, nil) }
+        guard isBlank(blank) else { return nil }
+        // Lines of an old form have one blank only.
+        if rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") { rest.removeFirst() }
+        return (checksum, rest)
+    }
+
+    /// `SHA256 (name) = HEX`; without the blanks it is what OpenSSL writes.
+    private static func tagged(_ text: ArraySlice<UInt8>) -> (Checksum, name: ArraySlice<UInt8>?)? {
+        guard let open = text.firstIndex(of: UInt8(ascii: "(")), let close = text.lastIndex(of: UInt8(ascii: ")")),
+            open < close
+        else { return nil }
+        let name = Substring(decoding: text[..<open], as: UTF8.self).trimmed
+        var rest = text[(close + 1)...].drop(while: isBlank)
+        guard rest.popFirst() == UInt8(ascii: "="), let checksum = checksum(rest.drop(while: isBlank)),
+            checksum.algorithm == Checksum.Algorithm(name: name)
+        else { return nil }
+        return (checksum, text[(open + 1)..<close])
+    }
+
+    private static func checksum(_ digits: ArraySlice<UInt8>) -> Checksum? {
+        guard let algorithm = Checksum.Algorithm.allCases.first(where: { $0.byteCount * 2 == digits.count }) else {
+            return nil
+        }
+        return [UInt8](hexadecimal: String(decoding: digits, as: UTF8.self)).flatMap { Checksum(algorithm, bytes: $0) }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+}

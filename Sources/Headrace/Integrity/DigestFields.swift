@@ -1,0 +1,63 @@
+/// The checksums that an answer tells.
+///
+/// They find what went wrong on the way; who can change the answer can change them too, where there is no TLS.
+struct DigestFields: Sendable, Hashable {
+    /// The most bytes of a field that are read; a longer one is as good as none.
+    static let maxBytes = 4096
+
+    /// Of the whole representation, also where the answer has only a part of it; one for each function, the strongest first.
+    ///
+    /// From `Repr-Digest` (RFC 9530, section 3) and the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843).
+    let representation: [Checksum]
+    /// Of this answer's content alone; one for each function, the strongest first.
+    ///
+    /// From `Content-Digest` (RFC 9530, section 2) and, where the content is the whole, `Content-MD5` (RFC 1864): with a part,
+    /// servers do not agree on what it is of (RFC 7231, appendix B).
+    let content: [Checksum]
+
+    /// Reads the fields of an answer; what is malformed, unknown or contradicts itself is left out.
+    init(of head: ResponseHead) {
+        let digest = Self.digest(Self.text(of: "digest", head))
+        representation = Self.unambiguous(Self.structured(Self.text(of: "repr-digest", head)) + digest)
+        let md5 = head.status == 206 ? nil : Self.text(of: "content-md5", head)
+        content = Self.unambiguous(
+            Self.structured(Self.text(of: "content-digest", head)) + Self.checksum("md5", base64: md5?[...] ?? "")
+        )
+    }
+
+    /// The lines of a field as one (RFC 9110, section 5.3).
+    private static func text(of name: String, _ head: ResponseHead) -> String {
+        let values = head.values(name)
+        return values.reduce(0) { $0 + $1.utf8.count } <= maxBytes ? values.joined(separator: ", ") : ""
+    }
+
+    /// The functions that are registered as active; the others must not be relied on (RFC 9530, section 5).
+    private static func structured(_ text: String) -> [Checksum] {
+        guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
+        return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
+            sequences[key].flatMap { Checksum(algorithm, bytes: $0) }
+        }
+    }
+
+    /// `SHA-256=BASE64,MD5=BASE64`; `SHA` is SHA-1.
+    private static func digest(_ text: String) -> [Checksum] {
+        text.split(separator: ",").flatMap { member -> [Checksum] in
+            let parts = member.trimmed.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return parts.count == 2 ? checksum(parts[0], base64: parts[1]) : []
+        }
+    }
+
+    private static func checksum(_ name: some StringProtocol, base64 text: Substring) -> [Checksum] {
+        guard let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
+            let checksum = [UInt8](base64: text).flatMap({ Checksum(algorithm, bytes: $0) })
+        else { return [] }
+        return [checksum]
+    }
+
+    /// One for each function, the strongest first; of a function that has several that differ, none.
+    private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
+        let distinct = Set(checksums)
+        return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }
+            .sorted { $0.algorithm > $1.algorithm }
+    }
+}

@@ -1,0 +1,49 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Another source of the same file, as the origin tells it in a `Link` field (RFC 6249, section 3).
+///
+/// A mirror is of use only where a checksum proves in the end what came from it; whether a way from https to http
+/// is allowed is the caller's to say.
+struct MirrorLink: Sendable, Hashable {
+    /// The most mirrors of one answer.
+    static let maxCount = 64
+    private static let lastPriority = 999_999
+
+    /// An absolute http or https URL, without a user or a password.
+    let url: URL
+    /// From 1, the first to ask, to 999,999, which is also that of a mirror without.
+    let priority: Int
+    /// Whether its bytes are the origin's, with the same entity tags (`pref`).
+    let isPreferred: Bool
+    /// Where it is: two letters of ISO 3166-1, in lower case.
+    let country: String?
+
+    /// Nil for a link that is none, or is about another resource.
+    init?(_ link: WebLink, of url: URL) {
+        guard link.has(relation: "duplicate"), link.value("anchor") == nil,
+            let target = URL(string: link.target, relativeTo: url)?.absoluteURL, target.host()?.isEmpty == false,
+            target.user == nil, target.password == nil, ["http", "https"].contains(target.scheme?.lowercased())
+        else { return nil }
+        self.url = target
+        let number = link.value("pri").flatMap { Int64(digits: $0) } ?? 0
+        priority = number > 0 ? Int(min(number, Int64(Self.lastPriority))) : Self.lastPriority
+        isPreferred = link.value("pref") != nil
+        country = link.value("geo").flatMap { geo in
+            let isCode = geo.utf8.count == 2 && geo.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) && $0 >= 0x41 }
+            return isCode ? geo.lowercased() : nil
+        }
+    }
+
+    /// The mirrors of an answer, each of them once, in the order in which to ask them.
+    static func all(of head: ResponseHead) -> [MirrorLink] {
+        var urls: Set<URL> = [head.url]
+        let mirrors = WebLink.all(of: head).compactMap { MirrorLink($0, of: head.url) }
+            .filter { urls.insert($0.url).inserted }.enumerated()
+            .sorted { ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset) }
+        return mirrors.prefix(maxCount).map(\.element)
+    }
+}

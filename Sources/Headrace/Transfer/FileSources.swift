@@ -1,0 +1,78 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The URLs that a file may be fetched from, one after the other, and why those failed that were given up.
+///
+/// Pure. One that cannot answer now is asked again after those that were not tried; one that failed otherwise is not.
+struct FileSources: Sendable, Equatable {
+    /// A source that was given up.
+    struct Failure: Sendable, Equatable {
+        var url: URL
+        var error: DownloadError
+    }
+
+    private(set) var current: URL
+    private var untried: [URL]
+    private var postponed: [URL] = []
+    /// The last failure of each source, in the order of the first ones.
+    private(set) var failures: [Failure] = []
+
+    init(_ request: DownloadRequest) {
+        var known: Set<URL> = [request.url]
+        current = request.url
+        untried = request.mirrors.filter { known.insert($0).inserted }
+    }
+
+    /// Whether to go on with another source instead of asking this one again.
+    func leavesAtOnce(_ error: DownloadError) -> Bool {
+        guard !untried.isEmpty, let status = error.statusCode else { return false }
+        return [403, 404, 410].contains(status) || status >= 500
+    }
+
+    /// Gives up the source for an error that is not to be waited for; returns the next one.
+    ///
+    /// Throws the error where it is not the source's, or where there is no other: then one that names all sources.
+    mutating func next(after error: DownloadError) throws(DownloadError) -> URL {
+        guard error.isOfSource else { throw error }
+        if let index = failures.firstIndex(where: { $0.url == current }) {
+            failures[index].error = error
+        } else {
+            failures.append(Failure(url: current, error: error))
+        }
+        if leavesAtOnce(error), error.isTransient { postponed.append(current) }
+        guard !untried.isEmpty || !postponed.isEmpty else { throw summary }
+        current = untried.isEmpty ? postponed.removeFirst() : untried.removeFirst()
+        return current
+    }
+
+    /// Why none of the sources had the file: the one reason, or all of them in one sentence.
+    private var summary: DownloadError {
+        let first = failures[0].error
+        guard failures.count > 1 else { return first }
+        let reasons = failures.map { failure in
+            let message = failure.error.message
+            return "\(failure.url.withoutQuery): \(message.hasSuffix(".") ? String(message.dropLast()) : message)"
+        }
+        let status = first.statusCode
+        return DownloadError(
+            first.code,
+            "None of the \(failures.count) sources gave the file. \(reasons.joined(separator: "; ")).",
+            statusCode: failures.allSatisfy { $0.error.statusCode == status } ? status : nil,
+            cause: first
+        )
+    }
+}
+
+extension DownloadError {
+    /// Whether another source of the same file may do better.
+    fileprivate var isOfSource: Bool {
+        let codes: Set<Code> = [
+            .nameResolution, .addressRefused, .connection, .tls, .stalled, .connectionLost, .httpStatus, .redirect,
+            .protocolViolation, .resourceChanged, .unexpectedContent,
+        ]
+        return codes.contains(code)
+    }
+}

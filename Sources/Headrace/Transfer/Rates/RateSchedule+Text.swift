@@ -1,0 +1,152 @@
+extension RateSchedule: LosslessStringConvertible {
+    /// The most bytes that the text of a schedule has.
+    private static let maxTextBytes = 8192
+    private static let otherwiseWord = "else"
+    private static let unlimitedWord = "none"
+
+    /// Reads a schedule such as `Mon-Fri 08:00-18:00 1M, else none`.
+    ///
+    /// Entries are separated by commas. Each has days, alone or from one to another, and hours, all of them where it has
+    /// none; after those a rate, whose K, M and G stand for powers of 1024, or `none`. The last one may begin with `else`.
+    /// - Parameter text: The text; upper and lower case are the same.
+    /// - Throws: `invalidRequest` with what is wrong.
+    public init(parsing text: String) throws(DownloadError) {
+        guard text.utf8.count <= Self.maxTextBytes else {
+            throw DownloadError(.invalidRequest, "A schedule of rates is longer than \(Self.maxTextBytes) bytes.")
+        }
+        var parts = text.split(separator: ",", omittingEmptySubsequences: false).map(Self.words)
+        var otherwise: Int64?
+        if let last = parts.last, last.first?.lowercased() == Self.otherwiseWord {
+            guard last.count == 2 else { throw .malformed(last, "a rate has to follow else") }
+            otherwise = try Self.rate(last[1])
+            parts.removeLast()
+        }
+        var entries: [Entry] = []
+        for words in parts { entries += try Self.entries(words) }
+        try self.init(entries, otherwise: otherwise)
+    }
+
+    /// Reads a schedule as ``init(parsing:)`` does; nil where that throws.
+    /// - Parameter description: The text.
+    public init?(_ description: String) {
+        try? self.init(parsing: description)
+    }
+
+    /// The text that makes the same schedule.
+    public var description: String {
+        (entries.map(\.text) + ["\(Self.otherwiseWord) \(Self.text(otherwise))"]).joined(separator: ", ")
+    }
+
+    private static func words(_ part: Substring) -> [Substring] {
+        part.split { $0 == " " || $0 == "\t" }
+    }
+
+    /// One entry for each of the hours.
+    private static func entries(_ words: [Substring]) throws(DownloadError) -> [Entry] {
+        var rest = words[...]
+        var days: Set<Weekday> = []
+        while let word = rest.first, let some = Weekday.days(word) {
+            days.formUnion(some)
+            rest.removeFirst()
+        }
+        var hours: [(Int, Int)] = []
+        while let word = rest.first, let some = Self.hours(word) {
+            hours.append(some)
+            rest.removeFirst()
+        }
+        guard rest.count == 1, let word = rest.first else {
+            throw .malformed(words, "days come first, as Mon-Fri, then hours, as 08:00-18:00, then one rate")
+        }
+        let rate = try rate(word)
+        if hours.isEmpty { hours = [(0, minutesOfDay)] }
+        if days.isEmpty { days = Set(Weekday.allCases) }
+        return hours.map { Entry(days: days, from: $0.0, to: $0.1, bytesPerSecond: rate) }
+    }
+
+    private static func rate(_ word: Substring) throws(DownloadError) -> Int64? {
+        guard word.lowercased() != unlimitedWord else { return nil }
+        do {
+            return try ByteRate(parsing: String(word)).bytesPerSecond
+        } catch {
+            let problem =
+                switch error {
+                case .notANumber: "a rate is a number with K, M, G or nothing after it, or none"
+                case .outOfRange: "the rate is out of range; none is for no limit"
+                }
+            throw .malformed([word], problem)
+        }
+    }
+
+    /// `08:00-18:00`.
+    private static func hours(_ word: Substring) -> (Int, Int)? {
+        let times = word.split(separator: "-", omittingEmptySubsequences: false).map(minute)
+        guard times.count == 2, let start = times[0], let end = times[1] else { return nil }
+        return (start, end)
+    }
+
+    /// `8:00`, `08:00`, or `24:00`, the end of the day.
+    private static func minute(_ time: Substring) -> Int? {
+        let parts = time.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
+            let hour = Int64(digits: parts[0]), let minute = Int64(digits: parts[1]), minute < 60
+        else { return nil }
+        let minutes = Int(hour * 60 + minute)
+        return minutes <= minutesOfDay ? minutes : nil
+    }
+
+    fileprivate static func text(_ bytesPerSecond: Int64?) -> String {
+        bytesPerSecond.flatMap { ByteRate($0)?.description } ?? unlimitedWord
+    }
+}
+
+extension RateSchedule.Entry {
+    fileprivate var text: String {
+        var words: [String] = []
+        if days.count < RateSchedule.Weekday.allCases.count { words += RateSchedule.Weekday.texts(days) }
+        if start != 0 || end != RateSchedule.minutesOfDay { words.append("\(Self.time(start))-\(Self.time(end))") }
+        return (words + [RateSchedule.text(bytesPerSecond)]).joined(separator: " ")
+    }
+
+    private static func time(_ minute: Int) -> String {
+        [minute / 60, minute % 60].map { ($0 < 10 ? "0" : "") + String($0) }.joined(separator: ":")
+    }
+}
+
+extension RateSchedule.Weekday {
+    private static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+    private var name: String { Self.names[rawValue - 1] }
+
+    /// `Mon`, or from one to another, over the end of the week too: `Fri-Mon`.
+    fileprivate static func days(_ word: Substring) -> [Self]? {
+        let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { part in
+            allCases.first { $0.name.lowercased() == part.lowercased() }
+        }
+        guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil else { return nil }
+        let count = (last.rawValue - first.rawValue + 7) % 7
+        return (0...count).map { allCases[(first.rawValue - 1 + $0) % 7] }
+    }
+
+    /// Days as words, those that follow each other in one.
+    fileprivate static func texts(_ days: Set<Self>) -> [String] {
+        var runs: [[Self]] = []
+        for day in allCases where days.contains(day) {
+            if let last = runs.last?.last, last.rawValue + 1 == day.rawValue {
+                runs[runs.count - 1].append(day)
+            } else {
+                runs.append([day])
+            }
+        }
+        return runs.map { run in
+            let (first, last) = (run[0], run[run.count - 1])
+            return first == last ? first.name : "\(first.name)-\(last.name)"
+        }
+    }
+}
+
+extension DownloadError {
+    fileprivate static func malformed(_ words: [Substring], _ problem: String) -> DownloadError {
+        let text = String(words.joined(separator: " ").prefix(80)).printable
+        return DownloadError(.invalidRequest, "\"\(text)\" is no entry of a schedule of rates: \(problem).")
+    }
+}

@@ -1,0 +1,59 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The verb `rates`: how exactly the tool holds a limit of bytes per second, and what that costs.
+enum Rates {
+    static func main(_ arguments: [String]) throws -> Int32 {
+        let options = try RatesOptions(arguments)
+        if options.isHelp {
+            Console.print(RatesOptions.help)
+            return 0
+        }
+        let subject = try Comparison.subject(options.subject)
+        Signals.block()
+        let workspace = try Workspace(in: options.directory)
+        defer { workspace.remove() }
+        let most = (options.rates.max() ?? 0) * (options.seconds + 2 * RatesRun.warmUp)
+        try workspace.requireSpace(most)
+        let server = try OriginServer.start(.automatic, isTLSWanted: false, in: workspace)
+        defer { server.stop() }
+        try makeFiles(options.connections.max() ?? 1, size: 2 * most, in: workspace)
+        var report = RatesReport(options: options, server: server.description)
+        for rate in options.rates {
+            for connections in options.connections {
+                Console.error("\(RatesReport.rate(rate)) over \(connections) for \(options.seconds) s ...")
+                let run = RatesRun(
+                    rate: rate,
+                    connections: connections,
+                    seconds: options.seconds,
+                    subject: subject,
+                    server: server,
+                    workspace: workspace
+                )
+                report.results.append(try run.run())
+            }
+        }
+        Console.print(options.isJSON ? report.json.text() : report.text)
+        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
+        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+    }
+
+    /// One file of holes under many names: what is in it is not looked at.
+    private static func makeFiles(_ count: Int, size: Int, in workspace: Workspace) throws {
+        let first = workspace.site + "/0"
+        try FileSystem.write("", to: first)
+        guard truncate(first, off_t(size)) == 0, chmod(first, 0o644) == 0 else {
+            throw BenchmarkError.system("cannot make \(first)")
+        }
+        for number in 1..<max(2, count) {
+            guard link(first, workspace.site + "/\(number)") == 0 else {
+                throw BenchmarkError.system("cannot make another name for \(first)")
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+/// How exactly limits were held.
+struct RatesReport {
+    /// The most that five seconds may be from the limit.
+    private static let mostError = 0.03
+    /// The largest share of a processor that a limit up to ``modestRate`` may take.
+    private static let mostCPU = 0.02
+    private static let modestRate = 2_000_000
+
+    let options: RatesOptions
+    let server: String
+    var results: [RatesRun.Result] = []
+
+    var violations: [String] {
+        results.flatMap { result in
+            var violations: [String] = []
+            let name = "\(Self.rate(result.rate)) over \(result.connections)"
+            if result.error > Self.mostError {
+                violations.append(
+                    "\(name): \(Self.percent(result.error)) off; \(Self.percent(Self.mostError)) is the most"
+                )
+            }
+            if result.rate <= Self.modestRate, result.cpu > Self.mostCPU {
+                violations.append(
+                    "\(name): \(Self.percent(result.cpu)) of a processor; \(Self.percent(Self.mostCPU)) is the most"
+                )
+            }
+            return violations
+        }
+    }
+
+    var text: String {
+        var table = Table(columns: ["limit", "connections", "slowest 5 s", "fastest 5 s", "mean", "CPU"])
+        for result in results {
+            let speeds = [result.slowest, result.fastest, result.mean].map { speed in
+                let error = speed / Double(result.rate) - 1
+                return (error >= 0 ? "+" : "") + Self.percent(error)
+            }
+            table.add([Self.rate(result.rate), "\(result.connections)"] + speeds + [Self.percent(result.cpu)])
+        }
+        return table.lines.joined(separator: "\n")
+    }
+
+    var json: JSON {
+        .object([
+            ("seconds", .integer(options.seconds)), ("window", .integer(RatesRun.window)), ("server", .string(server)),
+            ("date", .string(Format.now())), ("machine", Machine.current().json),
+            (
+                "results",
+                .array(
+                    results.map { result in
+                        .object([
+                            ("bytesPerSecond", .integer(result.rate)), ("connections", .integer(result.connections)),
+                            ("slowest", .number(result.slowest)), ("fastest", .number(result.fastest)),
+                            ("mean", .number(result.mean)), ("error", .number(result.error)),
+                            ("cpu", .number(result.cpu)),
+                        ])
+                    }
+                )
+            ),
+            ("violations", .array(violations.map { .string($0) })),
+        ])
+    }
+
+    static func rate(_ bytesPerSecond: Int) -> String {
+        bytesPerSecond >= 1_000_000
+            ? "\(Format.decimal(Double(bytesPerSecond) / 1_000_000, places: 1)) MB/s"
+            : "\(Format.decimal(Double(bytesPerSecond) / 1_000, places: 1)) kB/s"
+    }
+
+    private static func percent(_ share: Double) -> String {
+        Format.decimal(share * 100, places: 2) + " %"
+    }
+}

@@ -1,0 +1,74 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool with limits of bytes per second and several sources.
+@Suite(.timeLimit(.minutes(4)))
+struct SourcesTests {
+    private let body = Response.Body.pattern(size: 300_000)
+
+    @Test
+    func `a limited download takes its time, and is whole`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/b"].map { server.url($0).absoluteString }
+                let start = ContinuousClock.now
+                let result = try await ToolProcess.run(
+                    "get",
+                    "-q",
+                    "--limit-rate",
+                    "400000",
+                    urls[0],
+                    urls[1],
+                    in: folder
+                )
+                #expect(result.status == 0)
+                // Two files of 300,000 bytes, less what may be saved up.
+                #expect(start.duration(to: .now) > .milliseconds(1300))
+                for name in ["a", "b"] { #expect(body.difference(fromFileAt: folder.appending(path: name)) == nil) }
+            }
+        }
+    }
+
+    @Test
+    func `a mirror is asked where the source refuses, and all reasons are told where none has the file`() async throws {
+        try await withFaultServer(.routes(["/m": .ok(body)])) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/m", "/n"].map { server.url($0).absoluteString }
+                let result = try await ToolProcess.run("get", "-o", "x", "--mirror", urls[1], urls[0], in: folder)
+                #expect(result.status == 0)
+                let change = "x: goes on from \(urls[1]): The server answered with status 404"
+                #expect(result.errorLines.contains(change), "\(result.errors)")
+                #expect(body.difference(fromFileAt: folder.appending(path: "x")) == nil)
+                let failed = try await ToolProcess.run("get", "-q", "--mirror", urls[2], urls[0], in: folder)
+                #expect(failed.status == 4)
+                #expect(failed.errorLines.count == 1)
+                #expect(failed.errors.contains("/a: ") && failed.errors.contains("/n: "), "\(failed.errors)")
+            }
+        }
+    }
+
+    @Test
+    func `the files of a document are fetched from the first source that has them`() async throws {
+        try await withFaultServer(.routes(["/m": .ok(body)])) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/gone", "/m"].map { "<url>\(server.url($0).absoluteString)</url>" }.joined()
+                let file = "<file name='x/a.bin'>\(urls)</file>"
+                let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>\(file)</metalink>"
+                try Data(text.utf8).write(to: folder.appending(path: "list.meta4"))
+                let result = try await ToolProcess.run("get", "-q", "-d", "d", "--metalink", "list.meta4", in: folder)
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(body.difference(fromFileAt: folder.appending(path: "d/a.bin")) == nil)
+                try Data("<metalink/>".utf8).write(to: folder.appending(path: "bad"))
+                let failed = try await ToolProcess.run("get", "--metalink", "bad", in: folder)
+                #expect(failed.status == 2)
+                #expect(failed.errors.hasPrefix("headrace: --metalink: bad: The Metalink document cannot be used: "))
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(2)))
+struct MetalinkTests {
+    private static let sha256 = String(repeating: "0a", count: 32)
+    private static let md5 = String(repeating: "Ff", count: 16)
+
+    private func parse(_ content: String, root: String = "metalink") throws -> Metalink {
+        try Metalink(parsing: Array("<\(root) xmlns='urn:ietf:params:xml:ns:metalink'>\(content)</\(root)>".utf8))
+    }
+
+    private func file(_ content: String) throws -> Metalink.File {
+        try #require(try parse("<file name='a'>\(content)</file>").files.first)
+    }
+
+    private func reason(_ content: String) -> String? {
+        #expect(throws: DownloadError.self) { try parse(content) }?.message
+    }
+
+    @Test func `what is of use is taken, and all else is passed over`() throws {
+        let metalink = try parse(
+            """
+            <generator>x</generator><file name="iso/a.iso"><size> 5 </size><os>Linux</os>
+            <hash type="sha-256">\(Self.sha256)</hash><hash type="MD5">\(Self.md5)</hash><hash type="tiger">?</hash>
+            <pieces length="3" type="md5"><hash>\(Self.md5)</hash><hash>\(Self.md5)</hash></pieces>
+            <pieces length="4" type="sha-256"><hash>\(Self.sha256)</hash><hash>\(Self.sha256)</hash></pieces>
+            <url priority="2">http://b/</url><url>http://last/</url><url priority="1" location="de">https://a/x?y&amp;z</url>
+            <url>ftp://f/</url><url>http://u:p@h/</url><url priority="1">http://b/</url>
+            <metaurl mediatype="torrent">http://t/</metaurl></file><file name="b"/>
+            """
+        )
+        #expect(metalink.files.map(\.name) == ["a.iso", "b"])
+        let file = metalink.files[0]
+        #expect(file.size == 5)
+        #expect(file.checksums.map(\.description) == ["sha256:\(Self.sha256)", "md5:\(Self.md5.lowercased())"])
+        #expect(file.pieces?.length == 4)
+        #expect(file.pieces?.checksums.map(\.algorithm) == [.sha256, .sha256])
+        #expect(file.urls.map(\.absoluteString) == ["https://a/x?y&z", "http://b/", "http://last/"])
+        let request = try #require(file.request(to: URL(filePath: "/d")))
+        #expect(request.url == file.urls[0] && request.mirrors == Array(file.urls.dropFirst()))
+        #expect(request.destination == .file(URL(filePath: "/d/a.iso")))
+        #expect(metalink.files[1].request(to: URL(filePath: "/d")) == nil)
+    }
+
+    @Test(arguments: ["/etc/passwd", "../a", "a/../b", "a/..", "./a", "a//b", "", ".", "..", "a/", "a/."])
+    func `S01 a name that leads elsewhere is refused`(_ name: String) {
+        #expect(reason("<file name='\(name)'/>")?.contains("leads out") == true)
+    }
+
+    @Test(arguments: [("a\\..\\b", "b"), ("x/.bashrc", "bashrc"), ("CON", "_CON"), ("a&#x202e;b", "ab"), ("-rf", "rf")])
+    func `S01 a name is made safe`(_ name: String, _ safe: String) throws {
+        #expect(try parse("<file name='\(name)'/>").files.map(\.name) == [safe])
+    }
+
+    @Test(arguments: [
+        ("", "no file"), ("<file/>", "no name"), ("<file name='a'/><file name='b/a'/>", "two files"),
+        ("<file name='a'><size>-1</size></file>", "size"),
+        ("<file name='a'><size>1</size><size>1</size></file>", "size"),
+        ("<file name='a'><hash type='md5'>00</hash></file>", "checksum"),
+        ("<file name='a'><pieces type='md5'/></file>", "length"),
+        ("<file name='a'><pieces length='1'/></file>", "function"),
+        ("<file name='a'><pieces length='0' type='md5'/></file>", "length"),
+        ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "as many"),
+        ("<file name='a'><url priority='0'>http://a/</url></file>", "priority"),
+        ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
+        ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
+        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "does not end"), ("<file name=a/>", "quotes"),
+        ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
+        ("<p:file name='a'/>", "prefix"), ("<x></y>", "not open"), ("<!-- ", "does not end"),
+        ("<![CDATA[", "does not end"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
+    ])
+    func `what is malformed or contradicts itself is refused with its reason`(_ content: String, _ part: String) {
+        let reason = reason(content)
+        #expect(reason?.contains(part) == true, "\(reason ?? "")")
+    }
+
+    @Test(arguments: ["<metalink/>", "<a/>", "", "x", "<metalink version='3.0' xmlns='http://www.metalinker.org/'/>"])
+    func `another document is refused`(_ text: String) {
+        #expect(throws: DownloadError.self) { try Metalink(parsing: Array(text.utf8)) }
+    }
+
+    @Test func `another encoding is refused, and a mark of UTF-8 is none`() throws {
+        let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='\u{e4}'/></metalink>"
+        #expect(try Metalink(parsing: [0xef, 0xbb, 0xbf] + Array(text.utf8)).files.map(\.name) == ["\u{e4}"])
+        #expect(throws: DownloadError.self) { try Metalink(parsing: Array(text.utf16).map { UInt8($0 & 0xff) }) }
+        let latin = "<?xml version='1.0' encoding='ISO-8859-1'?>" + text
+        #expect(throws: DownloadError.self) { try Metalink(parsing: Array(latin.utf8)) }
+    }
+
+    /// Each would take memory or time without end where nothing was bounded.
+    @Test func `documents that are made to exhaust are refused, or read in their size`() throws {
+        let deep = String(repeating: "<a>", count: 100_000)
+        #expect(reason(deep)?.contains("deep") == true)
+        let attributes = (0..<1000).map { "a\($0)='' " }.joined()
+        #expect(reason("<a \(attributes)/>")?.contains("too many attributes") == true)
+        let files = (0...Metalink.maxFiles).map { "<file name='\($0)'/>" }.joined()
+        #expect(reason(files)?.contains("too many files") == true)
+        let hash = "<hash>\(Self.md5)</hash>"
+        let pieces = "<pieces length='1' type='md5'>\(String(repeating: hash, count: Metalink.maxPieces + 1))</pieces>"
+        #expect(reason("<file name='a'>\(pieces)</file>")?.contains("too many pieces") == true)
+        let urls = (0..<20_000).map { "<url>http://h\($0)/</url>" }.joined()
+        #expect(try file(urls).urls.count == 65)
+        let long = [UInt8](repeating: 0x20, count: Metalink.maxBytes + 1)
+        #expect(throws: DownloadError.self) { try Metalink(parsing: long) }
+    }
+
+    @Test func `text is whole whatever parts it`() throws {
+        let url = "<url>\n http://m/<!-- > --><![CDATA[a&<]]>&#x3d;<?x ?>b <i>no</i></url>"
+        #expect(try file(url.replacing("&<]]", with: "]]")).urls.map(\.absoluteString) == ["http://m/a=b"])
+    }
+}

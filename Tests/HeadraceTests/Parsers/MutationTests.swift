@@ -1,0 +1,59 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What a fuzzer does for minutes, done for a moment with each run: inputs that are nearly right.
+@Suite(.timeLimit(.minutes(4)))
+struct MutationTests {
+    private static let a256 = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+
+    private static let seeds: [ParserProperty: [String]] = [
+        .checksums: [
+            "sha256:\(a256)", "md5-Sd/dVLAcvNLSq16eXua5uQ==", "\(a256)  name\n\\\(a256) *a\\nb\\\\\n",
+            "MD5 (a) = 0cc175b9c0f1b6a831c399e269772661\r\n# x\n",
+        ],
+        .digests: [
+            "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:;a=1, b=(\"x\" ?1;c)",
+            "SHA=07CavjDP4u3/TungoUHJO/Wzr4c=,x=1",
+        ],
+        .links: [
+            "<http://m/f>; rel=duplicate; pri=1; geo=gb; pref, </x>; rel=\"a duplicate\"",
+            "<//a:80/%2f?q#f>;rel=duplicate",
+        ],
+        .metalink: [
+            "<?xml version='1.0' encoding='UTF-8'?><m:metalink xmlns:m='urn:ietf:params:xml:ns:metalink'><!-- x -->"
+                + "<m:file name='a/b.c&#x21;'><m:size>1</m:size><m:hash type='sha-256'>\(a256)</m:hash>"
+                + "<m:pieces length='1' type='sha-256'><m:hash>\(a256)</m:hash></m:pieces>"
+                + "<m:url priority='1' location='de'><![CDATA[http://m/f]]></m:url><m:url>https://n/f?a=1&amp;b</m:url>"
+                + "<o:x xmlns:o='o'/></m:file></m:metalink>"
+        ],
+        .rateSchedule: ["Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M", "12:30-13:00 9K"],
+    ]
+
+    @Test(arguments: ParserProperty.allCases.filter { seeds[$0] != nil }, 0..<4)
+    func `what has to hold for any bytes holds for inputs that are nearly right`(
+        _ property: ParserProperty,
+        _ seed: UInt64
+    ) throws {
+        var random = SeededRandom(seed: seed)
+        let seeds = try #require(Self.seeds[property]).map { Array($0.utf8) }
+        // Bytes that mean something to one of the parsers.
+        let alphabet = Array(" \t\r\n,;:=<>()\"\\*?-+/_.%@0189afzAFZ\u{e9}".utf8) + [0, 0x7f, 0x80, 0xff]
+        for _ in 0..<400 {
+            var bytes = seeds.randomElement(using: &random) ?? []
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                let start = Int.random(in: 0...bytes.count, using: &random)
+                let end = min(bytes.count, start + Int.random(in: 0...8, using: &random))
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: bytes.removeSubrange(start..<end)
+                case 1: bytes.insert(contentsOf: bytes[start..<end], at: start)
+                case 2: bytes.insert(alphabet.randomElement(using: &random) ?? 0, at: start)
+                default: if start < bytes.count { bytes[start] = alphabet.randomElement(using: &random) ?? 0 }
+                }
+            }
+            let violation = property.violation(of: bytes)
+            #expect(violation == nil, "\(String(decoding: bytes, as: UTF8.self))")
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Downloads with several sources of one file, over real connections.
+@Suite(.timeLimit(.minutes(4)))
+struct MirrorTests {
+    private let file = ResumeFixture.old
+    private let other = ResumeFixture.new
+    private let cut = ResumeFixture.cut
+
+    /// Runs a download from `/a`, with `/b` and what follows as mirrors.
+    private func run(
+        _ routes: [String: Response],
+        retries: Int = 0,
+        expecting expected: Resource = ResumeFixture.old,
+        change: @escaping @Sendable (inout DownloadRequest) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(routes)) { server in
+                let configuration = DownloadManager.Configuration {
+                    $0.maxRetries = retries
+                    $0.retryBaseDelay = .zero
+                }
+                return try await withDownloadManager(configuration) { manager in
+                    var request = DownloadRequest(
+                        server.url("/a"),
+                        to: .file(folder.appending(path: "file.bin"))
+                    )
+                    request.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
+                    change(&request)
+                    let download = try await manager.download(request)
+                    var events: [DownloadEvent] = []
+                    for await event in download.events { events.append(event) }
+                    var failure: DownloadError?
+                    if case .failed(let error) = download.state { failure = error }
+                    return ResumeOutcome(
+                        error: failure,
+                        difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
+                        names: try FileProbe.names(in: folder),
+                        requests: server.requests,
+                        events: events
+                    )
+                }
+            }
+        }
+    }
+
+    private func left(_ outcome: ResumeOutcome) -> [DownloadError] {
+        outcome.events.compactMap { if case .sourceFailed(let error, _) = $0 { error } else { nil } }
+    }
+
+    @Test(arguments: [403, 404, 410, 500, 503])
+    func `a source that refuses is left at once for the next one`(_ status: Int) async throws {
+        let outcome = try await run(["/a": .status(status), "/b": .file(file)], retries: 3)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path) == ["/a", "/b"])
+        #expect(left(outcome).map(\.statusCode) == [status])
+        #expect(left(outcome).first?.url?.path() == "/a")
+    }
+
+    @Test func `a source that is cut has its retries, and the next one goes on with the bytes`() async throws {
+        let parts = [Response.file(file).truncated(after: cut)]
+        let outcome = try await run(
+            ["/a": .sequence(parts, then: .nothing(by: .fin)), "/b": .file(file)],
+            retries: 2
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path) == ["/a", "/a", "/a", "/b"])
+        #expect(outcome.ranges.last == "bytes=\(cut)-")
+        #expect(outcome.resumes.last == cut)
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    /// Another tag, another date without a tag, and no validator at all.
+    @Test(arguments: [#""v2""#, nil])
+    func `a mirror that proves nothing starts at zero, and never mixes two versions`(_ tag: String?) async throws {
+        var other = other
+        other.etag = tag
+        other.lastModified = nil
+        for isHonoured in [true, false] {
+            other.ifRange = isHonoured ? .honoured : .ignored
+            let outcome = try await run(
+                ["/a": .file(file).truncated(after: cut), "/b": .file(other)],
+                expecting: other
+            )
+            #expect(outcome.isExact, "\(outcome.events)")
+            #expect(outcome.restarts.map(\.bytes) == [cut])
+        }
+    }
+
+    @Test func `what is held is kept where a mirror has nothing to put in its place`() async throws {
+        let last = Response.sequence([.status(503)], then: .file(file))
+        let outcome = try await run([
+            "/a": .file(file).truncated(after: cut), "/b": .status(404), "/c": .ok("<html>Log in</html>"), "/d": last,
+            "/e": .status(410),
+        ])
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.ranges.last == "bytes=\(cut)-")
+        #expect(outcome.requests.map(\.path).last == "/d")
+    }
+
+    @Test func `all sources failing is one error with the reason of each`() async throws {
+        let outcome = try await run(["/a": .status(404), "/b": .nothing(by: .fin), "/c": .status(503)])
+        let error = try #require(outcome.error)
+        #expect(error.code == .httpStatus)
+        for text in ["3 sources", "/a: The server answered with status 404", "/b: ", "/c: ", "503"] {
+            #expect(error.message.contains(text), "\(error.message)")
+        }
+        #expect(outcome.names == [])
+        #expect(left(outcome).count == 2)
+    }
+
+    @Test func `D06 a secret field is for the origin of the first source`() async throws {
+        try await withFaultServer(.file(file)) { mirror in
+            let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)
+            let outcome = try await run(["/a": .status(404)]) {
+                $0.mirrors = [mirror.url("/m")]
+                $0.headers = [secret, HeaderField(name: "X-Open", value: "o")]
+            }
+            #expect(outcome.isExact)
+            #expect(outcome.requests.first?["X-Key"] == "k")
+            #expect(mirror.requests.map { $0["X-Key"] } == [nil])
+            #expect(mirror.requests.map { $0["X-Open"] } == ["o"])
+        }
+    }
+
+    @Test func `mirrors that are no URLs to fetch are refused`() async throws {
+        let url = try #require(URL(string: "http://h/a"))
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
+        for text in ["ftp://h/a", "http:///a", "a"] {
+            request.mirrors = [url, try #require(URL(string: text))]
+            #expect(throws: DownloadError.self) { try request.validate() }
+        }
+        request.mirrors = Array(repeating: url, count: 65)
+        #expect(throws: DownloadError.self) { try request.validate() }
+        request.mirrors.removeLast()
+        try request.validate()
+    }
+}
