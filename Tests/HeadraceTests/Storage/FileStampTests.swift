@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct FileStampTests {
     private func stamp(_ file: URL) throws -> FileStamp {
         FileStamp(try #require(try FileCalls.system.status(file.path)))

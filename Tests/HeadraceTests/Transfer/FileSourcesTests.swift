@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct FileSourcesTests {
     private func sources(_ names: String...) throws -> FileSources {
         let urls = try names.map { try #require(URL(string: "http://\($0)/x")) }

@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Disks that refuse: the list stays what it was, and can be read.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RegistryFaultTests {
     private typealias Fixture = RegistryFixture
     typealias Call = FileCallRecorder.Call

@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// The files of a list, on a real disk.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RegistryFileTests {
     private typealias Fixture = RegistryFixture
     private typealias Call = FileCallRecorder.Call

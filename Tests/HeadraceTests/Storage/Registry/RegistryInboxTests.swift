@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Commands from one process to another, on a real disk and on one that stops.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RegistryInboxTests {
     private typealias Fixture = RegistryFixture
     typealias Call = FileCallRecorder.Call

@@ -13,7 +13,7 @@ import Darwin
 #endif
 
 /// Another process that looks at a list.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(4)))
 struct RegistryReadingTests {
     private typealias Fixture = RegistryFixture
 
