@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(4)))
 struct ControlRecordDamageTests {
     typealias Failure = ControlRecord.DecodingFailure
 
