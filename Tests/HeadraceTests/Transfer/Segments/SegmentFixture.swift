@@ -10,19 +10,22 @@ enum SegmentFixture {
     static let file = Resource(size: size, seed: 3, etag: "\"v1\"")
     static let other = Resource(size: size, seed: 4, etag: "\"v2\"")
     /// Slow enough for all connections to be open before the first has what it is for.
-    static let paced = Response.file(file).limited(bytesPerSecond: 4 << 20)
+    static let paced = Response.file(file).limited(bytesPerSecond: 2 << 20)
 
     /// The first request is answered well, and waits half-way to the next part for a gate; the later ones in this way.
     static func first(until gate: Gate, then later: Response) -> Response {
         .answering { $0.index == 0 ? .file(file).held(after: size / 8, until: gate) : later }
     }
 
-    /// The same until the download has fallen back, so that its reason is there before the first brings all.
-    static func run(first later: Response, orElse other: Resource? = nil) async throws -> ResumeOutcome {
+    /// The same until the download has fallen back, or something else was told, so that it is there before the first brings
+    /// all.
+    static func run(
+        first later: Response,
+        orElse other: Resource? = nil,
+        until isTold: (DownloadEvent) -> Bool = { if case .fellBackToOneConnection = $0 { true } else { false } }
+    ) async throws -> ResumeOutcome {
         let gate = try Gate()
-        return try await run(first(until: gate, then: later), orElse: other) { event in
-            if case .fellBackToOneConnection = event { gate.open() }
-        }
+        return try await run(first(until: gate, then: later), orElse: other) { if isTold($0) { gate.open() } }
     }
 
     static func run(
