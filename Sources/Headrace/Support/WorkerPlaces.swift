@@ -26,6 +26,9 @@ struct WorkerPlaces<Job> {
         case end
     }
 
+    /// How many taken jobs are kept at the most, for none to be moved without need.
+    private static var mostTaken: Int { 1024 }
+
     private let maxThreads: Int
     private let maxWorking: Int
     private var jobs: [Job] = []
@@ -111,6 +114,9 @@ struct WorkerPlaces<Job> {
             next += 1
             if next == jobs.count {
                 jobs.removeAll(keepingCapacity: true)
+                next = 0
+            } else if next >= Self.mostTaken, next * 2 >= jobs.count {
+                jobs.removeFirst(next)
                 next = 0
             }
         }

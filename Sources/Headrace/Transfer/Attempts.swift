@@ -33,7 +33,7 @@ struct Attempts: Sendable {
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several
-    var sources: FileSources
+    private(set) var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
     private var backoff: RetryBackoff
@@ -81,8 +81,15 @@ struct Attempts: Sendable {
         let next = try sources.next(after: error)
         backoff = firstBackoff
         resume = firstResume
+        parts = .several
         answersOfNoUse = 0
         return next
+    }
+
+    /// Takes a new link, which may give parts where the old one, at its end, gave none.
+    mutating func renewSource(_ link: DownloadRequest.Link) {
+        sources.renew(link)
+        parts = .several
     }
 
     /// Counts a link that is asked for; false when none of the last ones has brought a byte.

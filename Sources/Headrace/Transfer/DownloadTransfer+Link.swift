@@ -6,43 +6,55 @@ import Foundation
 
 /// New links in the place of those that have ended.
 extension DownloadTransfer {
-    /// Asks for a new link where the present one has ended by the clock.
+    /// Asks for a new link where the present one has ended by the clock, which may be wrong: without one it is tried.
     func renewExpiredLink(_ attempts: inout Attempts) async throws {
         guard let provider = request.linkProvider, let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()
         else { return }
-        try await renewLink(&attempts, with: provider, after: DownloadError(.httpStatus, "The link has expired."))
-        tell(.fellBack("The link has expired; a new one takes its place."))
+        switch try await link(of: provider) {
+        case .success(let link):
+            attempts.renewSource(link)
+            tell(.fellBack("The link has expired; a new one takes its place."))
+        case .failure(let cause):
+            tell(.fellBack("The link has expired. A new link could not be had: \(Self.reason(cause))"))
+        }
     }
 
-    /// Asks for a new link after an error that an old one may be the reason of; false where none is to be had.
-    func renewLink(_ attempts: inout Attempts, after error: DownloadError) async throws -> Bool {
+    /// Asks for a new link after an error that an old one may be the reason of; nil where there is one, else the error.
+    func renewLink(_ attempts: inout Attempts, after error: DownloadError) async throws -> DownloadError? {
         guard let provider = request.linkProvider, let status = error.statusCode,
             FileSources.endedStatuses.contains(status), attempts.mayRenewLink()
-        else { return false }
-        try await renewLink(&attempts, with: provider, after: error)
-        tell(.sourceFailed(error, next: attempts.sources.current.withoutCredentials))
-        return true
-    }
-
-    private func renewLink(
-        _ attempts: inout Attempts,
-        with provider: DownloadRequest.LinkProvider,
-        after error: DownloadError
-    ) async throws {
-        do {
-            let link = try await provider.link()
-            try DownloadRequest.validateURL(link.url)
-            attempts.sources.renew(link)
-        } catch let cause {
-            guard stop.reason == nil, !(cause is CancellationError) else { throw cause }
-            let reason = (cause as? DownloadError)?.message ?? "\(cause)"
-            throw DownloadError(
+        else { return error }
+        switch try await link(of: provider) {
+        case .success(let link):
+            attempts.renewSource(link)
+            tell(.sourceFailed(error, next: link.url.withoutCredentials))
+            return nil
+        case .failure(let cause):
+            return DownloadError(
                 error.code,
-                "\(error.message) A new link could not be had: \(reason)",
-                statusCode: error.statusCode,
+                "\(error.message) A new link could not be had: \(Self.reason(cause))",
+                statusCode: status,
                 cause: cause
             )
         }
+    }
+
+    /// Throws where the download has to stop, and nothing else.
+    private func link(
+        of provider: DownloadRequest.LinkProvider
+    ) async throws(CancellationError) -> Result<DownloadRequest.Link, any Error> {
+        do {
+            let link = try await provider.link()
+            try DownloadRequest.validateURL(link.url)
+            return .success(link)
+        } catch {
+            guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
+            return .failure(error)
+        }
+    }
+
+    private static func reason(_ cause: any Error) -> String {
+        (cause as? DownloadError)?.message ?? "\(cause)"
     }
 }

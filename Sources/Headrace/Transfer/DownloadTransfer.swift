@@ -94,8 +94,10 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
-                let error = error.about(attempts.sources.current)
-                if try await renewLink(&attempts, after: error) { continue }
+                let source = attempts.sources.current
+                guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
+                    continue
+                }
                 guard let delay = attempts.failed(error) else {
                     tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
                     continue

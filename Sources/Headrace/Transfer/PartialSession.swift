@@ -214,7 +214,14 @@ struct PartialSession {
     mutating func giveUpParts() throws(DownloadError) -> Int64 {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
-        if kept.isEmpty { try discard() } else { policy = newPolicy(of: kept) }
+        guard kept.isEmpty else {
+            policy = newPolicy(of: kept)
+            return count
+        }
+        // What the answer said that goes on holds.
+        let (known, path) = (representation, finalPath)
+        try discard()
+        (representation, finalPath) = (known, path)
         return count
     }
 

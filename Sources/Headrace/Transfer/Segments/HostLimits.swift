@@ -61,7 +61,10 @@ struct HostLimits: Sendable {
     /// A download has ended, or leaves the host alone.
     mutating func left(_ id: Download.ID, _ host: String) {
         hosts[host]?.downloads.removeAll { $0.id == id }
-        if let state = hosts[host], state.downloads.isEmpty, state.limit == maximum { hosts[host] = nil }
+        guard let state = hosts[host], state.downloads.isEmpty, state.limit == maximum, state.notBefore == nil else {
+            return
+        }
+        hosts[host] = nil
     }
 
     private func recovered(_ host: String, at now: Duration) -> Host {

@@ -11,6 +11,7 @@ struct SegmentSource: Sendable {
     private var lastFailure: Duration?
     /// When the next connection may be opened.
     private var notBefore: Duration?
+    /// Answers of no use in a row.
     private var unfitAnswers = 0
     /// Failures in a row of a connection that was the only one.
     private var lonelyFailures = 0
@@ -52,6 +53,7 @@ struct SegmentSource: Sendable {
     mutating func progressed() {
         failures = 0
         lonelyFailures = 0
+        if !isRetired { unfitAnswers = 0 }
         notBefore = nil
     }
 

@@ -120,11 +120,12 @@ final class SegmentedFetch: Sendable {
     ) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, stop: StopSignal())
         await withDiscardingTaskGroup { group in
-            group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             change(because: .none) { state, now in
                 state.stops[.first] = first.stop
                 return state.planner.headArrived(first.range, latency: answer.latency, at: now)
             }
+            // Not before: the plan begins with the segment of the request that is there.
+            group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             group.addTask { [self] in await readFirst(body, accepted, of: first) }
             for await command in commands {
                 switch command {
@@ -148,7 +149,8 @@ final class SegmentedFetch: Sendable {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
                 do {
-                    try state.checkFloor(at: now)
+                    let isLimited = transfer.environment.rates.bufferBytes(for: transfer.record) != nil
+                    try state.checkFloor(at: now, isLimited: isLimited)
                 } catch {
                     state.failure = state.failure ?? error
                 }
@@ -290,12 +292,12 @@ final class SegmentedFetch: Sendable {
 }
 
 extension SegmentedFetch.State {
-    /// Throws where all connections together were too slow for too long; the disk's time does not count.
-    fileprivate mutating func checkFloor(at now: Duration) throws(DownloadError) {
+    /// Throws where all connections together were too slow for too long; the disk's time, and that of limits, do not count.
+    fileprivate mutating func checkFloor(at now: Duration, isLimited: Bool) throws(DownloadError) {
         let count = Int(attempts.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
         (lastTick, lastFetchedBytes) = (now, attempts.fetchedBytes)
-        floor?.received(count, after: writers < max(1, stops.count) ? elapsed : .zero)
+        floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)
         try floor?.check()
     }
 }
