@@ -11,8 +11,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Other addresses of the same file, in the order in which to ask them; `http` or `https`, with a host.
     ///
     /// Where a source refuses, or fails after its retries, the download goes on with the next one. Bytes that are held are
-    /// gone on with where it has the same validator and length, as after any other failure; otherwise the download starts
-    /// again at zero and says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
+    /// gone on with where it has the same strong entity tag and length; otherwise the download starts again at zero and
+    /// says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
     /// ``url`` alone.
     public var mirrors: [URL] = []
     /// When ``url`` ends, by the clock on the wall; nil where only an answer tells.

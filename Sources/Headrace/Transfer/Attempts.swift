@@ -81,6 +81,7 @@ struct Attempts: Sendable {
         let next = try sources.next(after: error)
         backoff = firstBackoff
         resume = firstResume
+        resume.sourceChanged()
         parts = .several
         answersOfNoUse = 0
         return next
@@ -88,6 +89,7 @@ struct Attempts: Sendable {
 
     /// Takes a new link, which may give parts where the old one, at its end, gave none.
     mutating func renewSource(_ link: DownloadRequest.Link) {
+        if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)
         parts = .several
     }

@@ -4,6 +4,9 @@ struct ResumeState: Sendable {
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
+    /// Whether the held bytes are of another source than the one that is asked, where only an entity tag proves anything: many
+    /// files have the same date.
+    private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
@@ -16,7 +19,11 @@ struct ResumeState: Sendable {
     /// What to ask for when bytes are held of a version that is not complete: all from the first missing one on.
     mutating func ask(_ held: ByteRangeSet, of known: Representation?) -> RangeAsk {
         let heldBytes = held.count
-        guard heldBytes > 0, let known else { return .whole }
+        guard heldBytes > 0, let known else {
+            isOtherSource = false
+            return .whole
+        }
+        if isOtherSource, case .lastModified? = EntityValidator(of: known) { pendingRestart = .noValidator }
         let start = held.firstGap(from: 0)?.lowerBound ?? 0
         // To compare all that is held is to fetch all of it.
         let isCompared =
@@ -41,6 +48,11 @@ struct ResumeState: Sendable {
         }
     }
 
+    /// Another source is asked from now on.
+    mutating func sourceChanged() {
+        isOtherSource = true
+    }
+
     /// An answer showed that the held bytes are of no use.
     mutating func mustRestart(_ reason: RestartReason) {
         pendingRestart = reason
@@ -49,6 +61,7 @@ struct ResumeState: Sendable {
     /// The held bytes are given up; false when that has happened too often.
     mutating func restarted() -> Bool {
         restarts += 1
+        isOtherSource = false
         sendsIfRange = true
         pendingRestart = nil
         return restarts <= Self.maxRestarts

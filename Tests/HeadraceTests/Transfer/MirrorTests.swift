@@ -91,6 +91,16 @@ struct MirrorTests {
         }
     }
 
+    @Test func `the same date and length on a mirror prove nothing`() async throws {
+        var (dated, other) = (file, other)
+        dated.etag = nil
+        other.etag = nil
+        other.lastModified = dated.lastModified
+        let outcome = try await run(["/a": .file(dated).truncated(after: cut), "/b": .file(other)], expecting: other)
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
     @Test func `what is held is kept where a mirror has nothing to put in its place`() async throws {
         let last = Response.sequence([.status(503)], then: .file(file))
         let outcome = try await run([
