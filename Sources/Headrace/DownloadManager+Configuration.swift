@@ -134,7 +134,8 @@ extension DownloadManager {
                     "minimumSpeed and timeLimit must be more than nothing, and maxFileSize not less; nil is for none."
                 )
             }
-            for limit in [rateLimit].compactMap(\.self) + groupRateLimits.values { try limit.validateAsRate() }
+            try rateLimit?.validateAsRate()
+            for limit in groupRateLimits.values { try limit.validateAsRate() }
             try HeaderField(name: "User-Agent", value: userAgent).validate()
             if let file = certificateAuthorities, !file.isFileURL {
                 throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")

@@ -21,7 +21,7 @@ extension DownloadRequest {
             for mirror in mirrors { try Self.validateURL(mirror) }
             for field in headers { try field.validate() }
             try validateDestination()
-            if let rateLimit { try rateLimit.validateAsRate() }
+            try rateLimit?.validateAsRate()
         } catch {
             throw error.about(url)
         }

@@ -30,9 +30,9 @@ private struct Fields {
 
     /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func preferred(_ text: String) -> Fields? {
-        var text = Scanner(text)
-        guard text.name(in: Scanner.shortDays) != nil, text.skip(", "), let day = text.number(2), text.skip(" "),
-            let month = text.name(in: Scanner.months), text.skip(" "), let year = text.number(4), text.skip(" "),
+        var text = FieldScanner(text)
+        guard text.name(in: FieldScanner.shortDays) != nil, text.skip(", "), let day = text.number(2), text.skip(" "),
+            let month = text.name(in: FieldScanner.months), text.skip(" "), let year = text.number(4), text.skip(" "),
             let time = text.time(), text.skip(" GMT"), text.isAtEnd
         else { return nil }
         return Fields(year: year, month: month, day: day, time: time)
@@ -42,9 +42,9 @@ private struct Fields {
     ///
     /// The century is that of POSIX (69 is 1969), since a pure type does not know which year is 50 years from now.
     static func rfc850(_ text: String) -> Fields? {
-        var text = Scanner(text)
-        guard text.name(in: Scanner.longDays) != nil, text.skip(", "), let day = text.number(2), text.skip("-"),
-            let month = text.name(in: Scanner.months), text.skip("-"), let year = text.number(2), text.skip(" "),
+        var text = FieldScanner(text)
+        guard text.name(in: FieldScanner.longDays) != nil, text.skip(", "), let day = text.number(2), text.skip("-"),
+            let month = text.name(in: FieldScanner.months), text.skip("-"), let year = text.number(2), text.skip(" "),
             let time = text.time(), text.skip(" GMT"), text.isAtEnd
         else { return nil }
         return Fields(year: year + (year < 69 ? 2000 : 1900), month: month, day: day, time: time)
@@ -52,8 +52,9 @@ private struct Fields {
 
     /// The form of asctime: `Sun Nov  6 08:49:37 1994`.
     static func asctime(_ text: String) -> Fields? {
-        var text = Scanner(text)
-        guard text.name(in: Scanner.shortDays) != nil, text.skip(" "), let month = text.name(in: Scanner.months),
+        var text = FieldScanner(text)
+        guard text.name(in: FieldScanner.shortDays) != nil, text.skip(" "),
+            let month = text.name(in: FieldScanner.months),
             text.skip(" "), let day = text.skip(" ") ? text.number(1) : text.number(2), text.skip(" "),
             let time = text.time(), text.skip(" "), let year = text.number(4), text.isAtEnd
         else { return nil }
@@ -72,42 +73,25 @@ private struct Fields {
     }
 }
 
-/// Takes a text apart from its front.
-private struct Scanner {
-    static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-    static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+extension FieldScanner {
+    fileprivate static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    fileprivate static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    fileprivate static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
 
-    private var rest: Substring.UTF8View
-
-    init(_ text: String) {
-        rest = text[...].utf8
+    fileprivate mutating func name(in names: [String]) -> Int? {
+        names.firstIndex { skip($0) }
     }
 
-    var isAtEnd: Bool { rest.isEmpty }
-
-    mutating func skip(_ literal: String) -> Bool {
-        guard rest.starts(with: literal.utf8) else { return false }
-        rest.removeFirst(literal.utf8.count)
-        return true
-    }
-
-    mutating func name(in names: [String]) -> Int? {
-        guard let index = names.firstIndex(where: { rest.starts(with: $0.utf8) }), skip(names[index]) else {
-            return nil
-        }
-        return index
-    }
-
-    mutating func number(_ digits: Int) -> Int? {
-        let text = Substring(rest.prefix(digits))
-        guard text.utf8.count == digits, let number = Int64(digits: text) else { return nil }
-        rest.removeFirst(digits)
+    fileprivate mutating func number(_ digits: Int) -> Int? {
+        let text = peek(digits)
+        guard text.utf8.count == digits, let number = Int64(digits: text), skip(String(text)) else { return nil }
         return Int(number)
     }
 
     /// Seconds since midnight; a leap second counts as the next one.
-    mutating func time() -> Int? {
+    fileprivate mutating func time() -> Int? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
             minute < 60, second <= 60
         else { return nil }

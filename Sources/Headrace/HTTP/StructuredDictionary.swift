@@ -8,7 +8,7 @@ struct StructuredDictionary: Sendable, Hashable {
 
     /// Nil where the text, the field's lines joined by commas, is no dictionary.
     init?(parsing text: String) {
-        var text = Scanner(text)
+        var text = FieldScanner(text)
         text.skipBlanks(withTabs: false)
         guard !text.isAtEnd else { return }
         while true {
@@ -34,38 +34,18 @@ private enum Member {
     case other
 }
 
-/// Takes a text apart from its front (RFC 9651, section 4.2).
-private struct Scanner {
-    private var rest: Substring.UTF8View
-
-    init(_ text: String) {
-        rest = text[...].utf8
+/// The steps of RFC 9651, section 4.2.
+extension FieldScanner {
+    fileprivate mutating func skipBlanks(withTabs: Bool) {
+        _ = take { $0 == UInt8(ascii: " ") || (withTabs && $0 == UInt8(ascii: "\t")) }
     }
 
-    var isAtEnd: Bool { rest.isEmpty }
-
-    mutating func skip(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == UInt8(ascii: character) else { return false }
-        rest.removeFirst()
-        return true
-    }
-
-    mutating func skipBlanks(withTabs: Bool) {
-        rest = rest.drop { $0 == UInt8(ascii: " ") || (withTabs && $0 == UInt8(ascii: "\t")) }
-    }
-
-    private mutating func take(while isTaken: (UInt8) -> Bool) -> Substring {
-        let taken = rest.prefix(while: isTaken)
-        rest = rest[taken.endIndex...]
-        return Substring(taken)
-    }
-
-    mutating func key() -> String? {
-        guard let first = rest.first, first.isLowercase || first == UInt8(ascii: "*") else { return nil }
+    fileprivate mutating func key() -> String? {
+        guard let first = next, first.isLowercase || first == UInt8(ascii: "*") else { return nil }
         return String(take { $0.isLowercase || $0.isDigit || "_-.*".utf8.contains($0) })
     }
 
-    mutating func parameters() -> Bool {
+    fileprivate mutating func parameters() -> Bool {
         while skip(";") {
             skipBlanks(withTabs: false)
             guard key() != nil else { return false }
@@ -75,18 +55,18 @@ private struct Scanner {
     }
 
     /// An item or an inner list of them.
-    mutating func member() -> Member? {
+    fileprivate mutating func member() -> Member? {
         guard skip("(") else { return item() }
         while true {
             skipBlanks(withTabs: false)
             if skip(")") { return .other }
             guard item() != nil, parameters() else { return nil }
-            guard let next = rest.first, next == UInt8(ascii: " ") || next == UInt8(ascii: ")") else { return nil }
+            guard let next = next, next == UInt8(ascii: " ") || next == UInt8(ascii: ")") else { return nil }
         }
     }
 
-    private mutating func item() -> Member? {
-        guard let first = rest.popFirst() else { return nil }
+    fileprivate mutating func item() -> Member? {
+        guard let first = take() else { return nil }
         switch first {
         case UInt8(ascii: ":"):
             let text = take { $0 != UInt8(ascii: ":") }
@@ -111,17 +91,17 @@ private struct Scanner {
         }
     }
 
-    private mutating func number() -> Bool {
-        guard rest.first?.isDigit == true else { return false }
+    fileprivate mutating func number() -> Bool {
+        guard next?.isDigit == true else { return false }
         _ = take { $0.isDigit || $0 == UInt8(ascii: ".") }
         return true
     }
 
     /// What is between two quotes, past the first of them.
-    private mutating func string(escape: UInt8?) -> Bool {
-        while let byte = rest.popFirst() {
+    fileprivate mutating func string(escape: UInt8?) -> Bool {
+        while let byte = take() {
             if byte == escape {
-                guard let next = rest.popFirst(), next == escape || next == UInt8(ascii: "\"") else { return false }
+                guard let next = take(), next == escape || next == UInt8(ascii: "\"") else { return false }
             } else if byte == UInt8(ascii: "\"") {
                 return true
             } else if !(0x20...0x7e).contains(byte) {

@@ -43,7 +43,7 @@ struct WebLink: Sendable, Hashable {
     /// Reads one field as appendix B.2 has it: up to what is no link, in one step for each byte.
     static func all(in text: String) -> [WebLink] {
         var links: [WebLink] = []
-        var text = Scanner(text)
+        var text = FieldScanner(text)
         while links.count < maxLinks, let target = text.target() {
             links.append(WebLink(target: target, parameters: text.parameters()))
         }
@@ -51,34 +51,19 @@ struct WebLink: Sendable, Hashable {
     }
 }
 
-/// Takes a field apart from its front.
-private struct Scanner {
+extension FieldScanner {
     private static let maxParameters = 32
 
-    private var rest: Substring.UTF8View
-
-    init(_ text: String) {
-        rest = text[...].utf8
+    fileprivate mutating func take(until ends: String) -> String {
+        String(take { !ends.utf8.contains($0) })
     }
 
-    private mutating func skip(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == UInt8(ascii: character) else { return false }
-        rest.removeFirst()
-        return true
-    }
-
-    private mutating func take(until ends: String) -> String {
-        let taken = rest.prefix { !ends.utf8.contains($0) }
-        rest = rest[taken.endIndex...]
-        return String(Substring(taken))
-    }
-
-    private mutating func skipBlanks(and other: String = "") {
-        rest = rest.drop { " \t".utf8.contains($0) || other.utf8.contains($0) }
+    fileprivate mutating func skipBlanks(and other: String = "") {
+        _ = take { " \t".utf8.contains($0) || other.utf8.contains($0) }
     }
 
     /// The next target, past the commas between two links.
-    mutating func target() -> String? {
+    fileprivate mutating func target() -> String? {
         skipBlanks(and: ",")
         guard skip("<") else { return nil }
         let target = take(until: ">")
@@ -86,7 +71,7 @@ private struct Scanner {
     }
 
     /// All up to the comma after the link.
-    mutating func parameters() -> [(name: String, value: String)] {
+    fileprivate mutating func parameters() -> [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
         while true {
             skipBlanks()
@@ -106,10 +91,10 @@ private struct Scanner {
     }
 
     /// What is up to the next quote; one that is missing stands at the end.
-    private mutating func quoted() -> String {
+    fileprivate mutating func quoted() -> String {
         var value: [UInt8] = []
-        while var byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
-            if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() { byte = escaped }
+        while var byte = take(), byte != UInt8(ascii: "\"") {
+            if byte == UInt8(ascii: "\\"), let escaped = take() { byte = escaped }
             value.append(byte)
         }
         return String(decoding: value, as: UTF8.self)

@@ -31,7 +31,7 @@ enum JSONLines {
         case .resumed(let offset, let proof):
             return object("resumed", item, ["offset": .integer(offset), "proof": .string(proof)]).text
         case .restarted(let reason, let bytes):
-            return object("restarted", item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
+            return wasted("restarted", item, reason, bytes)
         case .retrying(let error, let attempt, let delay):
             return object(
                 "retrying",
@@ -51,13 +51,9 @@ enum JSONLines {
                 ]
             ).text
         case .connectionClosed(let reason, let bytes):
-            return object("connectionClosed", item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
+            return wasted("connectionClosed", item, reason, bytes)
         case .fellBackToOneConnection(let reason, let bytes):
-            return object(
-                "fellBackToOneConnection",
-                item,
-                ["reason": .string(reason), "bytesWasted": .integer(bytes)]
-            ).text
+            return wasted("fellBackToOneConnection", item, reason, bytes)
         case .sourceFailed(let error, let next):
             return object(
                 "sourceFailed",
@@ -109,6 +105,10 @@ enum JSONLines {
                 "isLengthVerified": .bool(summary.isLengthVerified),
             ]
         ).text
+    }
+
+    private static func wasted(_ event: String, _ item: Item, _ reason: String, _ bytes: Int64) -> String {
+        object(event, item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
     }
 
     private static func object(

@@ -38,16 +38,11 @@ struct FreshLinkTests {
                         )
                     }
                     let download = try await manager.download(request)
-                    var events: [DownloadEvent] = []
-                    for await event in download.events { events.append(event) }
-                    var failure: DownloadError?
-                    if case .failed(let error) = download.state { failure = error }
-                    let outcome = ResumeOutcome(
-                        error: failure,
-                        difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
-                        names: try FileProbe.names(in: folder),
-                        requests: server.requests,
-                        events: events
+                    let outcome = try await ResumeFixture.outcome(
+                        of: download,
+                        from: server,
+                        in: folder,
+                        expecting: expected
                     )
                     return (outcome, asked.count.withLock { $0 })
                 }

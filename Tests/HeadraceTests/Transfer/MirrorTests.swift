@@ -32,17 +32,7 @@ struct MirrorTests {
                     request.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
                     change(&request)
                     let download = try await manager.download(request)
-                    var events: [DownloadEvent] = []
-                    for await event in download.events { events.append(event) }
-                    var failure: DownloadError?
-                    if case .failed(let error) = download.state { failure = error }
-                    return ResumeOutcome(
-                        error: failure,
-                        difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
-                        names: try FileProbe.names(in: folder),
-                        requests: server.requests,
-                        events: events
-                    )
+                    return try await ResumeFixture.outcome(of: download, from: server, in: folder, expecting: expected)
                 }
             }
         }

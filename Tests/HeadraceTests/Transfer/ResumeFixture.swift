@@ -98,24 +98,35 @@ enum ResumeFixture {
                     resumePolicy: policy
                 )
             )
-            var events: [DownloadEvent] = []
-            for await event in download.events {
-                events.append(event)
-                onEvent(event)
-            }
-            var failure: DownloadError?
-            do {
-                _ = try await download.value
-            } catch let error as DownloadError {
-                failure = error
-            }
-            return ResumeOutcome(
-                error: failure,
-                difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
-                names: try FileProbe.names(in: folder),
-                requests: server.requests,
-                events: events
-            )
+            return try await outcome(of: download, from: server, in: folder, expecting: expected, onEvent: onEvent)
         }
+    }
+
+    /// Follows a download to its end, and tells what came of it.
+    static func outcome(
+        of download: Download,
+        from server: FaultServer,
+        in folder: URL,
+        expecting expected: Resource,
+        onEvent: (DownloadEvent) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        var events: [DownloadEvent] = []
+        for await event in download.events {
+            events.append(event)
+            onEvent(event)
+        }
+        var failure: DownloadError?
+        do {
+            _ = try await download.value
+        } catch let error as DownloadError {
+            failure = error
+        }
+        return ResumeOutcome(
+            error: failure,
+            difference: expected.body.difference(fromFileAt: folder.appending(path: "file.bin")),
+            names: try FileProbe.names(in: folder),
+            requests: server.requests,
+            events: events
+        )
     }
 }
