@@ -1,3 +1,5 @@
+import Headrace
+
 /// An option of a command, by its long name.
 enum Option: String, CaseIterable, Sendable {
     case output
@@ -46,6 +48,8 @@ enum Option: String, CaseIterable, Sendable {
         var short: Character?
         /// The argument's name in the help text; nil for a switch.
         var argument: String?
+        /// What the argument can be, where there is no more than a few.
+        var words: [String] = []
         /// Refused after its argument was checked: the library cannot do it yet.
         var isPending = false
         let help: String
@@ -87,6 +91,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .ifExists,
             argument: "WHAT",
+            words: ["rename", "overwrite", "skip", "fail"],
             help: "rename, overwrite, skip or fail when the file exists (default: rename)"
         ),
         Entry(option: .noResume, help: "start at zero even if a part is there"),
@@ -98,10 +103,16 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),
         Entry(option: .title, argument: "TEXT", help: "what the list shows in place of the file's name"),
         Entry(option: .group, argument: "NAME", help: "the group they belong to"),
-        Entry(option: .state, argument: "STATE", help: "those that are \(QueueSelector.states)"),
+        Entry(
+            option: .state,
+            argument: "STATE",
+            words: DownloadState.Kind.allCases.map(\.rawValue),
+            help: "those that are \(QueueSelector.states)"
+        ),
         Entry(
             option: .priority,
             argument: "LEVEL",
+            words: ["low", "normal", "high"],
             help: "low, normal, high or a number: the greater, the sooner (default: normal)"
         ),
         Entry(option: .paused, help: "add them paused, for queue resume to start"),

@@ -18,7 +18,7 @@ struct Verb: Sendable {
                 options: .those(of: Set(Option.allCases).subtracting(Option.ofQueueOnly)),
                 run: { arguments async throws(UsageError) in try await get(arguments) }
             )
-        ] + queue
+        ] + queue + [completions]
 
     /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }

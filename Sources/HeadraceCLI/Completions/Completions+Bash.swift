@@ -1,0 +1,74 @@
+extension Completions {
+    /// For bash without its completion library.
+    static func bash(_ verbs: [Verb]) -> String {
+        """
+        # Completes headrace in bash.
+        _headrace() {
+            local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
+            COMPREPLY=()
+            if [ "$COMP_CWORD" -eq 1 ]; then
+                COMPREPLY=($(compgen -W "\((words(verbs) + ["--help", "--version"]).joined(separator: " "))" -- "$current"))
+                return
+            fi
+            case $verb in
+            \(groups(verbs).map { bashGroup($0, verbs) }.joined(separator: "\n    "))
+            esac
+            case $previous in
+            \(Option.table.compactMap(bashArgument).joined(separator: "\n    "))
+            esac
+            local options='' words='' files=''
+            case $verb in
+            \(verbs.map(bashVerb).joined(separator: "\n    "))
+            esac
+            case $current in
+            -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+            *) COMPREPLY=($(compgen -W "$words" -- "$current") $([ -z "$files" ] || compgen -f -- "$current")) ;;
+            esac
+        }
+        complete -o filenames -F _headrace headrace
+
+        """
+    }
+
+    private static func bashGroup(_ word: String, _ verbs: [Verb]) -> String {
+        let names = Verb.group(word, in: verbs).map { $0.words[1] }.joined(separator: " ")
+        return """
+            \(word))
+                    if [ "$COMP_CWORD" -eq 2 ]; then
+                        COMPREPLY=($(compgen -W "\(names) --help" -- "$current"))
+                        return
+                    fi
+                    verb="\(word) ${COMP_WORDS[2]}"
+                    ;;
+            """
+    }
+
+    /// What is offered behind an option that takes an argument.
+    private static func bashArgument(_ entry: Option.Entry) -> String? {
+        guard let argument = entry.completion else { return nil }
+        let names = ["--\(entry.option.rawValue)"] + (entry.short.map { ["-\($0)"] } ?? [])
+        let pattern = names.joined(separator: " | ")
+        guard let choice = bashChoice(argument) else { return "\(pattern)) return ;;" }
+        return "\(pattern)) COMPREPLY=($(compgen \(choice) -- \"$current\")); return ;;"
+    }
+
+    private static func bashVerb(_ verb: Verb) -> String {
+        let options = verb.options.map { "--\($0.option.rawValue)" }.joined(separator: " ")
+        let operands =
+            switch verb.operandCompletion {
+            case .words(let words): " words='\(words.joined(separator: " "))'"
+            case .file, .directory: " files=1"
+            case .text: ""
+            }
+        return "'\(verb.name)') options='\(options)'\(operands) ;;"
+    }
+
+    private static func bashChoice(_ argument: Argument) -> String? {
+        switch argument {
+        case .file: "-f"
+        case .directory: "-d"
+        case .words(let words): "-W '\(words.joined(separator: " "))'"
+        case .text: nil
+        }
+    }
+}

@@ -1,0 +1,92 @@
+extension Completions {
+    static func zsh(_ verbs: [Verb]) -> String {
+        """
+        #compdef headrace
+        # Completes headrace in zsh.
+        _headrace() {
+            local -a commands
+            if (( CURRENT == 2 )); then
+                commands=(
+                    \(words(verbs).map { zshCommand($0, verbs) }.joined(separator: "\n            "))
+                )
+                _describe command commands
+                return
+            fi
+            local verb=$words[2]
+            shift words
+            (( CURRENT-- ))
+            case $verb in
+            \(groups(verbs).map { zshGroup($0, verbs) }.joined(separator: "\n    "))
+            esac
+            case $verb in
+            \(verbs.map(zshVerb).joined(separator: "\n    "))
+            esac
+        }
+        # Loaded by its name, it is called at once; read by a shell, it is registered.
+        if [ "$funcstack[1]" = _headrace ]; then _headrace "$@"; else compdef _headrace headrace; fi
+
+        """
+    }
+
+    private static func zshCommand(_ word: String, _ verbs: [Verb]) -> String {
+        let group = Verb.group(word, in: verbs)
+        let summary = group.isEmpty ? verbs.first { $0.name == word }?.summary ?? "" : "the commands on a list"
+        return quoted("\(word):\(summary)")
+    }
+
+    private static func zshGroup(_ word: String, _ verbs: [Verb]) -> String {
+        let names = Verb.group(word, in: verbs).map { quoted("\($0.words[1]):\($0.summary)") }
+        return """
+            \(word))
+                    if (( CURRENT == 2 )); then
+                        commands=(
+                            \(names.joined(separator: "\n            "))
+                        )
+                        _describe command commands
+                        return
+                    fi
+                    verb="$verb $words[2]"
+                    shift words
+                    (( CURRENT-- ))
+                    ;;
+            """
+    }
+
+    private static func zshVerb(_ verb: Verb) -> String {
+        let lines =
+            verb.options.map(zshOption) + [quoted("*:\(zshName(verb.operands)):\(zshChoice(verb.operandCompletion))")]
+        return """
+            '\(verb.name)')
+                    _arguments -s \\
+                        \(lines.joined(separator: " \\\n            "))
+                    ;;
+            """
+    }
+
+    private static func zshOption(_ entry: Option.Entry) -> String {
+        let long = "--\(entry.option.rawValue)"
+        let help = entry.help.map { "[]:".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+        let argument = entry.completion.map { ":\(zshName(entry.argument ?? "")):\(zshChoice($0))" } ?? ""
+        let specification = quoted("[\(help)]\(argument)")
+        guard let short = entry.short else { return quoted("*\(long)") + specification }
+        return "'*'{-\(short),\(long)}\(specification)"
+    }
+
+    private static func zshName(_ text: String) -> String {
+        text.map { ":'".contains($0) ? " " : "\($0)" }.joined()
+    }
+
+    private static func zshChoice(_ argument: Argument) -> String {
+        switch argument {
+        case .file: "_files"
+        case .directory: "_files -/"
+        case .words(let words): "(\(words.joined(separator: " ")))"
+        case .text: " "
+        }
+    }
+
+    /// As one word for a shell.
+    static func quoted(_ text: String) -> String {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}

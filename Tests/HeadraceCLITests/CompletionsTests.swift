@@ -1,0 +1,80 @@
+import Foundation
+import HeadraceTestSupport
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(4)))
+struct CompletionsTests {
+    @Test(arguments: Completions.Shell.allCases)
+    func `every command and option is completed`(_ shell: Completions.Shell) {
+        let script = Completions.script(for: shell)
+        for verb in Verb.table {
+            for word in verb.words { #expect(script.contains(word)) }
+            for entry in verb.options { #expect(script.contains(entry.option.rawValue)) }
+        }
+    }
+
+    /// The shells that are installed have to take their script.
+    @Test(arguments: [("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])])
+    func `the script is one of the shell's language`(_ name: String, _ options: [String]) async throws {
+        guard let path = Shell.path(name) else { return }
+        let shell = try #require(Completions.Shell(rawValue: name))
+        let result = try await Shell.run(path, options, Completions.script(for: shell))
+        #expect(result == Shell.Result(status: 0, output: ""))
+    }
+
+    @Test(arguments: [
+        (["headrace", "q"], "queue"), (["headrace", "queue", "mo"], "move"),
+        (["headrace", "get", "--if"], "--if-exists"),
+        (["headrace", "get", "--if-exists", "o"], "overwrite"), (["headrace", "queue", "list", "--sta"], "--state"),
+        (["headrace", "queue", "list", "--state", "fai"], "failed"), (["headrace", "completions", "z"], "zsh"),
+        (["headrace", "get", "--header", "x"], ""), (["headrace", "get", "-d", "/us"], "/usr"),
+        (["headrace", "queue", "list", "--out"], ""),
+    ])
+    func `bash completes the word that is begun`(_ line: [String], _ expected: String) async throws {
+        let path = try #require(Shell.path("bash"))
+        let words = line.map(Completions.quoted).joined(separator: " ")
+        let call = "COMP_WORDS=(\(words)); COMP_CWORD=\(line.count - 1); _headrace; echo \"${COMPREPLY[*]}\""
+        let result = try await Shell.run(path, ["--norc"], Completions.script(for: .bash) + call + "\n")
+        #expect(result == Shell.Result(status: 0, output: expected + "\n"))
+    }
+
+    @Test
+    func `another shell is refused with those that there are`() async {
+        await #expect(throws: UsageError("completions: one of bash, zsh, fish is wanted")) {
+            guard case .verb(let verb, let arguments) = try Invocation(["completions", "tcsh"]) else { return }
+            _ = try await verb.run(arguments)
+        }
+    }
+}
+
+/// A shell of this machine, which reads a script.
+private enum Shell {
+    struct Result: Equatable {
+        var status: Int32
+        var output: String
+    }
+
+    static func path(_ name: String) -> String? {
+        ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"].map { $0 + name }
+            .first(where: FileManager.default.isExecutableFile)
+    }
+
+    static func run(_ path: String, _ options: [String], _ script: String) async throws -> Result {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "script")
+            try Data(script.utf8).write(to: file)
+            let process = Process()
+            process.executableURL = URL(filePath: path)
+            process.arguments = options + [file.path]
+            let pipe = Pipe()
+            process.standardOutput = pipe
+            process.standardError = pipe
+            try process.run()
+            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+            process.waitUntilExit()
+            return Result(status: process.terminationStatus, output: String(decoding: output, as: UTF8.self))
+        }
+    }
+}
