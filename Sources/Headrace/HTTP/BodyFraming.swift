@@ -30,17 +30,19 @@ package enum BodyFraming: Sendable, Hashable {
     /// One length out of all the fields and lists of them; RFC 9110, section 8.6, allows repetition, not contradiction.
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
-        for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }).map(\.trimmed) {
-            guard let length = Int64(digits: text) else {
-                throw DownloadError(
-                    .protocolViolation,
-                    "The server sent a Content-Length that is not a number of bytes: \(String(text).printable)."
-                )
+        for value in values {
+            for text in value.split(separator: ",", omittingEmptySubsequences: false).lazy.map(\.trimmed) {
+                guard let length = Int64(digits: text) else {
+                    throw DownloadError(
+                        .protocolViolation,
+                        "The server sent a Content-Length that is not a number of bytes: \(String(text).printable)."
+                    )
+                }
+                guard result ?? length == length else {
+                    throw DownloadError(.protocolViolation, "The server sent two different lengths for one answer.")
+                }
+                result = length
             }
-            guard result ?? length == length else {
-                throw DownloadError(.protocolViolation, "The server sent two different lengths for one answer.")
-            }
-            result = length
         }
         return result
     }

@@ -44,7 +44,14 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// The members in lower case of all fields of that name, which are lists (RFC 9110, section 5.6.1).
     func members(_ name: String) -> [String] {
-        values(name).flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
+        var members: [String] = []
+        for value in values(name) {
+            for part in value.split(separator: ",") {
+                let member = part.trimmed
+                if !member.isEmpty { members.append(member.lowercased()) }
+            }
+        }
+        return members
     }
 
     private static func names(of fields: [HeaderField]) -> [String] {

@@ -313,7 +313,7 @@ struct DownloadQueue: Sendable {
     /// Takes note that a transfer has ended; does nothing for one that does not run.
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
-        entries[id]?.intent = nil
+        if entry.intent != nil { entries[id]?.intent = nil }
         runningOfHost[Int(entry.host)] -= 1
         release(entry.host)
         admitDelayed(at: now)
@@ -369,11 +369,13 @@ struct DownloadQueue: Sendable {
     }
 
     private mutating func setPhase(_ phase: Phase, of id: ID) {
-        if entries[id]?.phase == .waiting { waitingCount -= 1 }
+        guard var entry = entries[id] else { return }
+        if entry.phase == .waiting { waitingCount -= 1 }
         if phase == .waiting { waitingCount += 1 }
         lastGeneration += 1
-        entries[id]?.phase = phase
-        entries[id]?.generation = lastGeneration
+        entry.phase = phase
+        entry.generation = lastGeneration
+        entries[id] = entry
     }
 
     private mutating func requeue(_ id: ID, notBefore time: Duration? = nil, at now: Duration) -> [Action] {

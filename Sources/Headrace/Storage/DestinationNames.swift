@@ -11,6 +11,8 @@ struct DestinationNames: Sendable {
     /// The path of the partial, which only the request decides, so that a later run finds it.
     let partialPath: String
     private let directoryLength: Int
+    /// Of ``partialPath``, what is behind the file's name; 0 where that name had to be cut.
+    private let suffixLength: Int
     private let requestURL: URL
     private let fixedName: String?
 
@@ -29,7 +31,8 @@ struct DestinationNames: Sendable {
         let suffix = ".\(PartialKey(url: requestURL, name: fixedName ?? "")).part"
         // The record's name is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
-        let name = Self.plannedName(fixedName, requestURL)
+        let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
+        suffixLength = name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
         partialPath = directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
     }
 
@@ -38,8 +41,11 @@ struct DestinationNames: Sendable {
     /// The final path as far as it is known before any answer.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path as far as the request tells.
-    var plannedPath: String { directory + "/" + Self.plannedName(fixedName, requestURL) }
+    /// The final path as far as the request tells: what the file is called if the request is not redirected.
+    var plannedPath: String {
+        guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
+        return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
+    }
 
     /// The final path for an answer: by the caller's name, else by what the server proposes, else by the URLs.
     func path(for head: ResponseHead) -> String {
@@ -58,11 +64,6 @@ struct DestinationNames: Sendable {
     /// Whether a path is one component below the directory.
     func contains(_ path: String) -> Bool {
         path.utf8.starts(with: "\(directory)/".utf8) && SafeFileName.isComponent(name(of: path))
-    }
-
-    /// What the file is called if the request is not redirected.
-    private static func plannedName(_ fixedName: String?, _ url: URL) -> String {
-        fixedName ?? SafeFileName.forDownload(finalURL: url, requestURL: url)
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {

@@ -151,7 +151,7 @@ extension FileCalls {
         },
         status: { path throws(SystemError) in
             var status = stat()
-            guard lstat(path, &status) == 0 else {
+            guard path.withCString({ lstat($0, &status) }) == 0 else {
                 guard errno == ENOENT else { throw SystemError(errno: errno) }
                 return nil
             }
@@ -223,7 +223,8 @@ extension FileStatus {
 ///
 /// A file that is created is its owner's only.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
-    open(path, flags, 0o600)
+    // Handed over as a String, the path would be copied for the call.
+    path.withCString { open($0, flags, 0o600) }
 }
 
 private func libraryClose(_ file: Int32) -> Int32 {
@@ -286,7 +287,7 @@ private func currentMask() -> mode_t {
 }
 #else
 private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
-    hr_rename_exclusive(path, newPath)
+    path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
 }
 
 private func syncData(_ file: Int32) -> Int32 {

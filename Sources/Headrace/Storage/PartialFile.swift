@@ -9,10 +9,16 @@ import Darwin
 /// The file that receives a download's bytes, locked, under a name of its own beside the destination.
 ///
 /// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
-struct PartialFile: Sendable {
+final class PartialFile: Sendable {
     let path: String
     private let file: Int32
     private let calls: FileCalls
+
+    private init(path: String, file: Int32, calls: FileCalls) {
+        self.path = path
+        self.file = file
+        self.calls = calls
+    }
 
     /// Opens the partial that an earlier attempt left; nil where there is none.
     ///

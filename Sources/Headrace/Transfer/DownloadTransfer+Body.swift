@@ -155,11 +155,10 @@ extension DownloadTransfer {
 
     /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.
     func next(of body: inout ResponseBody, _ floor: inout SpeedFloor?) async throws -> Chunk? {
-        let lane = body.lane ?? RateLane(record, environment)
-        body.lane = lane
+        if body.lane == nil, environment.rates.hasLimit(for: record) { body.lane = RateLane(record, environment) }
         try floor?.check()
         let start = floor == nil ? .zero : environment.clock.now()
-        guard let buffer = lane.bufferBytes else {
+        guard let lane = body.lane, let buffer = lane.bufferBytes else {
             if body.isHeldBack { _ = try await body.arrived(buffering: nil) }
             let chunk = try await body.next()
             if floor != nil { floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start) }

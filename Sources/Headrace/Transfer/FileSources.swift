@@ -26,9 +26,11 @@ struct FileSources: Sendable, Equatable {
     private(set) var failures: [Failure] = []
 
     init(_ request: DownloadRequest) {
-        var known: Set<URL> = [request.url]
         current = request.url
         expires = request.urlExpires
+        untried = []
+        guard !request.mirrors.isEmpty else { return }
+        var known: Set<URL> = [request.url]
         untried = request.mirrors.filter { known.insert($0).inserted }
     }
 

@@ -59,7 +59,7 @@ package struct TransportRequest: Sendable, Hashable {
 /// The body of an answer, read by one consumer piece by piece.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The body's way through the limits on bytes per second, once it has one.
+    /// The body's way through the limits on bytes per second, from when there was one.
     var lane: RateLane?
     /// Whether fewer bytes may wait in memory than there is room for.
     private(set) var isHeldBack: Bool

@@ -131,9 +131,14 @@ package final class RateControl: Sendable {
         }
     }
 
+    /// Whether a limit may be for a download: cheap, and true too often rather than too seldom.
+    func hasLimit(for record: DownloadRecord) -> Bool {
+        hasLimits.load(ordering: .relaxed) || record.rateLimit != nil
+    }
+
     /// What a connection that a download is about to make may let wait in memory; nil where no limit is for it.
     func bufferBytes(for record: DownloadRecord) -> Int? {
-        guard hasLimits.load(ordering: .relaxed) || record.rateLimit != nil else { return nil }
+        guard hasLimit(for: record) else { return nil }
         let scopes = RateLimiter.Scope.all(of: record.id, group: record.request.group)
         return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }

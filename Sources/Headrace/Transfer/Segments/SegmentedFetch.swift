@@ -70,19 +70,23 @@ final class SegmentedFetch: Sendable {
         _ attempts: Attempts
     ) {
         let configuration = transfer.environment.configuration
+        // The cheap questions first: all files are asked them, and most are small.
         guard attempts.parts != .none, accepted.overlapBytes == 0, let totalBytes = accepted.totalBytes,
-            accepted.length != nil, answer.head.status == 206 || answer.head.acceptsRanges == true,
-            let known = session.representation, !known.refusesRanges, EntityValidator(of: known) != nil,
-            let file = session.file
+            accepted.length != nil
         else { return nil }
+        let isLarge = totalBytes - session.held.count >= 2 * SegmentPlanner.leastShare
+        guard isLarge || session.hasGaps else { return nil }
         let mode: ConnectionAdvisor.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
             case (_, let number?): .fixed(number)
             case (_, nil): .automatic(max: Self.maxAutomatic)
             }
-        let isLarge = totalBytes - session.held.count >= 2 * SegmentPlanner.leastShare
-        guard session.hasGaps || isLarge && mode != .fixed(1) else { return nil }
+        guard session.hasGaps || mode != .fixed(1),
+            answer.head.status == 206 || answer.head.acceptsRanges == true,
+            let known = session.representation, !known.refusesRanges, EntityValidator(of: known) != nil,
+            let file = session.file
+        else { return nil }
         self.transfer = transfer
         self.answer = answer
         self.known = known
