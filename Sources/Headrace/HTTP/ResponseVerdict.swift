@@ -33,4 +33,14 @@ struct AcceptedBody: Sendable, Hashable {
     /// What to record: the version that the held bytes have, where there is one.
     var representation: Representation
     var proof: RangeAsk.Proof
+
+    /// What is left of the body when all before an offset was written.
+    func rest(from offset: Int64) -> AcceptedBody {
+        var rest = self
+        rest.skippedBytes = 0
+        rest.overlapBytes = 0
+        rest.length = length.map { $0 - (offset - self.offset) }
+        rest.offset = offset
+        return rest
+    }
 }

@@ -441,7 +441,7 @@ final class DownloadList: Sendable {
 
     /// Tells a download its state, and those who wait for the last one.
     private func tell(_ record: DownloadRecord, _ telling: ListState.Telling) {
-        record.status.enter(telling.state, telling.event, turn: telling.turn)
+        record.enter(telling.state, telling.event, turn: telling.turn)
         if telling.event == .removed { observers.tell(.removed(record.id)) }
         guard telling.closes else { return }
         let waiting: [AsyncStream<Never>.Continuation]? = state.withLock { state in

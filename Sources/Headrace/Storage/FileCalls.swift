@@ -18,6 +18,8 @@ package struct FileCalls: Sendable {
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
     /// Opens a file that exists for reading and writing; links are not followed.
     package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
+    /// Opens a file that exists for reading; links are not followed.
+    package var openForReading: @Sendable (_ path: String) throws(SystemError) -> Int32
     /// Locks a file against every other opening of it until it is closed; false where somebody has it.
     package var lock: @Sendable (Int32) throws(SystemError) -> Bool
     /// Reads a file from its start, so many bytes at most; links are not followed.
@@ -94,6 +96,7 @@ extension FileCalls {
             // Without O_NONBLOCK, a pipe put in the file's place would hold the caller.
             try checked { libraryOpen(path, O_NOFOLLOW | O_RDWR | O_CLOEXEC | O_NONBLOCK) }
         },
+        openForReading: openToRead,
         lock: { file throws(SystemError) in
             do throws(SystemError) {
                 _ = try checked { flock(file, LOCK_EX | LOCK_NB) }
@@ -103,7 +106,7 @@ extension FileCalls {
             }
         },
         read: { path, maxBytes throws(SystemError) in
-            let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            let file = try openToRead(path)
             defer { _ = libraryClose(file) }
             return try readAll(file, 0, maxBytes)
         },
@@ -229,6 +232,10 @@ private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
 
 private func libraryClose(_ file: Int32) -> Int32 {
     close(file)
+}
+
+@Sendable private func openToRead(_ path: String) throws(SystemError) -> Int32 {
+    try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
 }
 
 /// Reads until there are so many bytes, or no more.

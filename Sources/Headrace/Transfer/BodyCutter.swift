@@ -25,6 +25,9 @@ struct BodyCutter: Sendable {
     /// True once no further byte is of use.
     var isDone: Bool { rest == 0 && overlap == 0 }
 
+    /// True while all that comes is to be written.
+    var isWriting: Bool { skip == 0 && overlap == 0 && rest > 0 }
+
     /// True once all that came again was handed out to be compared.
     var hasCompared: Bool { overlap == 0 }
 

@@ -11,6 +11,8 @@ final class DownloadRecord: Sendable {
         /// At most one; few downloads have it, and without it this takes a word.
         var withoutSecrets: [RegistryRequest]
         var held: HeldBytes?
+        /// As long as a transfer or somebody who reads has them.
+        weak var readers: FileReaders?
     }
 
     let id: Download.ID
@@ -71,6 +73,24 @@ final class DownloadRecord: Sendable {
     /// What this manager has written of the file, which need not be read again, nor doubted.
     func takeHeld() -> HeldBytes? {
         state.withLock { $0.held.take() }
+    }
+}
+
+extension DownloadRecord {
+    /// Those who read the file while it arrives, and who are told of its bytes.
+    func readers() -> FileReaders {
+        state.withLock { state in
+            if let readers = state.readers { return readers }
+            let new = FileReaders(of: names.partialPath, state.held)
+            state.readers = new
+            return new
+        }
+    }
+
+    /// Enters a state, and tells those who wait for bytes.
+    func enter(_ newState: DownloadState?, _ event: DownloadEvent?, turn: UInt64) {
+        status.enter(newState, event, turn: turn)
+        state.withLock { $0.readers }?.entered(self)
     }
 }
 

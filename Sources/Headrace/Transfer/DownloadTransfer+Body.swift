@@ -42,7 +42,14 @@ extension DownloadTransfer {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
         if accepted.overlapBytes == 0, session.hasGaps { try giveUpParts(&session, &attempts) }
-        try await write(&body, accepted, &session, &attempts, path)
+        // Whoever begins to read later has the rest come in parts, even where one connection is all there may be.
+        let mayStop = SegmentedFetch.isPossible(after: answer, accepted, session, attempts)
+        var rest = accepted
+        while try await write(&body, rest, &session, &attempts, path, mayStop: mayStop) {
+            rest = rest.rest(from: session.heldBytes)
+            guard let segments = SegmentedFetch(of: self, answer, rest, session, attempts) else { continue }
+            return try await fetch(segments, &body, rest, &session, &attempts, path)
+        }
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
@@ -96,20 +103,24 @@ extension DownloadTransfer {
     }
 
     /// Moves the bytes to the disk while a side task, one at a time, syncs and records what is there.
+    ///
+    /// Returns true where it has stopped for somebody who reads, who may want other bytes first.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: AcceptedBody,
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
-        _ path: String
-    ) async throws {
+        _ path: String,
+        mayStop: Bool
+    ) async throws -> Bool {
         guard accepted.totalBytes ?? .max >= Self.leastBesides else {
-            return try await write(&body, accepted, &session, &attempts, path) { try $1.complete($0) }
+            return try await write(&body, accepted, &session, &attempts, path, mayStop) { try $1.complete($0) }
         }
         let side = SideWork()
+        let stopsEarly: Bool
         do {
-            try await withThrowingDiscardingTaskGroup { group in
-                try await write(&body, accepted, &session, &attempts, path) { actions, session in
+            stopsEarly = try await withThrowingDiscardingTaskGroup { group in
+                try await write(&body, accepted, &session, &attempts, path, mayStop) { actions, session in
                     side.add(actions)
                     if let success = side.takeSyncResult() { side.add(try session.syncEnded(success: success)) }
                     if let work = side.next(in: session) { group.addTask { work() } }
@@ -121,6 +132,7 @@ extension DownloadTransfer {
             throw error
         }
         try settle(side, &session)
+        return stopsEarly
     }
 
     /// Moves the bytes to the disk, and hands on what is to be done about those that are there.
@@ -130,8 +142,9 @@ extension DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ path: String,
+        _ mayStop: Bool,
         _ checkpoint: ([CheckpointPolicy.Action], inout PartialSession) throws -> Void
-    ) async throws {
+    ) async throws -> Bool {
         var cutter = BodyCutter(accepted)
         var floor = environment.configuration.speedFloor
         while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
@@ -147,10 +160,12 @@ extension DownloadTransfer {
                 tell(progress)
             }
             try checkpoint(actions, &session)
+            if mayStop, cutter.isWriting, SegmentedFetch.isServing(session) { return true }
         }
         guard cutter.hasCompared else {
             throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
         }
+        return false
     }
 
     /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.

@@ -27,20 +27,23 @@ struct PartialSession {
         case discarded(reason: String, bytes: Int64)
     }
 
-    private let record: DownloadRecord
-    private let url: URL
-    private let names: DestinationNames
-    private let environment: TransferEnvironment
-    private let recordFile: RecordFile
-    private var partial: PartialFile?
-    private var policy: CheckpointPolicy
+    let record: DownloadRecord
+    let url: URL
+    let names: DestinationNames
+    let environment: TransferEnvironment
+    let recordFile: RecordFile
+    /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
+    /// they go.
+    let readers: FileReaders
+    var partial: PartialFile?
+    var policy: CheckpointPolicy
     /// The version that the bytes are of; nil where there are none.
-    private(set) var representation: Representation?
+    var representation: Representation?
     private var state = ControlRecord.State.receiving
     /// The final path as the last answer that was used meant it.
-    private(set) var finalPath: String?
+    var finalPath: String?
     /// A record was found without its partial; it goes as soon as the lock on a new one is had.
-    private var hasStaleRecord = false
+    var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
         self.record = record
@@ -48,10 +51,11 @@ struct PartialSession {
         names = record.names
         self.environment = environment
         recordFile = RecordFile(of: names.partialPath, calls: environment.files)
+        readers = record.readers()
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
-    private var path: String { names.partialPath }
+    var path: String { names.partialPath }
 
     /// The bytes that need not be fetched again, wherever in the file they are.
     var held: ByteRangeSet { policy.written }
@@ -65,100 +69,9 @@ struct PartialSession {
     /// Whether bytes are held behind others that are missing.
     var hasGaps: Bool { held.end > heldBytes }
 
-    // MARK: Before the first request
-
-    /// Opens what an earlier run left, if anything, and locks it.
-    mutating func open() throws(DownloadError) -> Legacy {
-        partial = try PartialFile.existing(path, calls: environment.files)
-        let contents = try recordFile.read()
-        guard let partial else { return try takeOverFinal(contents) }
-        recordFile.removeUnfinished()
-        let status = try partial.status()
-        if let held = record.takeHeld(), held.stamp == FileStamp(status) {
-            return try takeUp(held, partial)
-        }
-        guard environment.configuration.resumesPartialDownloads else {
-            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", status.size)
-        }
-        switch contents {
-        case .none:
-            return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", status.size)
-        case .unusable(let reason):
-            return try discardLegacy(reason, status.size)
-        case .record(let record):
-            guard record.url == ControlRecord.identity(of: url) else {
-                return try discardLegacy("The bytes so far are of another URL.", status.size)
-            }
-            let trusted = record.trusted(
-                bootID: try bootID(),
-                fileSize: status.size,
-                file: status.identity
-            )
-            guard !trusted.isEmpty else {
-                return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size)
-            }
-            finalPath = names.knownPath ?? names.directory + "/" + record.fileName
-            representation = record.representation
-            representation?.totalBytes = record.totalBytes
-            policy = CheckpointPolicy(
-                environment.configuration.durability,
-                written: trusted,
-                durable: record.durable,
-                at: environment.clock.now()
-            )
-            try partial.truncate(to: trusted.end)
-            return .bytes
-        }
-    }
-
-    /// Goes on with what an earlier run of this manager has written.
-    private mutating func takeUp(_ held: HeldBytes, _ partial: PartialFile) throws(DownloadError) -> Legacy {
-        finalPath = held.finalPath
-        representation = held.representation
-        policy = CheckpointPolicy(
-            environment.configuration.durability,
-            written: held.written,
-            durable: held.durable,
-            at: environment.clock.now()
-        )
-        try partial.truncate(to: self.held.end)
-        return .bytes
-    }
-
-    /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
-    private mutating func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy {
-        guard contents != .none else { return .nothing }
-        hasStaleRecord = true
-        guard case .record(let record) = contents, case .finalising(let name) = record.state,
-            record.url == ControlRecord.identity(of: url)
-        else { return .nothing }
-        let final = names.directory + "/" + name
-        let bootID = try bootID()
-        guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
-            status.size == record.written.end
-        else { return .nothing }
-        // A name outlives a power cut sooner than the bytes behind it.
-        let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size else { return .nothing }
-        recordFile.remove()
-        return .complete(final)
-    }
-
-    /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.
-    func removeStaleRecord() {
-        guard (try? environment.files.status(path)) == .some(nil), case .record(let record) = try? recordFile.read(),
-            case .finalising = record.state
-        else { return }
-        recordFile.remove()
-    }
-
-    private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> Legacy {
-        try discard()
-        return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
-    }
-
     /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
     mutating func discard() throws(DownloadError) {
+        readers.change { $0.lost() }
         do {
             try recordFile.removeIfPresent()
         } catch {
@@ -181,6 +94,7 @@ struct PartialSession {
         if let total = body.totalBytes { try partial.requireSpace(for: total - held.count) }
         policy = newPolicy()
         self.finalPath = finalPath
+        readers.change { $0.began(path, totalBytes: body.totalBytes) }
     }
 
     /// A policy for another attempt with the bytes that there are.
@@ -204,6 +118,7 @@ struct PartialSession {
     /// Takes note of bytes, missing so far, that were written to ``file``.
     mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
         let count = held.count + range.upperBound - range.lowerBound
+        readers.change { $0.wrote(range) }
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
@@ -215,6 +130,7 @@ struct PartialSession {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
         guard kept.isEmpty else {
+            readers.change { $0.lost(keeping: kept) }
             policy = newPolicy(of: kept)
             return count
         }
@@ -222,6 +138,7 @@ struct PartialSession {
         let (known, path) = (representation, finalPath)
         try discard()
         (representation, finalPath) = (known, path)
+        readers.change { $0.began(self.path, totalBytes: known?.totalBytes) }
         return count
     }
 
@@ -284,6 +201,7 @@ struct PartialSession {
             finalPath: finalPath
         )
         record.keep(held)
+        readers.change { $0.kept(held.stamp) }
     }
 
     /// Removes everything that is this download's.
@@ -306,6 +224,7 @@ struct PartialSession {
     }
 
     func close() {
+        readers.change { $0.closed() }
         partial?.close()
     }
 
@@ -360,6 +279,7 @@ struct PartialSession {
             throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
         }
         if policy.hasRecord { recordFile.remove() }
+        readers.change { $0.named(candidate) }
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 
@@ -372,7 +292,7 @@ struct PartialSession {
         return created
     }
 
-    private func bootID() throws(DownloadError) -> String {
+    func bootID() throws(DownloadError) -> String {
         do {
             return try environment.files.bootID()
         } catch {

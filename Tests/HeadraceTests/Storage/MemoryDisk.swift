@@ -47,6 +47,7 @@ final class MemoryDisk: Sendable {
         FileCalls(
             create: { path throws(SystemError) in try self.create(path) },
             open: { path throws(SystemError) in try self.open(path) },
+            openForReading: { path throws(SystemError) in try self.open(path) },
             lock: { _ in true },
             read: { path, maxBytes throws(SystemError) in try self.read(path, maxBytes) },
             readAt: { file, offset, maxBytes throws(SystemError) in

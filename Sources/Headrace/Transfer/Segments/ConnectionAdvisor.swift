@@ -15,7 +15,8 @@ struct ConnectionAdvisor: Sendable {
     /// How many connections there should be; those above are not ended, but not replaced.
     private(set) var count: Int
 
-    private let maximum: Int
+    /// How many there may be at the most.
+    let maximum: Int
     private var phase = Phase.settling(until: nil)
     /// The count and the speed before the last step; nil where the present count is to be measured first.
     private var before: (count: Int, rate: Double)?

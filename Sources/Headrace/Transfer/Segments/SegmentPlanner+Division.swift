@@ -1,7 +1,7 @@
 /// How what is missing is divided among connections.
 extension SegmentPlanner {
     /// Bytes per second, where nothing was measured yet: any speed makes equal parts.
-    private static let assumedRate = Double(1 << 20)
+    static let assumedRate = Double(1 << 20)
     /// The least speed that a new connection is thought to have, even if all that are open are silent.
     private static let leastRate = 1024.0
 
@@ -66,7 +66,7 @@ extension SegmentPlanner {
     }
 
     /// The best connection that may be opened beside those to the given sources.
-    private func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
+    func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
         // A slow one among those that a source gives is found out soon, and a fast one held back is not.
         let rates = sources.indices.map { source in
             let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
@@ -121,7 +121,7 @@ extension SegmentPlanner {
         return zip(ranges, workers).map { open($0, by: $1, at: now) }
     }
 
-    private mutating func open(_ range: Range<Int64>, by worker: SegmentPart.Worker, at now: Duration) -> Action {
+    mutating func open(_ range: Range<Int64>, by worker: SegmentPart.Worker, at now: Duration) -> Action {
         let id = add(range, limit: range.upperBound, source: worker.source, opened: now)
         return .open(id, range, source: worker.source)
     }

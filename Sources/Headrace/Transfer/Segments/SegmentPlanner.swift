@@ -9,8 +9,9 @@
 ///     a connection ended, failed, was stopped, or may join ──▶ plan
 ///     plan:  1. who has nothing left to do is stopped; where nothing is missing: finished
 ///            2. parts that nobody has go back to the segment before them, where its request reaches that far
-///            3. free connections go to parts that nobody has, to those that end last, to last pieces a second time
-///            4. where bytes are missing, nobody fetches, and nobody may: exhausted
+///            3. bytes that somebody waits for, and that nobody will bring soon, get a connection: see ``want(_:at:)``
+///            4. free connections go to parts that nobody has, to those that end last, to last pieces a second time
+///            5. where bytes are missing, nobody fetches, and nobody may: exhausted
 ///
 /// There are two lists: the bytes that were given out to be written, and the segments. A missing byte that is in no
 /// segment is one that nobody has, so nothing has to be handed back when a connection is lost.
@@ -25,6 +26,8 @@ struct SegmentPlanner: Sendable {
         case open(SegmentID, Range<Int64>, source: Int)
         /// End a connection, whose bytes are of no more use; no verb has to follow.
         case stop(SegmentID)
+        /// As ``stop(_:)``, of a connection that is of use, for the sake of bytes that somebody waits for.
+        case displace(SegmentID)
         /// So many bytes of a connection that has ended were not written: another one brings them, or had them first.
         case wasted(Int64)
         /// All bytes were given out: the file is complete when the writes that run have ended.
@@ -63,7 +66,11 @@ struct SegmentPlanner: Sendable {
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SegmentSource]
-    private var advisor: ConnectionAdvisor
+    /// What somebody waits for, the most urgent first.
+    var wanted: [Range<Int64>]
+    /// Whether one more connection would bring what somebody waits for.
+    var lacksConnection = false
+    private(set) var advisor: ConnectionAdvisor
     /// How many connections have been worth it so far.
     private var joined = 1
     private var receivedBytes: Int64 = 0
@@ -77,15 +84,26 @@ struct SegmentPlanner: Sendable {
     ///   - held: The bytes that are there already.
     ///   - allowances: How many connections each source may have; the first is that of the first request.
     ///   - connections: How many there are to be in all.
-    init(totalBytes: Int64, held: ByteRangeSet, allowances: [Int], connections: ConnectionAdvisor) {
+    ///   - wanted: What somebody waits for, the most urgent first.
+    init(
+        totalBytes: Int64,
+        held: ByteRangeSet,
+        allowances: [Int],
+        connections: ConnectionAdvisor,
+        wanted: [Range<Int64>] = []
+    ) {
         self.totalBytes = totalBytes
         self.held = held
+        self.wanted = wanted
         sources = allowances.map { SegmentSource(allowance: $0) }
         advisor = connections
     }
 
     /// How many connections are of use now, whatever the sources allow.
-    var wantedConnections: Int { max(segments.count, min(joined, advisor.count)) }
+    var wantedConnections: Int {
+        let urgent = lacksConnection ? min(segments.count + 1, advisor.maximum) : 0
+        return max(segments.count, urgent, min(joined, advisor.count))
+    }
 
     // MARK: Verbs
 
@@ -157,11 +175,12 @@ struct SegmentPlanner: Sendable {
 
     // MARK: The plan
 
-    private mutating func plan(at now: Duration) -> [Action] {
+    mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
         // Whoever lost the race for a piece that two had.
         var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
         reclaim()
+        actions += serve(at: now)
         actions += divide(among: freeConnections(at: now), at: now)
         if segments.isEmpty {
             isOver = true
@@ -190,7 +209,7 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Gives bytes that nobody has back to the segment before them, if its request reaches that far.
-    private mutating func reclaim() {
+    mutating func reclaim() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
                 continue
@@ -257,7 +276,7 @@ struct SegmentPlanner: Sendable {
         [.stop(id)] + close(id, at: now)
     }
 
-    private mutating func close(_ id: SegmentID, at now: Duration) -> [Action] {
+    mutating func close(_ id: SegmentID, at now: Duration) -> [Action] {
         guard let index = index(of: id) else { return [] }
         let segment = segments.remove(at: index)
         if let rate = segment.rate(at: now) { sources[segment.source].ended(with: rate) }

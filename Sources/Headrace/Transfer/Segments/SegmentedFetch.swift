@@ -36,6 +36,8 @@ final class SegmentedFetch: Sendable {
     private enum Command: Sendable {
         case open(Connection)
         case work(@Sendable () -> Void)
+        /// Somebody reads other bytes.
+        case demand
     }
 
     /// What is to be done when the lock is released.
@@ -50,6 +52,7 @@ final class SegmentedFetch: Sendable {
     /// The version that all bytes have to be of.
     let known: Representation
     let file: PartialFile
+    private let readers: FileReaders
     /// Syncs and records beside the bytes.
     let side = SideWork()
     let state: Locked<State>
@@ -70,23 +73,17 @@ final class SegmentedFetch: Sendable {
         _ attempts: Attempts
     ) {
         let configuration = transfer.environment.configuration
-        // The cheap questions first: all files are asked them, and most are small.
-        guard attempts.parts != .none, accepted.overlapBytes == 0, let totalBytes = accepted.totalBytes,
-            accepted.length != nil
+        guard Self.isPossible(after: answer, accepted, session, attempts), let known = session.representation,
+            let totalBytes = accepted.totalBytes, let file = session.file
         else { return nil }
-        let isLarge = totalBytes - session.held.count >= 2 * SegmentPlanner.leastShare
-        guard isLarge || session.hasGaps else { return nil }
         let mode: ConnectionAdvisor.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
             case (_, let number?): .fixed(number)
             case (_, nil): .automatic(max: Self.maxAutomatic)
             }
-        guard session.hasGaps || mode != .fixed(1),
-            answer.head.status == 206 || answer.head.acceptsRanges == true,
-            let known = session.representation, !known.refusesRanges, EntityValidator(of: known) != nil,
-            let file = session.file
-        else { return nil }
+        readers = session.readers
+        guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
         self.transfer = transfer
         self.answer = answer
         self.known = known
@@ -99,7 +96,8 @@ final class SegmentedFetch: Sendable {
                     totalBytes: totalBytes,
                     held: session.held,
                     allowances: [1],
-                    connections: ConnectionAdvisor(mode)
+                    connections: ConnectionAdvisor(mode),
+                    wanted: readers.demands
                 ),
                 session: session,
                 attempts: attempts,
@@ -109,6 +107,30 @@ final class SegmentedFetch: Sendable {
                 lastFetchedBytes: attempts.fetchedBytes
             )
         )
+    }
+
+    /// Whether the rest of an accepted body can come in parts, and is large enough for that.
+    static func isPossible(
+        after answer: DownloadTransfer.Answer,
+        _ accepted: AcceptedBody,
+        _ session: PartialSession,
+        _ attempts: Attempts
+    ) -> Bool {
+        // The cheap questions first: all files are asked them, and most are small.
+        guard attempts.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil, accepted.length != nil,
+            isLarge(session) || session.hasGaps, answer.head.status == 206 || answer.head.acceptsRanges == true,
+            let known = session.representation
+        else { return false }
+        return !known.refusesRanges && EntityValidator(of: known) != nil
+    }
+
+    /// Whether somebody may want other bytes first of what is missing, which is large enough for that.
+    static func isServing(_ session: PartialSession) -> Bool {
+        session.readers.isRead && isLarge(session)
+    }
+
+    private static func isLarge(_ session: PartialSession) -> Bool {
+        (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.leastShare
     }
 
     /// How many connections are used where nobody says how many.
@@ -131,12 +153,17 @@ final class SegmentedFetch: Sendable {
             // Not before: the plan begins with the segment of the request that is there.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             group.addTask { [self] in await readFirst(body, accepted, of: first) }
+            readers.follow { [continuation] in continuation.yield(.demand) }
+            // Of one who came meanwhile.
+            continuation.yield(.demand)
             for await command in commands {
                 switch command {
                 case .open(let connection): group.addTask { [self] in await fetch(connection) }
                 case .work(let work): group.addTask { work() }
+                case .demand: change(because: .none) { $0.planner.want(readers.demands, at: $1) }
                 }
             }
+            readers.follow(nil)
             group.cancelAll()
         }
         let (result, failure) = state.withLock { state in
@@ -173,6 +200,7 @@ final class SegmentedFetch: Sendable {
         case none
         case slow
         case hostLimit
+        case demand
         case lost(String)
 
         var sentence: String {
@@ -180,6 +208,7 @@ final class SegmentedFetch: Sendable {
             case .none: "Other connections have brought its bytes."
             case .slow: "It was silent, or much slower than the others."
             case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
+            case .demand: "Bytes that are waited for elsewhere in the file come first."
             case .lost(let reason): reason
             }
         }
@@ -220,7 +249,7 @@ final class SegmentedFetch: Sendable {
     }
 
     private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
-        var effects: [Effect] = []
+        var (effects, reason) = ([Effect](), cause)
         if case .lost(let reason) = cause {
             if case .wasted? = actions.first {} else { tell(.connectionClosed(reason: reason, bytesWasted: 0)) }
         }
@@ -231,13 +260,14 @@ final class SegmentedFetch: Sendable {
                 state.stops[id] = stop
                 effects.append(.command(.open(Connection(id: id, range: range, stop: stop))))
                 tell(.connectionOpened(range: range, connections: state.stops.count))
-            case .stop(let id):
+            case .stop(let id), .displace(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
+                if case .displace = action { reason = .demand } else { reason = cause }
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
-                if case .none = cause { continue }
-                tell(.connectionClosed(reason: cause.sentence, bytesWasted: 0))
+                if case .none = reason { continue }
+                tell(.connectionClosed(reason: reason.sentence, bytesWasted: 0))
             case .wasted(let bytes):
-                tell(.connectionClosed(reason: cause.sentence, bytesWasted: bytes))
+                tell(.connectionClosed(reason: reason.sentence, bytesWasted: bytes))
             case .finished, .exhausted:
                 effects.append(.end)
             }

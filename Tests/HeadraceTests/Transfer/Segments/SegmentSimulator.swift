@@ -30,6 +30,8 @@ struct SegmentSimulator {
         /// The most connections that were open at once.
         var most = 1
         var wastedBytes: Int64 = 0
+        /// How long each of the wanted bytes took to come.
+        var waits: [Duration] = []
 
         var seconds: Double { duration / .seconds(1) }
         var requestCount: Int { requests.reduce(0, +) }
@@ -44,6 +46,8 @@ struct SegmentSimulator {
     /// Bytes per second of all connections together.
     var capacity = Double.infinity
     var timeLimit = Duration.seconds(600)
+    /// From when on which byte is wanted, with those behind it; in the order of time.
+    var wants: [(time: Duration, byte: Int64)] = []
     var behaviour: (Connection, Duration) -> Behaviour
 
     func run() -> Result {
@@ -58,6 +62,7 @@ struct SegmentSimulator {
         result.requests[0] = 1
         var connections = [Connection(number: 0, id: .first, source: 0, range: 0..<size, opened: .zero)]
         var (now, nextTick) = (latency, latency)
+        var (coming, wanted) = (wants[...], wants[..<0])
 
         func perform(_ actions: [SegmentPlanner.Action]) {
             for action in actions {
@@ -66,7 +71,7 @@ struct SegmentSimulator {
                     let number = result.requestCount
                     result.requests[source] += 1
                     connections.append(Connection(number: number, id: id, source: source, range: range, opened: now))
-                case .stop(let id): connections.removeAll { $0.id == id }
+                case .stop(let id), .displace(let id): connections.removeAll { $0.id == id }
                 case .wasted(let count): result.wastedBytes += count
                 case .finished: result.isFinished = true
                 case .exhausted: break
@@ -81,6 +86,15 @@ struct SegmentSimulator {
             if now >= nextTick {
                 nextTick += SegmentPlanner.tickInterval
                 perform(planner.tick(at: now))
+            }
+            while let want = coming.first, now >= want.time {
+                wanted.append(coming.removeFirst())
+                perform(planner.want([want.byte..<size], at: now))
+            }
+            wanted.removeAll { want in
+                guard planner.held.contains(want.byte..<want.byte + 1) else { return false }
+                result.waits.append(now - want.time)
+                return true
             }
             let flowing = connections.filter { now >= $0.opened + latency }
             let wishes = flowing.map { behaviour($0, now) }

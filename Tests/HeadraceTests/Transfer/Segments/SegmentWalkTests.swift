@@ -85,7 +85,13 @@ private struct Walk {
             let gone = SegmentID(number: id.number + 1_000_000)
             #expect(planner.accept(1, for: gone, at: now) == SegmentPlanner.Acceptance(range: nil, isDone: true))
             perform(planner.ended(gone, at: now) + planner.failed(gone, .unfit, at: now))
-        case 7..<25: perform(planner.tick(at: now))
+        case 7, 8:
+            let ranges = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                let start = Int64.random(in: 0..<total, using: &random)
+                return start..<start + Int64.random(in: 0...total, using: &random)
+            }
+            perform(planner.want(ranges, at: now))
+        case 9..<25: perform(planner.tick(at: now))
         default:
             guard !connection.isStalled else { break }
             // One in fifty sends more than was asked for.
@@ -144,7 +150,7 @@ private struct Walk {
                 #expect(seen.insert(id).inserted && !range.isEmpty)
                 #expect(written.firstGap(from: range.lowerBound, before: range.upperBound) == range, "held already")
                 connections[id] = Connection(range: range, source: source, position: range.lowerBound)
-            case .stop(let id): #expect(connections.removeValue(forKey: id) != nil)
+            case .stop(let id), .displace(let id): #expect(connections.removeValue(forKey: id) != nil)
             case .wasted(let count): #expect(count > 0)
             case .finished, .exhausted: ends.append(action)
             }
@@ -160,6 +166,7 @@ private struct Walk {
         expect(planner.held == written, "what is held was written")
         expect(planner.segments.count == connections.count, "each connection has a segment")
         expect(planner.isOver == planner.segments.isEmpty, "the plan is over when nobody fetches")
+        expect(planner.wantedConnections <= number, "no more connections are asked for than there may be")
         expect(connections.count <= number, "there are as many connections as were asked for")
         for (source, allowance) in allowances.enumerated() {
             expect(connections.values.count { $0.source == source } <= allowance, "each source has what it may")

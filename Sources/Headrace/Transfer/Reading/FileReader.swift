@@ -1,0 +1,112 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// One who reads a download's file from some byte on, through a descriptor of its own.
+///
+/// Whoever lets go of it takes the demand for its bytes back.
+final class FileReader: Sendable {
+    private struct OpenFile {
+        let descriptor: Int32
+        let generation: Int
+    }
+
+    private let download: Download
+    private let readers: FileReaders
+    private let id: ReadableFile.ReaderID
+    private let file = Locked<OpenFile?>(nil)
+
+    private var files: FileCalls { download.manager.environment.files }
+
+    init(of download: Download, _ range: Range<Int64>) {
+        self.download = download
+        readers = download.record.readers()
+        // Before there is a demand, so that the state is known to those who ask what is there.
+        readers.entered(download.record)
+        id = readers.join(range)
+    }
+
+    deinit {
+        end()
+    }
+
+    /// The next bytes, as soon as they are there; nil at the end.
+    func next() async throws -> Data? {
+        do {
+            while true {
+                try Task.checkCancellation()
+                switch readers.step(of: id) {
+                case .read(let read):
+                    let data = try await download.manager.executor.run { [self] () throws(DownloadError) in
+                        try bytes(of: read)
+                    }
+                    if let data { return data }
+                case .wait: await readers.wait(for: id)
+                case .end:
+                    end()
+                    return nil
+                case .fail(let error): throw error
+                }
+            }
+        } catch {
+            end()
+            throw error
+        }
+    }
+
+    /// Closing a descriptor that only reads does not wait for the disk.
+    private func end() {
+        readers.leave(id)
+        if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
+    }
+
+    /// Reads bytes; nil where they are not there any more.
+    private func bytes(of read: ReadableFile.Read) throws(DownloadError) -> Data? {
+        do throws(SystemError) {
+            let file = try descriptor(for: read)
+            let bytes = try files.readAt(file, read.range.lowerBound, read.range.count)
+            if let stamp = stamp(for: read), FileStamp(try files.openStatus(file)) != stamp {
+                throw SystemError(errno: ENOENT)
+            }
+            return readers.took(bytes.count, of: read, by: id) ? Data(bytes) : nil
+        } catch  where error.errno == ENOENT && read.proof != .final {
+            readers.strayed(read, by: id)
+            return nil
+        } catch  where error.errno == ENOENT {
+            throw .fileChanged(read.path)
+        } catch {
+            throw .storage("\(read.path) could not be read", error)
+        }
+    }
+
+    /// What the file has to be like after it was read; nil where it is locked, or nothing is known.
+    private func stamp(for read: ReadableFile.Read) -> FileStamp? {
+        switch read.proof {
+        case .session: nil
+        case .stamp(let stamp): stamp
+        case .final: download.manager.list.stamp(of: download.id)
+        }
+    }
+
+    /// The open file, which stays the same when it gets another name.
+    private func descriptor(for read: ReadableFile.Read) throws(SystemError) -> Int32 {
+        let stale: OpenFile? = file.withLock { file in
+            file?.generation == read.generation ? nil : file.take()
+        }
+        if let stale { try? files.close(stale.descriptor) }
+        if let file = file.withLock({ $0 }) { return file.descriptor }
+        let opened = OpenFile(descriptor: try files.openForReading(read.path), generation: read.generation)
+        file.withLock { $0 = opened }
+        return opened.descriptor
+    }
+}

@@ -1,0 +1,265 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct ReadableFileTests {
+    private typealias ReaderID = ReadableFile.ReaderID
+
+    private let path = "/folder/file.part"
+    private let final = "/folder/file.bin"
+    private let stamp = FileStamp(size: 1000, modified: 5, inode: 7)
+
+    /// A file of 1000 bytes that a session writes.
+    private func file(_ held: Range<Int64>..., total: Int64? = 1000) -> ReadableFile {
+        var file = ReadableFile()
+        file.began(path, totalBytes: total)
+        for range in held { file.wrote(range) }
+        return file
+    }
+
+    private func range(_ step: ReadableFile.Step) -> Range<Int64>? {
+        if case .read(let read) = step { read.range } else { nil }
+    }
+
+    private func code(_ step: ReadableFile.Step) -> DownloadError.Code? {
+        if case .fail(let error) = step { error.code } else { nil }
+    }
+
+    /// Reads what is there at once, so many bytes of it, and returns whether they are handed out.
+    private func take(_ file: inout ReadableFile, _ id: ReaderID, count: Int? = nil) -> Bool {
+        guard case .read(let read) = file.step(of: id) else { return false }
+        return file.took(count ?? read.range.count, of: read, by: id)
+    }
+
+    private func enter(_ file: inout ReadableFile, _ state: DownloadState) throws {
+        file.entered(state, of: try #require(URL(string: "https://example.com/file.bin")))
+    }
+
+    @Test(
+        arguments: [
+            ([], 0..<1000, nil), ([0..<10], 0..<1000, 0..<10), ([0..<10], 5..<8, 5..<8), ([0..<10], 5..<80, 5..<10),
+            ([0..<10], 10..<80, nil), ([0..<10, 20..<30], 12..<80, nil), ([0..<10, 20..<30], 25..<80, 25..<30),
+            ([0..<1000], 900..<5000, 900..<1000), ([0..<1000], 0..<Int64.max, 0..<1000),
+        ] as [([Range<Int64>], Range<Int64>, Range<Int64>?)]
+    )
+    func `what is there in a row is read, and nothing else`(
+        _ held: [Range<Int64>],
+        _ wanted: Range<Int64>,
+        _ readable: Range<Int64>?
+    ) {
+        var file = file()
+        for range in held { file.wrote(range) }
+        let id = file.join(wanted)
+        let step = file.step(of: id)
+        #expect(range(step) == readable)
+        #expect(readable != nil || step == .wait)
+    }
+
+    @Test func `bytes are read in order, 256 KiB at the most, to the end of the range or of the file`() {
+        var file = file(0..<1 << 20, total: 1 << 20)
+        let id = file.join(100_000..<Int64.max)
+        var position: Int64 = 100_000
+        while let range = range(file.step(of: id)) {
+            #expect(range.lowerBound == position && range.count <= 256 << 10)
+            let isTaken = take(&file, id)
+            #expect(isTaken)
+            position = range.upperBound
+        }
+        #expect(position == 1 << 20 && file.step(of: id) == .end)
+    }
+
+    @Test(arguments: [1000..<2000, 5000..<6000, 7..<7] as [Range<Int64>])
+    func `a range without a byte of the file ends at once`(_ range: Range<Int64>) {
+        var file = file()
+        let id = file.join(range)
+        #expect(file.step(of: id) == .end)
+    }
+
+    @Test func `where the size is not known a range behind the end waits for it`() {
+        var file = file(0..<500, total: nil)
+        let id = file.join(600..<700)
+        #expect(file.step(of: id) == .wait)
+        file.named(final)
+        #expect(file.step(of: id) == .end)
+    }
+
+    // MARK: Bytes that go
+
+    @Test func `bytes that went while they were read are not handed out`() {
+        var file = file(0..<100)
+        let id = file.join(0..<1000)
+        guard case .read(let read) = file.step(of: id) else {
+            Issue.record("nothing to read")
+            return
+        }
+        file.lost()
+        file.began(path, totalBytes: 1000)
+        file.wrote(0..<100)
+        let isTaken = file.took(100, of: read, by: id)
+        #expect(!isTaken)
+        #expect(range(file.step(of: id)) == 0..<100, "nothing was given, so that the new version is read")
+    }
+
+    @Test func `one who was given bytes of another version fails, and one who was not goes on`() {
+        var file = file(0..<100)
+        let (first, second) = (file.join(0..<1000), file.join(50..<1000))
+        let isTaken = take(&file, first)
+        #expect(isTaken)
+        file.lost()
+        #expect(code(file.step(of: first)) == .resourceChanged)
+        #expect(file.step(of: second) == .wait)
+        #expect(file.demands == [50..<1000])
+    }
+
+    @Test func `one who was given all of its range has it, whatever comes`() throws {
+        var file = file(0..<100)
+        let id = file.join(20..<40)
+        let isTaken = take(&file, id)
+        #expect(isTaken)
+        file.lost()
+        try enter(&file, .cancelled)
+        #expect(file.step(of: id) == .end)
+    }
+
+    @Test func `where parts are given up only those go on who were given none of them`() {
+        var file = file(0..<100, 500..<600)
+        let (kept, lost, waiting) = (file.join(0..<1000), file.join(550..<1000), file.join(700..<1000))
+        let areTaken = (take(&file, kept), take(&file, lost))
+        #expect(areTaken == (true, true))
+        file.lost(keeping: ByteRangeSet([0..<100]))
+        #expect(file.step(of: kept) == .wait && file.step(of: waiting) == .wait)
+        #expect(code(file.step(of: lost)) == .resourceChanged)
+        file.wrote(100..<200)
+        #expect(range(file.step(of: kept)) == 100..<200)
+    }
+
+    @Test(arguments: [true, false])
+    func `between two sessions the file is read as long as it has its stamp`(_ isSame: Bool) {
+        var file = file(0..<100)
+        let (reader, other) = (file.join(0..<1000), file.join(200..<1000))
+        file.kept(stamp)
+        file.closed()
+        guard case .read(let read) = file.step(of: reader), read.proof == .stamp(stamp) else {
+            Issue.record("nothing to read")
+            return
+        }
+        let isTaken = file.took(100, of: read, by: reader)
+        #expect(isTaken)
+        file.opened(path, ByteRangeSet([0..<250]), totalBytes: 1000, isSame: isSame)
+        #expect(range(file.step(of: reader)) == (isSame ? 100..<250 : nil))
+        #expect(code(file.step(of: reader)) == (isSame ? nil : .resourceChanged))
+        #expect(range(file.step(of: other)) == 200..<250)
+    }
+
+    @Test func `what a session does not keep is gone`() {
+        var file = file(0..<100)
+        let id = file.join(0..<1000)
+        file.closed()
+        #expect(file.step(of: id) == .wait)
+    }
+
+    // MARK: Names and ends
+
+    @Test func `a file that is not where it was is looked for when it has another name`() {
+        var file = file(0..<1000)
+        let id = file.join(0..<1000)
+        guard case .read(let read) = file.step(of: id) else {
+            Issue.record("nothing to read")
+            return
+        }
+        file.strayed(read, by: id)
+        #expect(file.step(of: id) == .wait)
+        file.named(final)
+        guard case .read(let again) = file.step(of: id) else {
+            Issue.record("nothing to read")
+            return
+        }
+        #expect(again.path == final && again.generation == read.generation)
+        file.strayed(read, by: id)
+        #expect(file.step(of: id) != .wait, "what was true of the old name is of no interest")
+    }
+
+    @Test func `a finished file that nobody knows of is read to its end`() throws {
+        var file = ReadableFile()
+        let id = file.join(0..<Int64.max)
+        #expect(file.step(of: id) == .wait)
+        try enter(&file, .finished(URL(filePath: final)))
+        #expect(range(file.step(of: id)) == 0..<256 << 10)
+        let isTaken = take(&file, id, count: 700)
+        #expect(isTaken && file.step(of: id) == .end)
+    }
+
+    @Test func `an empty file ends`() throws {
+        var file = ReadableFile()
+        let id = file.join(0..<Int64.max)
+        try enter(&file, .finished(URL(filePath: final)))
+        let isTaken = take(&file, id, count: 0)
+        #expect(!isTaken && file.step(of: id) == .end)
+    }
+
+    @Test func `a file that is shorter than it was written fails`() {
+        var file = file(0..<100)
+        let id = file.join(0..<1000)
+        let isTaken = take(&file, id, count: 40)
+        #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
+    }
+
+    @Test func `the own file goes on under its final name, another one in its place does not`() throws {
+        for (name, isOwn) in [(final, true), ("/folder/other.bin", false)] {
+            var file = file(0..<1000)
+            let (reader, late) = (file.join(0..<1000), file.join(0..<2000))
+            guard case .read(let read) = file.step(of: reader) else {
+                Issue.record("nothing to read")
+                return
+            }
+            file.named(final)
+            try enter(&file, .finished(URL(filePath: name)))
+            let isHandedOut = file.took(1000, of: read, by: reader)
+            #expect(isHandedOut == isOwn)
+            #expect(range(file.step(of: late)) == (isOwn ? 0..<1000 : 0..<2000))
+        }
+    }
+
+    @Test func `a failure ends all who read, also those who came before it is tried again`() throws {
+        let error = DownloadError(.httpStatus, "gone")
+        var file = file(0..<100)
+        let early = file.join(0..<1000)
+        try enter(&file, .failed(error))
+        let late = file.join(0..<1000)
+        try enter(&file, .waiting)
+        let again = file.join(0..<1000)
+        #expect(file.step(of: early) == .fail(error) && file.step(of: late) == .fail(error))
+        #expect(range(file.step(of: again)) == 0..<100)
+        #expect(file.demands == [0..<1000])
+    }
+
+    @Test func `a finished file that is fetched again is another one`() throws {
+        var file = file(0..<100)
+        let (given, none) = (file.join(0..<1000), file.join(500..<1000))
+        let isTaken = take(&file, given)
+        file.wrote(100..<1000)
+        file.named(final)
+        try enter(&file, .finished(URL(filePath: final)))
+        #expect(isTaken && range(file.step(of: given)) == 100..<1000 && range(file.step(of: none)) == 500..<1000)
+        try enter(&file, .waiting)
+        #expect(code(file.step(of: given)) == .resourceChanged)
+        #expect(file.step(of: none) == .wait)
+    }
+
+    // MARK: Demands
+
+    @Test func `the latest reader comes first, and those who left or have all do not count`() {
+        var file = file(0..<300)
+        let first = file.join(0..<1000)
+        let second = file.join(600..<2000)
+        #expect(file.demands == [600..<1000, 0..<1000])
+        let isTaken = take(&file, first)
+        #expect(isTaken && file.demands == [600..<1000, 300..<1000])
+        file.leave(second)
+        #expect(file.demands == [300..<1000] && file.step(of: second) == .end)
+        file.leave(first)
+        #expect(file.demands.isEmpty && !file.isRead)
+    }
+}

@@ -1,0 +1,196 @@
+import Testing
+
+@testable import Headrace
+
+/// Bytes that somebody waits for, in the plan.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentDemandTests {
+    private typealias Action = SegmentPlanner.Action
+
+    private static let mebibyte: Int64 = 1 << 20
+    private var mebibyte: Int64 { Self.mebibyte }
+
+    private func id(_ number: Int) -> SegmentID { SegmentID(number: number) }
+
+    /// A plan of 64 MiB whose first request was answered with all of the file.
+    private func begun(
+        _ mode: ConnectionAdvisor.Mode,
+        allowance: Int = .max,
+        held: [Range<Int64>] = [],
+        wanted: [Range<Int64>] = []
+    ) -> SegmentPlanner {
+        var planner = SegmentPlanner(
+            totalBytes: 64 * mebibyte,
+            held: ByteRangeSet(held),
+            allowances: [allowance],
+            connections: ConnectionAdvisor(mode),
+            wanted: wanted
+        )
+        _ = planner.headArrived(0..<64 * mebibyte, latency: .milliseconds(20), at: .zero)
+        return planner
+    }
+
+    /// Feeds segments for a second at steady speeds, in MiB a second by number.
+    private func feed(_ planner: inout SegmentPlanner, _ rates: [Int: Int64]) {
+        for step in 1...8 {
+            for (number, rate) in rates {
+                _ = planner.accept(Int(rate * mebibyte / 8), for: id(number), at: .milliseconds(125 * step))
+            }
+        }
+    }
+
+    /// Outside of the macro, which cannot take a mutating call.
+    private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
+        #expect(actions == expected, sourceLocation: location)
+    }
+
+    private func want(_ planner: inout SegmentPlanner, _ ranges: Range<Int64>..., after time: Int = 1000) -> [Action] {
+        planner.want(ranges, at: .milliseconds(time))
+    }
+
+    /// In MiB, at 4 MiB a second, of which one was read: where a connection is opened, if one is.
+    @Test(arguments: [(0, nil), (1, nil), (2, nil), (3, nil), (4, 4), (40, 40), (63, 63)] as [(Int64, Int64?)])
+    func `a connection is opened where bytes would come half a second late`(_ start: Int64, _ opened: Int64?) {
+        var planner = begun(.automatic(max: 8))
+        feed(&planner, [0: 1])
+        feed(&planner, [0: 4])
+        let position = planner.segments[0].position / mebibyte
+        let actions = want(&planner, (position - 1 + start) * mebibyte..<64 * mebibyte)
+        let place = opened.map { (position - 1 + $0) * mebibyte }
+        #expect(actions == (place.map { [.open(id(1), $0..<64 * mebibyte, source: 0)] } ?? []))
+        #expect(planner.segments.count == (opened == nil ? 1 : 2) && planner.unassigned == [])
+    }
+
+    @Test func `a new connection goes on to the next byte that is held or another's`() {
+        var planner = begun(.fixed(4), held: [10 * mebibyte..<11 * mebibyte])
+        feed(&planner, [0: 1, 1: 1, 2: 1])
+        let ends = planner.segments.map(\.end)
+        // One more than there are is allowed by none: each of the three is where nobody needs it.
+        #expect(planner.segments.count == 4)
+        let actions = want(&planner, 9 * mebibyte..<64 * mebibyte)
+        guard case .open(_, let range, _)? = actions.last else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(range.lowerBound == 9 * mebibyte && (ends + [10 * mebibyte]).contains(range.upperBound))
+        #expect(planner.segments.count == 4)
+    }
+
+    @Test func `the only connection is stopped and begun again where bytes are wanted, and the rest comes after them`()
+    {
+        var planner = begun(.fixed(1))
+        feed(&planner, [0: 1])
+        let actions = want(&planner, 40 * mebibyte..<50 * mebibyte)
+        #expect(actions == [.displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
+        // A connection that is silent where it is needed stays: another one may be no better.
+        expect(want(&planner, 40 * mebibyte..<50 * mebibyte, after: 1900), [])
+        _ = planner.accept(24 << 20, for: id(1), at: .seconds(2))
+        let rest = planner.ended(id(1), at: .seconds(2))
+        #expect(rest == [.open(id(2), mebibyte..<40 * mebibyte, source: 0)])
+    }
+
+    @Test func `a seek back begins at the first byte that is missing, and ends where bytes are held`() {
+        var planner = begun(.fixed(1))
+        feed(&planner, [0: 1])
+        _ = want(&planner, 40 * mebibyte..<64 * mebibyte)
+        _ = planner.accept(1 << 20, for: id(1), at: .milliseconds(1100))
+        let actions = want(&planner, 0..<64 * mebibyte, after: 1100)
+        #expect(actions == [.displace(id(1)), .open(id(2), mebibyte..<40 * mebibyte, source: 0)])
+        #expect(planner.unassigned == [41 * mebibyte..<64 * mebibyte])
+    }
+
+    @Test func `of several the one whose bytes are needed last gives its place`() {
+        var planner = begun(.fixed(4))
+        feed(&planner, [0: 1, 1: 1, 2: 1, 3: 1])
+        let starts = planner.segments.map(\.position)
+        // Behind the third: the fourth begins close behind, and those before it are not needed; of these the largest goes.
+        let wanted = starts[2] + 8 * mebibyte
+        let actions = want(&planner, wanted..<64 * mebibyte)
+        guard case .displace(let victim)? = actions.first else {
+            Issue.record("nothing gave its place")
+            return
+        }
+        #expect(victim != id(3))
+        #expect(planner.segments.contains { $0.position == wanted })
+        #expect(planner.segments.count == 4)
+    }
+
+    @Test func `a later demand takes the place of an earlier one, and not the other way round`() {
+        var planner = begun(.fixed(1))
+        feed(&planner, [0: 1])
+        let (early, late) = (20 * mebibyte..<30 * mebibyte, 50 * mebibyte..<51 * mebibyte)
+        expect(want(&planner, early), [.displace(.first), .open(id(1), 20 * mebibyte..<64 * mebibyte, source: 0)])
+        expect(want(&planner, late, early), [.displace(id(1)), .open(id(2), 50 * mebibyte..<64 * mebibyte, source: 0)])
+        expect(want(&planner, late, early), [])
+        // What was wanted is there: the next one's turn.
+        _ = planner.accept(1 << 20, for: id(2), at: .milliseconds(1200))
+        let next = planner.tick(at: .milliseconds(1200))
+        #expect(next == [.displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
+    }
+
+    @Test func `where the source allows no more, it is asked before a connection is stopped`() {
+        var planner = begun(.automatic(max: 8), allowance: 1)
+        feed(&planner, [0: 1])
+        #expect(planner.wantedConnections == 1)
+        expect(want(&planner, 40 * mebibyte..<64 * mebibyte), [])
+        #expect(planner.wantedConnections == 2)
+        var granted = planner
+        let opened = granted.allow(2, on: 0, at: .milliseconds(1000))
+        #expect(opened == [.open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
+        let refused = planner.tick(at: .milliseconds(1050))
+        #expect(refused == [.displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
+        #expect(granted.wantedConnections == 2 && planner.wantedConnections == 1)
+    }
+
+    @Test func `nothing is stopped where no other connection could be opened`() {
+        var planner = begun(.fixed(1))
+        feed(&planner, [0: 1])
+        planner.retire(0)
+        expect(want(&planner, 40 * mebibyte..<64 * mebibyte), [])
+        #expect(planner.segments.count == 1)
+    }
+
+    @Test func `where the new connection fails its bytes are those of the one before again`() {
+        var planner = begun(.fixed(2))
+        feed(&planner, [0: 1, 1: 1])
+        _ = want(&planner, 20 * mebibyte..<64 * mebibyte)
+        let count = planner.segments.count
+        for _ in 0..<2 {
+            let newest = planner.segments.map(\.id).max { $0.number < $1.number } ?? .first
+            _ = planner.failed(newest, .unfit, at: .milliseconds(1100))
+        }
+        #expect(planner.unassigned == [] && planner.segments.count < count)
+    }
+
+    @Test func `a reader that is there from the start has the first connection`() {
+        let planner = begun(.fixed(1), wanted: [40 * mebibyte..<64 * mebibyte])
+        #expect(planner.segments.map(\.rest) == [40 * mebibyte..<64 * mebibyte])
+        let several = begun(.fixed(4), wanted: [40 * mebibyte..<64 * mebibyte])
+        #expect(several.segments.contains { $0.position == 40 * mebibyte })
+        #expect(several.segments.count == 4 && several.unassigned == [])
+    }
+
+    @Test(arguments: [[], [0..<0], [0..<1 << 20], [100 << 20..<200 << 20]] as [[Range<Int64>]])
+    func `what is held, or is not in the file, moves nothing`(_ wanted: [Range<Int64>]) {
+        var planner = begun(.fixed(1))
+        feed(&planner, [0: 1])
+        let actions = planner.want(wanted, at: .seconds(1))
+        #expect(actions == [] && planner.wantedConnections == 1)
+    }
+
+    /// A whole download at 1 MiB a second, in simulated time.
+    @Test(arguments: [ConnectionAdvisor.Mode.fixed(1), .fixed(4), .automatic(max: 8)])
+    func `wanted bytes come within the time of an answer, and the download takes hardly longer`(
+        _ mode: ConnectionAdvisor.Mode
+    ) {
+        var scene = SegmentSimulator(size: 16 << 20, mode: mode, latency: .milliseconds(20)) { _, _ in .flows(1 << 20) }
+        let plain = scene.run()
+        scene.wants = [(.seconds(1), 11 << 20), (.seconds(2), 7 << 20)]
+        let result = scene.run()
+        #expect(result.isFinished && result.waits.count == 2)
+        // To the next look at the plan, and the answer.
+        for wait in result.waits { #expect(wait <= .milliseconds(20 + 50 + 10)) }
+        #expect(result.seconds <= plain.seconds + 0.5)
+        print("\(mode): \(result.seconds) of \(plain.seconds) s, \(result.requestCount) requests, \(result.waits)")
+    }
+}
