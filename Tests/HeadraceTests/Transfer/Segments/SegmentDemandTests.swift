@@ -48,32 +48,26 @@ struct SegmentDemandTests {
         planner.want(ranges, at: .milliseconds(time))
     }
 
-    /// In MiB, at 4 MiB a second, of which one was read: where a connection is opened, if one is.
-    @Test(arguments: [(0, nil), (1, nil), (2, nil), (3, nil), (4, 4), (40, 40), (63, 63)] as [(Int64, Int64?)])
-    func `a connection is opened where bytes would come half a second late`(_ start: Int64, _ opened: Int64?) {
+    /// In MiB from the next byte on, at 4 MiB a second.
+    @Test(arguments: [(-1, false), (0, false), (1, false), (3, true), (40, true), (59, true)] as [(Int64, Bool)])
+    func `a connection is opened where bytes would come more than half a second late`(_ ahead: Int64, _ isLate: Bool) {
         var planner = begun(.automatic(max: 8))
-        feed(&planner, [0: 1])
         feed(&planner, [0: 4])
-        let position = planner.segments[0].position / mebibyte
-        let actions = want(&planner, (position - 1 + start) * mebibyte..<64 * mebibyte)
-        let place = opened.map { (position - 1 + $0) * mebibyte }
-        #expect(actions == (place.map { [.open(id(1), $0..<64 * mebibyte, source: 0)] } ?? []))
-        #expect(planner.segments.count == (opened == nil ? 1 : 2) && planner.unassigned == [])
+        let start = (4 + ahead) * mebibyte
+        expect(
+            want(&planner, start..<64 * mebibyte),
+            isLate ? [.open(id(1), start..<64 * mebibyte, source: 0)] : []
+        )
+        #expect(planner.unassigned == [])
     }
 
-    @Test func `a new connection goes on to the next byte that is held or another's`() {
-        var planner = begun(.fixed(4), held: [10 * mebibyte..<11 * mebibyte])
-        feed(&planner, [0: 1, 1: 1, 2: 1])
-        let ends = planner.segments.map(\.end)
-        // One more than there are is allowed by none: each of the three is where nobody needs it.
-        #expect(planner.segments.count == 4)
-        let actions = want(&planner, 9 * mebibyte..<64 * mebibyte)
-        guard case .open(_, let range, _)? = actions.last else {
-            Issue.record("\(actions)")
-            return
-        }
-        #expect(range.lowerBound == 9 * mebibyte && (ends + [10 * mebibyte]).contains(range.upperBound))
-        #expect(planner.segments.count == 4)
+    @Test func `a new connection goes on to the next byte that is held`() {
+        var planner = begun(.fixed(1), held: [10 * mebibyte..<11 * mebibyte])
+        feed(&planner, [0: 1])
+        expect(
+            want(&planner, 5 * mebibyte..<64 * mebibyte),
+            [.displace(.first), .open(id(1), 5 * mebibyte..<10 * mebibyte, source: 0)]
+        )
     }
 
     @Test func `the only connection is stopped and begun again where bytes are wanted, and the rest comes after them`()
@@ -183,7 +177,9 @@ struct SegmentDemandTests {
     func `wanted bytes come within the time of an answer, and the download takes hardly longer`(
         _ mode: ConnectionAdvisor.Mode
     ) {
-        var scene = SegmentSimulator(size: 16 << 20, mode: mode, latency: .milliseconds(20)) { _, _ in .flows(1 << 20) }
+        var scene = SegmentSimulator(size: 16 << 20, mode: mode, latency: .milliseconds(20)) { _, _ in
+            .flows(Double(1 << 20))
+        }
         let plain = scene.run()
         scene.wants = [(.seconds(1), 11 << 20), (.seconds(2), 7 << 20)]
         let result = scene.run()

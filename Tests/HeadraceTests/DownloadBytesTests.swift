@@ -1,0 +1,254 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The bytes of a download that are read while it runs, and after it.
+@Suite(.timeLimit(.minutes(4)))
+struct DownloadBytesTests {
+    private static let size = SegmentFixture.size
+    private var size: Int64 { Self.size }
+    private let file = SegmentFixture.file
+    private let mebibyte: Int64 = 1 << 20
+
+    /// A player that begins at the start, jumps ahead and then back, while all connections but those of its jumps are held.
+    @Test(arguments: [nil, 4, 1])
+    func `a player that seeks is served first, and the file is whole in the end`(_ connections: Int?) async throws {
+        let gate = try Gate()
+        let response = Response.answering { [file] request in
+            request.index < connections ?? 1 ? .file(file).held(after: 65_536, until: gate) : .file(file)
+        }
+        try await withPausedDownload(of: response) {
+            $0.maxConnectionsPerDownload = connections
+        } _: { download, server, target in
+            var start = Player(download)
+            await download.resume()
+            let read = try await start.play(1)
+            #expect(read > 0)
+            for place in [4 * mebibyte + 7, 2 * mebibyte + 5] {
+                var seek = Player(download, from: place)
+                let read = try await seek.play(300_000)
+                #expect(read >= 300_000)
+                #expect(server.requests.contains { $0.rangeStart == place }, "a request of its own")
+            }
+            // What lies between is not there.
+            #expect(download.state == .running)
+            gate.open()
+            try await start.play()
+            #expect(start.position == size)
+            _ = try await download.value
+            #expect(file.body.difference(fromFileAt: target) == nil)
+        }
+    }
+
+    @Test func `one connection that runs already is given to a reader who comes later`() async throws {
+        let response = Response.answering { [file] request in
+            request.index == 0 ? .file(file).dripping(bytes: 4096, every: .milliseconds(10)) : .file(file)
+        }
+        try await withPausedDownload(of: response) {
+            $0.maxConnectionsPerDownload = 1
+        } _: { download, server, target in
+            await download.resume()
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            var player = Player(download, from: 5 * mebibyte)
+            let read = try await player.play()
+            #expect(read == mebibyte)
+            #expect(server.requests[1].rangeStart == 5 * mebibyte)
+            _ = try await download.value
+            #expect(file.body.difference(fromFileAt: target) == nil)
+            #expect(server.traffic.maxActiveRequests == 1)
+        }
+    }
+
+    @Test func `a server without ranges moves nothing, and the bytes come in their turn`() async throws {
+        var file = file
+        file.acceptRanges = nil
+        file.honoursRange = false
+        try await withPausedDownload(of: .file(file)) { download, server, _ in
+            var player = Player(download, from: 4 * mebibyte)
+            await download.resume()
+            let read = try await player.play()
+            #expect(read == 2 * mebibyte)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test func `two readers each have all of their bytes`() async throws {
+        try await withPausedDownload(of: SegmentFixture.paced) { download, _, target in
+            await download.resume()
+            let ends = try await withThrowingTaskGroup { group in
+                for start in [0, 3 * mebibyte] {
+                    group.addTask {
+                        var player = Player(download, from: start)
+                        try await player.play()
+                        return player.position
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(ends == [size, size])
+            _ = try await download.value
+            #expect(file.body.difference(fromFileAt: target) == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (0..<size, size), (100..<200, 100), (size - 10..<Int64.max, 10), (size..<size + 10, 0),
+            (1 << 40..<1 << 41, 0),
+        ] as [(Range<Int64>, Int64)]
+    )
+    func `a finished file is read as one that arrives`(_ range: Range<Int64>, _ count: Int64) async throws {
+        try await withPausedDownload(of: .file(file)) { download, _, _ in
+            var player = Player(download, from: range.lowerBound, to: range.upperBound)
+            await download.resume()
+            let early = try await player.play()
+            #expect(early == count)
+            _ = try await download.value
+            player = Player(download, from: range.lowerBound, to: range.upperBound)
+            let late = try await player.play()
+            #expect(late == count)
+        }
+    }
+
+    @Test func `a reader goes on while the file gets its name, and sees no other that takes it`() async throws {
+        try await withPausedDownload(of: .file(file)) { download, _, target in
+            var player = Player(download)
+            await download.resume()
+            try await player.play(1)
+            _ = try await download.value
+            var late = Player(download)
+            try await late.play(1)
+            try FileManager.default.removeItem(at: target)
+            try Data("another".utf8).write(to: target)
+            try await player.play()
+            #expect(player.position == size)
+            var other = Player(download)
+            let code = try await other.failure()?.code
+            #expect(code == .fileSystem)
+        }
+    }
+
+    @Test func `a file of unknown length is read to its end`() async throws {
+        try await withPausedDownload(of: .file(file).chunked()) { download, _, _ in
+            var player = Player(download)
+            await download.resume()
+            let read = try await player.play()
+            #expect(read == size)
+        }
+    }
+
+    @Test func `an empty file has no bytes`() async throws {
+        try await withPausedDownload(of: .ok("")) { download, _, _ in
+            var player = Player(download)
+            await download.resume()
+            let read = try await player.play()
+            #expect(read == 0)
+        }
+    }
+
+    // MARK: Ends
+
+    @Test func `cancelling the reading task ends the wait, and the download goes on`() async throws {
+        let gate = try Gate()
+        try await withPausedDownload(of: .file(file).held(after: 100_000, until: gate)) { download, server, target in
+            await download.resume()
+            let readers = download.record.readers()
+            await withThrowingTaskGroup { group in
+                let (started, start) = AsyncStream.makeStream(of: Never.self)
+                group.addTask {
+                    var player = Player(download)
+                    try await player.play(100_000)
+                    start.finish()
+                    try await player.play()
+                }
+                for await _ in started {}
+                #expect(readers.isRead)
+                group.cancelAll()
+                await #expect(throws: CancellationError.self) { try await group.next() }
+            }
+            #expect(!readers.isRead, "nothing is wanted any more")
+            gate.open()
+            _ = try await download.value
+            #expect(server.requests.count == 1)
+            #expect(file.body.difference(fromFileAt: target) == nil)
+        }
+    }
+
+    @Test func `an iterator that is let go of wants nothing any more`() async throws {
+        try await withPausedDownload(of: .file(file)) { download, _, _ in
+            let readers = download.record.readers()
+            var player: Player? = Player(download)
+            #expect(readers.demands == [0..<Int64.max])
+            player = nil
+            #expect(player == nil && !readers.isRead)
+        }
+    }
+
+    @Test func `a failure of the download is the reader's`() async throws {
+        try await withPausedDownload(of: .file(file).truncated(after: 300_000)) { download, _, _ in
+            var player = Player(download)
+            await download.resume()
+            let error = try await player.failure()
+            #expect(error?.code == .connectionLost)
+            for await state in download.states where state.isEnded { #expect(state == error.map { .failed($0) }) }
+            let read = try await player.play()
+            #expect(read == 0, "an iteration that failed has ended")
+        }
+    }
+
+    @Test func `a cancellation of the download is the reader's`() async throws {
+        try await withPausedDownload(of: .file(file).stalled(after: 300_000)) { download, _, _ in
+            var player = Player(download)
+            await download.resume()
+            try await player.play(300_000)
+            await download.cancel()
+            let code = try await player.failure()?.code
+            #expect(code == .cancelled)
+        }
+    }
+
+    @Test func `what is there is read while the download is paused, and the rest when it goes on`() async throws {
+        let response = Response.sequence([.file(file).stalled(after: 300_000)], then: .file(file))
+        try await withPausedDownload(of: response) { download, _, target in
+            var player = Player(download)
+            await download.resume()
+            try await player.play(100_000)
+            await download.pause()
+            var late = Player(download)
+            let read = try await late.play(player.position)
+            #expect(read >= player.position)
+            await download.resume()
+            try await player.play()
+            try await late.play()
+            #expect(player.position == size && late.position == size)
+            _ = try await download.value
+            #expect(file.body.difference(fromFileAt: target) == nil)
+        }
+    }
+
+    @Test func `no reader is given bytes of two versions`() async throws {
+        let gate = try Gate()
+        let response = Response.sequence(
+            [.file(file).held(after: 200_000, until: gate).truncated(after: 300_000)],
+            then: .file(SegmentFixture.other)
+        )
+        try await withPausedDownload(of: response) {
+            $0.maxRetries = 3
+        } _: { download, _, target in
+            var player = Player(download)
+            var waiting = Player(download, seed: 4, from: mebibyte)
+            await download.resume()
+            try await player.play(1)
+            gate.open()
+            let code = try await player.failure()?.code
+            #expect(code == .resourceChanged)
+            // Nothing was handed out to this one: it reads the new version.
+            let read = try await waiting.play()
+            #expect(read == size - mebibyte)
+            _ = try await download.value
+            #expect(SegmentFixture.other.body.difference(fromFileAt: target) == nil)
+        }
+    }
+}

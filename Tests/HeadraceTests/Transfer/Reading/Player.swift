@@ -1,0 +1,64 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Reads a download in order, and holds every chunk against what it should be.
+struct Player {
+    private let pattern: Pattern
+    private var iterator: DownloadBytes.Iterator
+    private(set) var position: Int64
+
+    init(_ download: Download, seed: UInt64 = 3, from start: Int64 = 0, to end: Int64 = .max) {
+        pattern = Pattern(seed: seed)
+        position = start
+        iterator = download.bytes(in: start..<end).makeAsyncIterator()
+    }
+
+    /// Reads at least so many bytes, or to the end; returns how many.
+    @discardableResult
+    mutating func play(_ least: Int64 = .max) async throws -> Int64 {
+        let start = position
+        while position - start < least, let bytes = try await iterator.next() {
+            let end = position + Int64(bytes.count)
+            try #require(!bytes.isEmpty && bytes.count <= 256 << 10)
+            try #require(bytes.elementsEqual(pattern.bytes(in: position..<end)), "wrong bytes at \(position)")
+            position = end
+        }
+        return position - start
+    }
+
+    /// What ends the reading where something fails.
+    mutating func failure() async throws -> DownloadError? {
+        do {
+            try await play()
+            return nil
+        } catch let error as DownloadError {
+            return error
+        }
+    }
+}
+
+/// Runs a body with a download that is paused until the body has it go on, and what fetches it.
+func withPausedDownload(
+    of response: Response,
+    seed: UInt64 = 3,
+    _ configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+    _ body: (Download, FaultServer, URL) async throws -> Void
+) async throws {
+    var configuration = DownloadManager.Configuration {
+        $0.maxRetries = 0
+        $0.retryBaseDelay = .zero
+    }
+    configure(&configuration)
+    try await withFaultServer(response) { server in
+        try await withTemporaryDirectory { folder in
+            try await withDownloadManager(configuration) { manager in
+                var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                request.startsPaused = true
+                try await body(try await manager.download(request), server, folder.appending(path: "file.bin"))
+            }
+        }
+    }
+}
