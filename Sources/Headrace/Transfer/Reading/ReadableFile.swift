@@ -163,9 +163,11 @@ struct ReadableFile: Sendable {
         proof = .stamp(stamp)
     }
 
-    /// A session has ended; what it did not keep nobody vouches for.
+    /// A session has ended; what it did not keep nobody vouches for, and the next one tells what became of it.
     mutating func closed() {
-        if proof == .session { lost() }
+        guard proof == .session else { return }
+        generation += 1
+        path = nil
     }
 
     /// The complete file has got its name.

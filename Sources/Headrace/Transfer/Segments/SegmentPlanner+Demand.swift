@@ -32,17 +32,16 @@ extension SegmentPlanner {
             let mayJoin = segments.count < advisor.maximum && sources.contains { !$0.isRetired }
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
-            if place == nil, mayJoin {
-                lacksConnection = true
-                // Before one is stopped, the source is asked for one more.
-                guard hadLack else { continue }
-            }
-            if place == nil, let victim = leastWanted(beside: serving, for: bytes, at: now) {
+            // Before one is stopped, the source is asked for one more.
+            if place == nil, hadLack || !mayJoin, let victim = leastWanted(beside: serving, for: bytes, at: now) {
                 place = replacement(of: victim, at: now)
                 actions += [.displace(victim.id)] + close(victim.id, at: now)
                 reclaim()
             }
-            guard let place else { continue }
+            guard let place else {
+                lacksConnection = lacksConnection || mayJoin
+                continue
+            }
             sources[place.source].opened(at: now)
             actions.append(begin(at: byte, by: place, at: now))
             if let newest = segments.last { serving.insert(newest.id) }

@@ -158,6 +158,18 @@ struct ReadableFileTests {
         let id = file.join(0..<1000)
         file.closed()
         #expect(file.step(of: id) == .wait)
+        file.opened(path, ByteRangeSet(), totalBytes: nil, isSame: false)
+        file.wrote(0..<50)
+        #expect(range(file.step(of: id)) == 0..<50)
+    }
+
+    @Test func `the end of a download tells more than that its bytes are gone`() throws {
+        var file = file(0..<100)
+        let id = file.join(0..<1000)
+        let isTaken = take(&file, id)
+        file.closed()
+        try enter(&file, .cancelled)
+        #expect(isTaken && code(file.step(of: id)) == .cancelled)
     }
 
     // MARK: Names and ends

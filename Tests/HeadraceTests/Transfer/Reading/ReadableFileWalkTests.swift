@@ -11,7 +11,7 @@ struct ReadableFileWalkTests {
         var random = SeededRandom(seed: seed)
         var walk = Walk(url: try #require(URL(string: "https://example.com/file.bin")))
         for _ in 0..<5_000 { walk.step(using: &random) }
-        #expect(walk.handedOut > 100 && walk.failures > 0, "the walk saw too little")
+        #expect(walk.handedOut > 50 && walk.failures > 0, "the walk saw too little")
     }
 }
 
@@ -46,6 +46,7 @@ private struct Walk {
     mutating func step(using random: inout SeededRandom) {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<4:
+            guard readers.count < 6 else { break }
             let start = Int64.random(in: 0..<Self.total + 20, using: &random)
             let id = file.join(start..<start + Int64.random(in: 0...300, using: &random))
             readers[id] = Reader(position: start)
