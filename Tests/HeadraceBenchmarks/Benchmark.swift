@@ -17,6 +17,8 @@ struct Benchmark {
     }
 
     private static func run(_ arguments: [String]) -> Int32 {
+        // Its load and date are those of now.
+        _ = Machine.atStart
         let named = arguments.first.flatMap { first in Verb.all.first { $0.name == first } }
         let verb = named ?? .compare
         // A reader of our output that goes away must not leave a server behind.
@@ -43,51 +45,38 @@ struct Verb: Sendable {
     let run: @Sendable ([String]) throws -> Int32
 
     static let all: [Verb] = [
-        .compare, .queue, .rates, .resume, .torture, .queueKills, .checkpoint, .order, .powercut, .serve, .queueChild,
+        compare,
+        Verb("what a long list costs, and a thousand downloads at once", Queue.main),
+        Verb("how exactly limits of bytes per second are held, and their cost", Rates.main),
+        Verb("answer badly when the rest of a file is asked for", Resume.main),
+        Verb("kill headrace at random moments, and check every file", Torture.main),
+        Verb("kill a queue at random moments, and check its list", QueueKills.main),
+        Verb("what a kill loses of a fast download, and its record costs", Checkpoint.main),
+        Verb("check the order of a download's system calls (with strace)", Order.main),
+        Verb("cut the power of a file system under headrace (as root)", Powercut.main),
+        Verb(hidden: "serve", LoopbackService.main),
+        Verb(hidden: QueueChild.verb, QueueChild.main),
     ]
 
-    static let compare = Verb(name: "compare", summary: "race headrace against the installed peers (the default)") {
-        try Comparison.main($0)
+    static let compare = Verb("race headrace against the installed peers (the default)", Comparison.main)
+
+    private init<Options: VerbOptions>(_ summary: String, _ main: @escaping @Sendable (Options) throws -> Outcome) {
+        name = Options.verb
+        self.summary = summary
+        run = { arguments in
+            guard let options = try Options.read(arguments) else {
+                Console.print(Options.help)
+                return 0
+            }
+            return try main(options).conclude(Options.verb, asJSON: options.isJSON)
+        }
     }
 
-    static let queue = Verb(name: "queue", summary: "what a long list costs, and a thousand downloads at once") {
-        try Queue.main($0)
+    private init(hidden name: String, _ run: @escaping @Sendable ([String]) throws -> Int32) {
+        self.name = name
+        summary = nil
+        self.run = run
     }
-
-    static let rates = Verb(name: "rates", summary: "how exactly limits of bytes per second are held, and their cost") {
-        try Rates.main($0)
-    }
-
-    static let queueKills = Verb(name: "queue-kills", summary: "kill a queue at random moments, and check its list") {
-        try QueueKills.main($0)
-    }
-
-    static let queueChild = Verb(name: "queue-child", summary: nil) { try QueueChild.main($0) }
-
-    static let resume = Verb(name: "resume", summary: "answer badly when the rest of a file is asked for") {
-        try Resume.main($0)
-    }
-
-    static let torture = Verb(name: "torture", summary: "kill headrace at random moments, and check every file") {
-        try Torture.main($0)
-    }
-
-    static let checkpoint = Verb(
-        name: "checkpoint",
-        summary: "what a kill loses of a fast download, and its record costs"
-    ) {
-        try Checkpoint.main($0)
-    }
-
-    static let order = Verb(name: "order", summary: "check the order of a download's system calls (with strace)") {
-        try Order.main($0)
-    }
-
-    static let powercut = Verb(name: "powercut", summary: "cut the power of a file system under headrace (as root)") {
-        try Powercut.main($0)
-    }
-
-    static let serve = Verb(name: "serve", summary: nil) { try LoopbackService.main($0) }
 }
 
 /// A reason to stop, with the exit status that tells a script which kind it was.

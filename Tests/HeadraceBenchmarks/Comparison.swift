@@ -1,23 +1,15 @@
 /// The default verb: prepares the ground, runs the scenes, prints the report, and clears everything away.
 struct Comparison {
-    let options: Options
+    let options: ComparisonOptions
     let workspace: Workspace
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try Options(arguments)
-        if options.isHelp {
-            Console.print(Options.help)
-            return 0
-        }
+    static func main(_ options: ComparisonOptions) throws -> Outcome {
         let subject = try subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
         defer { workspace.remove() }
         let report = try Comparison(options: options, workspace: workspace).run(subject: subject)
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for failure in report.failures { Console.error("headrace-bench: \(failure)") }
-        if !report.failures.isEmpty { return 1 }
-        return options.isStrict && report.hasUnmetTarget ? 1 : 0
+        return Outcome(report, isMissed: options.isStrict && report.hasUnmetTarget)
     }
 
     /// The headrace that is meant: the one with the path given, else the one that the same build made.
@@ -34,20 +26,15 @@ struct Comparison {
     }
 
     private func run(subject: String) throws -> Report {
-        let machine = Machine.current()
         let scenes = options.scenes.map { scene in
-            Scene(
-                name: scene.name,
-                summary: scene.summary,
-                isEncrypted: scene.isEncrypted,
-                pace: scene.pace,
-                connections: scene.connections,
-                payload: options.size.map(scene.payload.scaled(to:)) ?? scene.payload,
-                targets: scene.targets
-            )
+            var scene = scene
+            if let size = options.size { scene.payload = scene.payload.scaled(to: size) }
+            return scene
         }
         // A single source serves all scenes of its size; beside it there is one output at a time.
-        try workspace.requireSpace(scenes.reduce(0) { $0 + $1.payload.totalBytes } + largest(scenes))
+        // A sparse one takes next to nothing, and its scene looks for the space of the output itself.
+        let sizes = scenes.filter { !$0.isSparse }.map(\.payload.totalBytes)
+        try workspace.requireSpace(sizes.reduce(0, +) + (sizes.max() ?? 0))
 
         let peers = options.peers.map { ($0.name, $0.contender(in: workspace)) }
         let contenders = [Contender.subject(at: subject, in: workspace)] + peers.compactMap(\.1)
@@ -67,7 +54,6 @@ struct Comparison {
         )
         let results = try scenes.map(runner.run)
         return Report(
-            machine: machine,
             server: server.description,
             rounds: options.rounds,
             directory: workspace.root,
@@ -75,9 +61,5 @@ struct Comparison {
             missingPeers: peers.filter { $0.1 == nil }.map(\.0),
             scenes: results
         )
-    }
-
-    private func largest(_ scenes: [Scene]) -> Int {
-        scenes.map(\.payload.totalBytes).max() ?? 0
     }
 }

@@ -136,6 +136,11 @@ extension Contender {
 
 /// What a program says that it is.
 enum Version {
+    /// The subject's name and version.
+    static func ofSubject(_ executable: String, in workspace: Workspace) -> (String, String) {
+        (Contender.subjectName, of(executable, in: workspace))
+    }
+
     static func of(_ executable: String, flag: String = "--version", in workspace: Workspace) -> String {
         let log = workspace.scratch + "/version.log"
         let command = Command(executable: executable, arguments: [flag])

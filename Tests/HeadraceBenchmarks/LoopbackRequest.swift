@@ -24,9 +24,10 @@ struct LoopbackRequest: Sendable {
             fields[line[..<colon].lowercased()] = String(value)
         }
         let target = words.count == 3 ? words[1].prefix { $0 != "?" } : ""
-        let components = target.split(separator: "/")
+        var components = target.split(separator: "/")[...]
         method = words.first.map(String.init) ?? ""
-        pace = words.count == 3 ? Pace(target: words[1]) : nil
+        pace = components.first.flatMap { Pace(component: $0) }
+        if pace != nil { components.removeFirst() }
         path = components.contains("..") ? "" : components.joined(separator: "/")
         isKept = words.last == "HTTP/1.1" && fields["connection"]?.lowercased() != "close"
         self.fields = fields

@@ -110,6 +110,7 @@ enum LoopbackConnection {
         guard request.method == "GET" || request.method == "HEAD" else {
             return send("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n", to: socket)
         }
+        if let delay = request.pace?.delay { usleep(UInt32(delay) * 1_000) }
         let file = open(request.path, O_RDONLY | O_CLOEXEC)
         defer { if file >= 0 { close(file) } }
         var status = stat()
@@ -135,8 +136,11 @@ enum LoopbackConnection {
         lines.append("Content-Length: \(body.count)")
         guard send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
         if request.method == "HEAD" { return true }
-        guard let pace = request.pace else { return send(body, of: file, to: socket) }
-        return send(body, of: file, to: socket, at: pace, number)
+        guard let pace = request.pace, let rate = pace.rate(ofConnection: number) else {
+            return send(body, of: file, to: socket)
+        }
+        let count = pace.limit(ofConnection: number, of: body.count) ?? body.count
+        return send(body, of: file, to: socket, at: rate, atMost: count)
     }
 
     static func send(_ text: String, to socket: Int32) -> Bool {
@@ -149,11 +153,10 @@ enum LoopbackConnection {
         _ range: Range<Int>,
         of file: Int32,
         to socket: Int32,
-        at pace: Pace,
-        _ number: Int
+        at rate: Int,
+        atMost count: Int
     ) -> Bool {
-        let rate = pace.rate(ofConnection: number)
-        let end = pace.limit(ofConnection: number, of: range.count).map { range.lowerBound + $0 } ?? range.upperBound
+        let end = range.lowerBound + count
         let start = ContinuousClock.now
         var position = range.lowerBound
         while position < end {

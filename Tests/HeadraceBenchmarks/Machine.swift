@@ -15,7 +15,10 @@ struct Machine: Sendable {
     let load: Double
     let date: String
 
-    static func current() -> Machine {
+    /// As it was when the tool began, before it made a load of its own.
+    static let atStart = current()
+
+    private static func current() -> Machine {
         var name = utsname()
         uname(&name)
         let system = withUnsafeBytes(of: &name.sysname, text)

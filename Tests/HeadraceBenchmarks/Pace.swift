@@ -1,41 +1,51 @@
-/// How fast a server's connections are, written in the query of the address.
+/// How a server's connections behave, written as the first component of an address's path.
+///
+/// Not as its query, which would be a part of the file's name to some tools.
 struct Pace: Sendable, Equatable {
-    /// Bytes per second of each connection.
-    var rate: Int
+    /// Bytes per second of each connection; nil for as many as it takes.
+    var rate: Int?
     /// One connection in so many is 32 times slower; nil for none.
     var slowEach: Int?
     /// The number of the connection, from zero, that falls silent for ever after 30 % of its range; nil for none.
     var silent: Int?
+    /// Milliseconds from a request to the first byte of its answer.
+    var delay: Int?
 
     /// By how much the slow ones are slower.
     static let slowness = 32
     private static let silentAfter = 0.3
 
-    init(rate: Int, slowEach: Int? = nil, silent: Int? = nil) {
+    private static let names: [(String, any WritableKeyPath<Pace, Int?> & Sendable)] = [
+        ("rate", \.rate), ("slow", \.slowEach), ("silent", \.silent), ("delay", \.delay),
+    ]
+
+    init(rate: Int? = nil, slowEach: Int? = nil, silent: Int? = nil, delay: Int? = nil) {
         self.rate = rate
         self.slowEach = slowEach
         self.silent = silent
+        self.delay = delay
     }
 
-    var query: String {
-        "?rate=\(rate)" + (slowEach.map { "&slow=\($0)" } ?? "") + (silent.map { "&silent=\($0)" } ?? "")
+    var component: String {
+        Self.names.compactMap { name, path in self[keyPath: path].map { "\(name)=\($0)" } }.joined(separator: ",")
     }
 
-    /// Nil where the query of a target says nothing of a rate.
-    init?(target: some StringProtocol) {
-        var values: [Substring: Int] = [:]
-        for pair in target.drop(while: { $0 != "?" }).dropFirst().split(separator: "&") {
+    /// Nil where the component of a path is another one.
+    init?(component: some StringProtocol) {
+        self.init()
+        for pair in component.split(separator: ",") {
             let parts = pair.split(separator: "=", maxSplits: 1)
-            if parts.count == 2, let value = Int(parts[1]) { values[Substring(parts[0])] = value }
+            guard parts.count == 2, let value = Int(parts[1]), value > 0 || parts[0] == "silent",
+                let path = Self.names.first(where: { $0.0 == parts[0] })?.1
+            else { return nil }
+            self[keyPath: path] = value
         }
-        guard let rate = values["rate"], rate > 0 else { return nil }
-        self.init(rate: rate, slowEach: values["slow"], silent: values["silent"])
     }
 
     /// Bytes per second of the connection of a number, from zero, among those that were open together.
-    func rate(ofConnection number: Int) -> Int {
+    func rate(ofConnection number: Int) -> Int? {
         guard let slowEach, number % slowEach == slowEach - 1 else { return rate }
-        return rate / Self.slowness
+        return rate.map { $0 / Self.slowness }
     }
 
     /// How much of a body the connection sends; nil for all.

@@ -1,18 +1,14 @@
 extension Report {
     /// The report for a program: all samples, not only their medians.
-    var json: JSON {
-        .object([
-            ("tool", "headrace-bench"),
-            ("date", .string(machine.date)),
-            ("machine", machine.json),
+    var members: [(String, JSON)] {
+        [
             ("server", .string(server)),
             ("directory", .string(directory)),
             ("rounds", .integer(rounds)),
             ("contenders", .array(contenders.map(json))),
             ("missingPeers", .array(missingPeers.map { .string($0) })),
             ("scenes", .array(scenes.map(json))),
-            ("failures", .array(failures.map { .string($0) })),
-        ])
+        ]
     }
 
     private func json(_ contender: Contender) -> JSON {

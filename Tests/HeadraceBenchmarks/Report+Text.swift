@@ -1,6 +1,7 @@
 extension Report {
     /// The report for a person.
     var text: String {
+        let machine = Machine.atStart
         var lines = [
             "headrace-bench, \(machine.date)",
             "machine   \(machine.cores) x \(machine.cpu), \(machine.kernel), load \(Format.decimal(machine.load, places: 2))",

@@ -29,8 +29,7 @@ struct SceneResult: Sendable {
 }
 
 /// The whole outcome, to be shown as text or as JSON.
-struct Report: Sendable {
-    let machine: Machine
+struct Report: VerbReport, Sendable {
     let server: String
     let rounds: Int
     let directory: String
@@ -39,7 +38,7 @@ struct Report: Sendable {
     let scenes: [SceneResult]
 
     /// Everything that makes the run a failure, whatever the timings.
-    var failures: [String] {
+    var violations: [String] {
         scenes.flatMap { result in
             result.entries.compactMap { entry in
                 entry.failure.map { "\(result.scene.name): \(entry.contender.name): \($0)" }

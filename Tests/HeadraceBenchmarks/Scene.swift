@@ -10,7 +10,15 @@ struct Scene: Sendable {
     var pace: Pace?
     /// What the tools are told of them.
     var connections = Connections.one
-    let payload: Payload
+    /// Whether the single file is mostly holes.
+    var isSparse = false
+    var payload: Payload
+    /// The peers that take part, by their names; nil for all.
+    var peers: [String]?
+    /// However many are asked for.
+    var mostRounds: Int?
+    /// It is left out where the disk has fewer.
+    var leastFreeBytes = 0
     /// What the subject is held to.
     let targets: [Target]
 
@@ -87,6 +95,17 @@ struct Scene: Sendable {
             ]
         ),
         Scene(
+            name: "tls-auto",
+            summary: "HTTP/1.1 over TLS, automatic",
+            isEncrypted: true,
+            connections: .automatic,
+            payload: .single(1 << 30),
+            targets: [
+                Target(.wall, .ratioToBest(0.8)),
+                Target(.memory, .atMost(64 * 1_048_576)),
+            ]
+        ),
+        Scene(
             name: "paced",
             summary: "10 MiB/s a connection, 16 connections",
             pace: Pace(rate: 10 << 20),
@@ -124,9 +143,31 @@ struct Scene: Sendable {
             summary: "HTTP",
             payload: .many(count: 2_000, each: 50_000, parallel: 16),
             targets: [
-                Target(.wall, .ratio(1.3, to: "curl")),
+                Target(.wall, .ratio(1.0, to: "curl")),
                 Target(.memory, .atMost(64 * 1_048_576)),
             ]
+        ),
+        Scene(
+            name: "latency",
+            summary: "50 ms to each answer's first byte",
+            pace: Pace(delay: 50),
+            payload: .many(count: 200, each: 1 << 20, parallel: 16),
+            peers: ["curl", "aria2c"],
+            // 16 connections wait in 13 rounds, 0.65 s, and the bytes take 0.2 s at 1 GiB/s, which two idle cores carry.
+            // Some can come while others wait, so the sum is not the least possible; on a busy machine it is too little,
+            // and only the peers tell.
+            targets: [Target(.wall, .atMost(1.05 * (0.65 + 0.2))), Target(.wall, .ratioToBest(1.0))]
+        ),
+        Scene(
+            name: "huge",
+            summary: "HTTP, automatic, a sparse file, one round",
+            connections: .automatic,
+            isSparse: true,
+            payload: .single(5 << 30),
+            peers: ["curl"],
+            mostRounds: 1,
+            leastFreeBytes: 12 << 30,
+            targets: [Target(.memory, .atMost(64 * 1_048_576))]
         ),
     ]
 }

@@ -1,6 +1,6 @@
 /// Runs one scene: makes its files, then lets every contender fetch them, round by round.
 struct SceneRunner {
-    let options: Options
+    let options: ComparisonOptions
     let workspace: Workspace
     let server: OriginServer
     /// For scenes with a pace.
@@ -11,9 +11,15 @@ struct SceneRunner {
         if scene.isEncrypted, server.tlsPort == nil {
             return SceneResult(scene: scene, entries: [], skipped: server.tlsObstacle ?? "the server speaks no TLS")
         }
-        let names = try makeSources(scene.payload)
+        if workspace.freeBytes < scene.leastFreeBytes {
+            let (free, least) = (workspace.freeBytes, scene.leastFreeBytes)
+            let reason = "\(Format.mebibytes(free)) MiB are free, and less than \(Format.size(least)) is too little"
+            return SceneResult(scene: scene, entries: [], skipped: reason)
+        }
+        let names = try makeSources(scene)
         let job = try makeJob(scene, names)
-        var entries = contenders.map { contender in
+        let participants = contenders.filter { $0.isSubject || scene.peers?.contains($0.name) != false }
+        var entries = participants.map { contender in
             switch contender.plan(job) {
             case .skip(let reason):
                 SceneResult.Entry(contender: contender, command: nil, skipped: reason)
@@ -30,7 +36,7 @@ struct SceneRunner {
         }
         // Round 0 fills caches and is not counted. The order turns with the rounds, so that nobody always follows
         // the same neighbour.
-        for round in 0...options.rounds {
+        for round in 0...rounds(of: scene) {
             for turn in entries.indices {
                 let index = (turn + round) % entries.count
                 try run(&entries[index], round: round, of: scene, names)
@@ -40,6 +46,8 @@ struct SceneRunner {
         return SceneResult(scene: scene, entries: entries, skipped: nil, commands: commands)
     }
 
+    private func rounds(of scene: Scene) -> Int { min(options.rounds, scene.mostRounds ?? options.rounds) }
+
     /// One turn of one contender.
     ///
     /// A failure takes it out of the scene and does not stop the others.
@@ -47,7 +55,7 @@ struct SceneRunner {
         guard let command = entry.command, entry.failure == nil else { return }
         try workspace.prepareForRun()
         try Signals.check()
-        let label = "\(scene.name) \(round == 0 ? "warm-up" : "\(round)/\(options.rounds)") \(entry.contender.name)"
+        let label = "\(scene.name) \(round == 0 ? "warm-up" : "\(round)/\(rounds(of: scene))") \(entry.contender.name)"
         do {
             let measurement = try Measurement.run(command, in: workspace, timeout: options.timeout)
             if let wrong = try verify(names) { throw BenchmarkError(wrong) }
@@ -60,23 +68,26 @@ struct SceneRunner {
             entry.samples = []
             Console.error("\(label): FAILED: \(error.message)")
         }
+        try workspace.emptyOutput()
     }
 
     /// The names of the scene's files, which exist afterwards.
     ///
     /// A file of the right size is the right file,
     /// because its bytes follow from its name.
-    private func makeSources(_ payload: Scene.Payload) throws -> [String] {
-        switch payload {
+    private func makeSources(_ scene: Scene) throws -> [String] {
+        switch scene.payload {
         case .single(let bytes):
-            let name = "single-\(bytes).bin"
-            if !FileSystem.exists(workspace.site + "/" + name) {
+            let name = "\(scene.isSparse ? "sparse" : "single")-\(bytes).bin"
+            let path = workspace.site + "/" + name
+            if !FileSystem.exists(path) {
                 Console.error("making \(Format.size(bytes))")
-                try SourceFile.make(workspace.site + "/" + name, size: bytes, seed: 0)
+                let make = scene.isSparse ? SourceFile.makeSparse : SourceFile.make
+                try make(path, bytes, 0)
             }
             return [name]
         case .many(let count, let each, _):
-            Console.error("making \(payload.description)")
+            Console.error("making \(scene.payload.description)")
             return try (1...count).map { number in
                 let name = "many-\(number).bin"
                 try SourceFile.make(workspace.site + "/" + name, size: each, seed: UInt64(number))
@@ -87,7 +98,8 @@ struct SceneRunner {
 
     private func makeJob(_ scene: Scene, _ names: [String]) throws -> Job {
         let server = scene.pace == nil ? server : pacedServer ?? server
-        let urls = names.map { server.url(for: $0, isEncrypted: scene.isEncrypted) + (scene.pace?.query ?? "") }
+        let prefix = scene.pace.map { $0.component + "/" } ?? ""
+        let urls = names.map { server.url(for: prefix + $0, isEncrypted: scene.isEncrypted) }
         let list = workspace.scratch + "/\(scene.name).txt"
         try FileSystem.write(urls.joined(separator: "\n") + "\n", to: list)
         let curl = workspace.scratch + "/\(scene.name).curl"

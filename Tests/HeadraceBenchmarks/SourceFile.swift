@@ -11,6 +11,12 @@ import Glibc
 /// Both making and comparing go through small buffers: this process takes as little of the machine as it can.
 enum SourceFile {
     private static let chunk = 65_536
+    #if canImport(Darwin)
+    private static let seekData = SEEK_DATA
+    #else
+    // SEEK_DATA, which the C library declares only where it is asked for its extensions.
+    private static let seekData: Int32 = 3
+    #endif
 
     /// Writes `size` bytes that follow from `seed` alone.
     static func make(_ path: String, size: Int, seed: UInt64) throws {
@@ -32,31 +38,58 @@ enum SourceFile {
         }
     }
 
+    /// Makes a file of holes, with such bytes around each multiple of 64 MiB and at its end.
+    ///
+    /// So a piece in a wrong place is seen, and the places where a number of 31 or 32 bits overflows are among them.
+    static func makeSparse(_ path: String, size: Int, seed: UInt64) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw BenchmarkError.system("cannot create \(path)") }
+        defer { close(descriptor) }
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw BenchmarkError.system("cannot lengthen \(path)") }
+        var numbers = SplitMix(seed: seed)
+        for middle in Array(stride(from: 0, to: size, by: 64 << 20)) + [size] {
+            let start = max(0, middle - chunk / 2)
+            let count = min(middle + chunk / 2, size) - start
+            let words = (0..<chunk / 8).map { _ in numbers.next() }
+            let written = words.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, count, off_t(start)) }
+            guard written == count else { throw BenchmarkError.system("cannot write \(path)") }
+        }
+    }
+
     /// Compares a fetched file with its source, byte by byte; says what differs, `nil` when nothing does.
+    ///
+    /// The holes of a source are not read: they are zeros.
     static func difference(of path: String, from source: String) throws -> String? {
         let fetched = open(path, O_RDONLY | O_CLOEXEC)
         guard fetched >= 0 else { return "there is no file" }
         defer { close(fetched) }
         let original = open(source, O_RDONLY | O_CLOEXEC)
-        guard original >= 0 else { throw BenchmarkError.system("cannot open \(source)") }
+        var status = stat()
+        guard original >= 0, fstat(original, &status) == 0 else { throw BenchmarkError.system("cannot open \(source)") }
         defer { close(original) }
 
         let left = UnsafeMutableRawPointer.allocate(byteCount: chunk, alignment: 16)
         let right = UnsafeMutableRawPointer.allocate(byteCount: chunk, alignment: 16)
+        let zeros = UnsafeMutableRawPointer.allocate(byteCount: chunk, alignment: 16)
+        zeros.initializeMemory(as: UInt8.self, repeating: 0, count: chunk)
         defer {
-            left.deallocate()
-            right.deallocate()
+            for buffer in [left, right, zeros] { buffer.deallocate() }
         }
+        let size = Int(status.st_size)
         var offset = 0
+        var holeEnd = 0
         while true {
             try Signals.check()
-            let got = fill(left, from: fetched)
-            let wanted = fill(right, from: original)
+            if offset >= holeEnd { holeEnd = endOfHole(in: original, at: offset, size: size) }
+            let isHole = offset + chunk <= holeEnd
+            let got = fill(left, from: fetched, at: offset)
+            let wanted = isHole ? chunk : fill(right, from: original, at: offset)
             guard got >= 0, wanted >= 0 else { throw BenchmarkError.system("cannot read \(path) or its source") }
             let common = min(got, wanted)
-            if memcmp(left, right, common) != 0 {
+            let expected = isHole ? zeros : right
+            if memcmp(left, expected, common) != 0 {
                 let first = (0..<common).first {
-                    left.load(fromByteOffset: $0, as: UInt8.self) != right.load(fromByteOffset: $0, as: UInt8.self)
+                    left.load(fromByteOffset: $0, as: UInt8.self) != expected.load(fromByteOffset: $0, as: UInt8.self)
                 }
                 return "differs at byte \(offset + (first ?? 0))"
             }
@@ -67,11 +100,18 @@ enum SourceFile {
         }
     }
 
+    /// Where the hole at an offset ends; the offset itself where there is none, or the file system cannot tell.
+    private static func endOfHole(in descriptor: Int32, at offset: Int, size: Int) -> Int {
+        let data = lseek(descriptor, off_t(offset), seekData)
+        if data >= 0 { return Int(data) }
+        return errno == ENXIO ? size : offset
+    }
+
     /// Reads a whole chunk or what there is until the end; -1 for an error.
-    private static func fill(_ buffer: UnsafeMutableRawPointer, from descriptor: Int32) -> Int {
+    private static func fill(_ buffer: UnsafeMutableRawPointer, from descriptor: Int32, at offset: Int) -> Int {
         var count = 0
         while count < chunk {
-            let got = read(descriptor, buffer + count, chunk - count)
+            let got = pread(descriptor, buffer + count, chunk - count, off_t(offset + count))
             if got < 0 {
                 if errno == EINTR { continue }
                 return -1

@@ -8,6 +8,8 @@ struct Target: Sendable {
     enum Bound: Sendable {
         /// At most that many times the median of the named peer.
         case ratio(Double, to: String)
+        /// At most that many times the lowest median of all peers.
+        case ratioToBest(Double)
         /// At most that many bytes or seconds, whoever else runs.
         case atMost(Double)
     }
@@ -20,6 +22,7 @@ struct Target: Sendable {
     var description: String {
         switch bound {
         case .ratio(let limit, let peer): "\(metric.rawValue) <= \(Format.ratio(limit)) \(peer)"
+        case .ratioToBest(let limit): "\(metric.rawValue) <= \(Format.ratio(limit)) the best peer"
         case .atMost(let limit): "\(metric.rawValue) <= \(metric.text(limit))"
         }
     }
@@ -33,11 +36,15 @@ struct Target: Sendable {
         case .atMost(let limit):
             return Verdict(target: self, measured: metric.text(measured), isMet: measured <= limit)
         case .ratio(let limit, let peer):
-            guard let other = peers[peer].flatMap(metric.median(of:)), other > 0 else {
-                return Verdict(target: self, measured: nil, isMet: nil)
-            }
-            return Verdict(target: self, measured: Format.ratio(measured / other), isMet: measured / other <= limit)
+            return verdict(measured, against: peers[peer].flatMap(metric.median(of:)), limit)
+        case .ratioToBest(let limit):
+            return verdict(measured, against: peers.values.compactMap(metric.median(of:)).min(), limit)
         }
+    }
+
+    private func verdict(_ measured: Double, against other: Double?, _ limit: Double) -> Verdict {
+        guard let other, other > 0 else { return Verdict(target: self, measured: nil, isMet: nil) }
+        return Verdict(target: self, measured: Format.ratio(measured / other), isMet: measured / other <= limit)
     }
 
     /// How a target came out.

@@ -45,23 +45,31 @@ struct Workspace: Sendable {
         FileSystem.remove(root)
     }
 
-    /// Gives the next run an empty output directory, and lets earlier writes reach the disk before it starts.
+    /// Gives the space of a run's files back.
     ///
-    /// The last run's files are emptied and set aside, not deleted: ext4 does not use a deleted inode again for a
-    /// minute and looks at each of them whenever it makes a file. (Measured: 2,000 files took curl 0.3 s, and 2.3 s
-    /// right after 2,000 others were deleted.) For the same reason leave a minute between two runs of this tool.
-    func prepareForRun() throws {
+    /// They are emptied, not deleted: ext4 does not use a deleted inode again for a minute and looks at each of them
+    /// whenever it makes a file. (Measured: 2,000 files took curl 0.3 s, and 2.3 s right after 2,000 others were
+    /// deleted.) For the same reason leave a minute between two runs of this tool.
+    func emptyOutput() throws {
         for name in try FileSystem.names(in: output) { truncate(output + "/" + name, 0) }
+    }
+
+    /// Gives the next run an empty output directory, and lets earlier writes reach the disk before it starts.
+    func prepareForRun() throws {
+        try emptyOutput()
         let turn = try FileSystem.names(in: aside).count
         guard rename(output, "\(aside)/\(turn)") == 0 else { throw BenchmarkError.system("cannot move \(output)") }
         try FileSystem.makeDirectory(output)
         sync()
     }
 
+    /// The bytes that the disk has free.
+    var freeBytes: Int { FileSystem.freeBytes(at: root) }
+
     /// Refuses to start what would fill the disk half way through.
     func requireSpace(_ bytes: Int) throws {
         let margin = 256 << 20
-        let free = FileSystem.freeBytes(at: root)
+        let free = freeBytes
         guard free > bytes + margin else {
             throw BenchmarkError(
                 "\(root) has \(Format.mebibytes(free)) MiB free, \(Format.mebibytes(bytes + margin)) MiB are needed; "

@@ -1,11 +1,6 @@
 /// The verb `checkpoint`: what a download's record saves when the tool is killed, and what it costs when it is not.
 enum Checkpoint {
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try CheckpointOptions(arguments)
-        if options.isHelp {
-            Console.print(CheckpointOptions.help)
-            return 0
-        }
+    static func main(_ options: CheckpointOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -20,8 +15,6 @@ enum Checkpoint {
             report.pairs = try cost.run()
             report.recordTime = try cost.recordTime()
         }
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)], isStrict: options.isStrict)
     }
 }

@@ -1,5 +1,5 @@
 /// What came of the kills and of the race.
-struct CheckpointReport {
+struct CheckpointReport: VerbReport {
     /// The most seconds of a download that a kill may cost: the record's interval, and its writing.
     private static let mostSeconds = 1.2
     /// The largest share of a download's time that its record may take.
@@ -63,8 +63,8 @@ struct CheckpointReport {
         return lines.joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("seed", .integer(Int(clamping: options.seed))), ("size", .integer(options.size)),
             ("rate", .integer(options.rate)), ("kills", .integer(options.kills)),
             ("rates", .array(kills.rates.map { .integer(Int($0)) })),
@@ -73,8 +73,7 @@ struct CheckpointReport {
             ("costSize", .integer(options.costSize)),
             ("with", .array(pairs.map { json($0.with) })), ("without", .array(pairs.map { json($0.without) })),
             ("recordSeconds", .number(recordTime)), ("cost", pairs.isEmpty ? .null : .number(middle(costs(.wall)))),
-            ("violations", .array(violations.map { .string($0) })),
-        ])
+        ]
     }
 
     private func json(_ measurement: Measurement) -> JSON {

@@ -55,8 +55,9 @@ struct HostileConnection: Sendable {
         let delivery = server.begin(at: body.lowerBound, of: file, behaviour)
         let sender = PacedSender(socket: socket, rate: rate) { server.count($0, in: delivery) }
         let content = VersionedContent(file: file, version: turn.version)
-        guard let cut = turn.cut, cut.bytes < body.count else { return sender.send(body, of: content) }
-        if sender.send(body.prefix(cut.bytes), of: content), cut.isReset { resetOnClose() }
+        guard let cut = turn.cut else { return sender.send(body, of: content) }
+        let sent = body.prefix(Int(cut.share * Double(body.count)))
+        if sender.send(sent, of: content), cut.isReset { resetOnClose() }
         return false
     }
 

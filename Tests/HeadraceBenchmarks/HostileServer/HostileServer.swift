@@ -23,8 +23,8 @@ final class HostileServer: Sendable {
     /// How one request is to be answered.
     struct Turn {
         let version: Int
-        /// After how many bytes of the body the connection ends, and whether with a reset.
-        let cut: (bytes: Int, isReset: Bool)?
+        /// After which share of the body the connection ends, and whether with a reset.
+        let cut: (share: Double, isReset: Bool)?
     }
 
     /// What one answer has sent so far: offsets in the file.
@@ -117,8 +117,8 @@ final class HostileServer: Sendable {
             guard let one = cuts[behaviour], Int.random(in: 0..<one, using: &random) == 0 else {
                 return Turn(version: state.version, cut: nil)
             }
-            let bytes = Int.random(in: 0..<size(file), using: &random)
-            return Turn(version: state.version, cut: (bytes, Bool.random(using: &random)))
+            let share = Double.random(in: 0..<1, using: &random)
+            return Turn(version: state.version, cut: (share, Bool.random(using: &random)))
         }
     }
 }

@@ -8,14 +8,9 @@ enum Order {
         "unlinkat",
     ]
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try OrderOptions(arguments)
-        if options.isHelp {
-            Console.print(OrderOptions.help)
-            return 0
-        }
+    static func main(_ options: OrderOptions) throws -> Outcome {
         guard let strace = FileSystem.find("strace") else {
-            return skip("order looks at system calls with strace, which is not installed", options)
+            return skipped("order looks at system calls with strace, which is not installed")
         }
         let subject = try Comparison.subject(options.subject)
         Signals.block()
@@ -37,7 +32,7 @@ enum Order {
         let exit = try ChildProcess.spawn(command, home: workspace.home, log: log).wait(atMost: longestRun)
         if let failure = exit.failure {
             let said = FileSystem.text(of: log)
-            if said.contains("ptrace") { return skip("strace may not trace here: \(said)", options) }
+            if said.contains("ptrace") { return skipped("strace may not trace here: \(said)") }
             throw BenchmarkError("\(failure): \(ToolEvents(log: log).failure ?? said)")
         }
         if let wrong = try ContentCheck.complaint(about: path, file: 0, size: options.size, versions: 1...1) {
@@ -48,26 +43,34 @@ enum Order {
             of: path,
             size: options.size
         )
-        report(check, options)
-        return check.violations.isEmpty ? 0 : 1
+        let report = OrderReport(check: check, size: options.size)
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
-    private static func report(_ check: OrderCheck, _ options: OrderOptions) {
-        let json = JSON.object([
-            ("size", .integer(options.size)), ("dataWrites", .integer(check.dataWrites)),
-            ("dataSyncs", .integer(check.dataSyncs)), ("records", .integer(check.records)),
-            ("claims", .integer(check.claims)), ("violations", .array(check.violations.map { .string($0) })),
-        ])
-        let text =
-            "\(Format.size(options.size)) with --sync: \(check.dataWrites) writes, \(check.dataSyncs) syncs, "
+    private static func skipped(_ reason: String) -> Outcome {
+        Outcome(SkippedReport(reason: reason))
+    }
+}
+
+/// What the look at the system calls found.
+private struct OrderReport: VerbReport {
+    let check: OrderCheck
+    /// Of the file, in bytes.
+    let size: Int
+
+    var violations: [String] { check.violations }
+
+    var text: String {
+        "\(Format.size(size)) with --sync: \(check.dataWrites) writes, \(check.dataSyncs) syncs, "
             + "\(check.records) records, \(check.claims) of them with a part of the file; "
-            + (check.violations.isEmpty ? "all in order" : "NOT in order")
-        Console.print(options.isJSON ? json.text() : text)
-        for violation in check.violations { Console.error("headrace-bench: \(violation)") }
+            + (violations.isEmpty ? "all in order" : "NOT in order")
     }
 
-    private static func skip(_ reason: String, _ options: OrderOptions) -> Int32 {
-        Console.print(options.isJSON ? JSON.object([("skipped", .string(reason))]).text() : "skipped: \(reason)")
-        return 0
+    var members: [(String, JSON)] {
+        [
+            ("size", .integer(size)), ("dataWrites", .integer(check.dataWrites)),
+            ("dataSyncs", .integer(check.dataSyncs)), ("records", .integer(check.records)),
+            ("claims", .integer(check.claims)),
+        ]
     }
 }

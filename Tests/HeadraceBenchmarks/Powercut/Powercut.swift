@@ -21,17 +21,8 @@ struct Powercut {
     /// Takes a loop device, so that the image gets another one at the next start, as disks do.
     private let decoy: LoopImage
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try PowercutOptions(arguments)
-        if options.isHelp {
-            Console.print(PowercutOptions.help)
-            return 0
-        }
-        if let obstacle {
-            let json = JSON.object([("skipped", .string(obstacle))])
-            Console.print(options.isJSON ? json.text() : "skipped: \(obstacle)")
-            return 0
-        }
+    static func main(_ options: PowercutOptions) throws -> Outcome {
+        if let obstacle { return Outcome(SkippedReport(reason: obstacle)) }
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -39,9 +30,7 @@ struct Powercut {
         try workspace.requireSpace(imageSize(options))
         let powercut = try Powercut(options: options, workspace: workspace, subject: subject)
         let report = try powercut.run()
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return report.violations.isEmpty ? 0 : 1
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
     /// Why this machine cannot do it.

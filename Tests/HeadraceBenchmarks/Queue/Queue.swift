@@ -1,3 +1,5 @@
+import Headrace
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -15,19 +17,12 @@ struct Queue {
     let options: QueueOptions
     let workspace: Workspace
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try QueueOptions(arguments)
-        if options.isHelp {
-            Console.print(QueueOptions.help)
-            return 0
-        }
+    static func main(_ options: QueueOptions) throws -> Outcome {
         Signals.block()
         let workspace = try Workspace(in: options.directory)
         defer { workspace.remove() }
         let report = try Queue(options: options, workspace: workspace).run()
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+        return Outcome(report, versions: [("headrace", headraceVersion)], isStrict: options.isStrict)
     }
 
     private func run() throws -> QueueReport {
@@ -96,7 +91,7 @@ struct Queue {
     /// Runs this tool again as a process that measures itself.
     private func child(_ arguments: [String]) throws -> QueueChild.Figures {
         let log = workspace.scratch + "/child.log"
-        let command = Command(executable: FileSystem.ownExecutable, arguments: [Verb.queueChild.name] + arguments)
+        let command = Command(executable: FileSystem.ownExecutable, arguments: [QueueChild.verb] + arguments)
         let exit = try ChildProcess.spawn(command, home: workspace.home, log: log).wait(atMost: Self.timeout)
         let text = FileSystem.text(of: log)
         if let failure = exit.failure {

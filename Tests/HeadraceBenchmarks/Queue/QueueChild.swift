@@ -16,6 +16,8 @@ import Glibc
 
 /// The inside of the hidden verb `queue-child`: one manager in a process of its own, so that nothing else counts.
 enum QueueChild {
+    static let verb = "queue-child"
+
     /// What a child measured, one figure a line.
     struct Figures: Sendable {
         private var values: [Substring: Double] = [:]
@@ -60,7 +62,7 @@ enum QueueChild {
             guard let argument = rest.popFirst() else { throw BenchmarkError.usage("queue-child lacks an argument") }
             return argument
         }
-        func count() throws -> Int { try Options.positive(try next(), "queue-child") }
+        func count() throws -> Int { try OptionValue.count(try next(), "queue-child") }
         switch try next() {
         case "add": try await add(try count(), to: try next(), rest.first)
         case "restore": try await restore(try count(), from: try next())

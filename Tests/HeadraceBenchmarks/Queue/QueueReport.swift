@@ -1,5 +1,5 @@
 /// What came of the measurement of the list: figures, some of which have a goal.
-struct QueueReport {
+struct QueueReport: VerbReport {
     enum Unit: String, Sendable {
         case seconds = "s"
         case bytes = "B"
@@ -70,10 +70,9 @@ struct QueueReport {
         return table.lines.joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("downloads", .integer(options.downloads)), ("atOnce", .integer(options.atOnce)),
-            ("machine", Machine.current().json),
             (
                 "figures",
                 .array(
@@ -86,7 +85,6 @@ struct QueueReport {
                     }
                 )
             ),
-            ("violations", .array(violations.map { .string($0) })),
-        ])
+        ]
     }
 }

@@ -16,12 +16,7 @@ struct QueueKills {
     let subject: String
     let server: HostileServer
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try QueueKillsOptions(arguments)
-        if options.isHelp {
-            Console.print(QueueKillsOptions.help)
-            return 0
-        }
+    static func main(_ options: QueueKillsOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -31,9 +26,7 @@ struct QueueKills {
         defer { server.stop() }
         let kills = QueueKills(options: options, workspace: workspace, subject: subject, server: server)
         let report = try kills.run()
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return report.violations.isEmpty ? 0 : 1
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
     /// The bytes per second of one answer with which the last file comes at about the last kill.

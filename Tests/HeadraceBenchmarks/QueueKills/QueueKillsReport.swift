@@ -1,5 +1,5 @@
 /// What came of the kills of a queue.
-struct QueueKillsReport {
+struct QueueKillsReport: VerbReport {
     let options: QueueKillsOptions
     /// The bytes per second of one answer.
     let rate: Int
@@ -36,14 +36,13 @@ struct QueueKillsReport {
         return (lines + reasons).joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("seed", .integer(Int(clamping: options.seed))), ("kills", .integer(kills)), ("queues", .integer(queues)),
             ("files", .integer(queues * options.files)), ("seconds", .number(seconds)), ("rate", .integer(rate)),
             ("fileBytes", .integer(fileBytes)), ("sentBytes", .integer(sentBytes)), ("ratio", .number(ratio)),
             ("restarts", .integer(restarts.count)),
             ("restartedBytes", .integer(restarts.reduce(0) { $0 + $1.bytesWasted })),
-            ("violations", .array(violations.map { .string($0) })),
-        ])
+        ]
     }
 }

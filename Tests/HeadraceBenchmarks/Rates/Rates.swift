@@ -8,12 +8,7 @@ import Glibc
 
 /// The verb `rates`: how exactly the tool holds a limit of bytes per second, and what that costs.
 enum Rates {
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try RatesOptions(arguments)
-        if options.isHelp {
-            Console.print(RatesOptions.help)
-            return 0
-        }
+    static func main(_ options: RatesOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -38,9 +33,7 @@ enum Rates {
                 report.results.append(try run.run())
             }
         }
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)], isStrict: options.isStrict)
     }
 
     /// One file of holes under many names: what is in it is not looked at.

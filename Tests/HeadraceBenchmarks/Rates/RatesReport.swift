@@ -1,5 +1,5 @@
 /// How exactly limits were held.
-struct RatesReport {
+struct RatesReport: VerbReport {
     /// The most that five seconds may be from the limit.
     private static let mostError = 0.03
     /// The largest share of a processor that a limit up to ``modestRate`` may take.
@@ -40,10 +40,9 @@ struct RatesReport {
         return table.lines.joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("seconds", .integer(options.seconds)), ("window", .integer(RatesRun.window)), ("server", .string(server)),
-            ("date", .string(Format.now())), ("machine", Machine.current().json),
             (
                 "results",
                 .array(
@@ -57,8 +56,7 @@ struct RatesReport {
                     }
                 )
             ),
-            ("violations", .array(violations.map { .string($0) })),
-        ])
+        ]
     }
 
     static func rate(_ bytesPerSecond: Int) -> String {

@@ -6,12 +6,7 @@ struct Resume {
     let workspace: Workspace
     let server: ResumeServer
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try ResumeOptions(arguments)
-        if options.isHelp {
-            Console.print(ResumeOptions.help)
-            return 0
-        }
+    static func main(_ options: ResumeOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -30,9 +25,7 @@ struct Resume {
             }
             report.columns.append(ResumeReport.Column(name: peer.name, version: version, cells: cells))
         }
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return options.isStrict && !report.violations.isEmpty ? 1 : 0
+        return Outcome(report, isStrict: options.isStrict)
     }
 
     /// Both runs of one program in one case.

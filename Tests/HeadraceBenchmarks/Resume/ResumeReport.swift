@@ -1,5 +1,5 @@
 /// The table of what came of resuming: a row for each case, a column for each program, headrace's first.
-struct ResumeReport {
+struct ResumeReport: VerbReport {
     struct Column {
         let name: String
         let version: String
@@ -30,8 +30,8 @@ struct ResumeReport {
         return ([head, ""] + table.lines + [""] + legend + [""] + versions).joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("size", .integer(ResumeCase.size)), ("cut", .integer(ResumeCase.cut)),
             (
                 "programs",
@@ -47,7 +47,6 @@ struct ResumeReport {
                     }
                 )
             ),
-            ("violations", .array(violations.map { .string($0) })),
-        ])
+        ]
     }
 }

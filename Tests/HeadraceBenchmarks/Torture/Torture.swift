@@ -13,12 +13,7 @@ struct Torture {
     let subject: String
     let server: HostileServer
 
-    static func main(_ arguments: [String]) throws -> Int32 {
-        let options = try TortureOptions(arguments)
-        if options.isHelp {
-            Console.print(TortureOptions.help)
-            return 0
-        }
+    static func main(_ options: TortureOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -28,9 +23,7 @@ struct Torture {
         defer { server.stop() }
         let torture = Torture(options: options, workspace: workspace, subject: subject, server: server)
         let report = try torture.run()
-        Console.print(options.isJSON ? report.json.text() : report.text)
-        for violation in report.violations { Console.error("headrace-bench: \(violation)") }
-        return report.violations.isEmpty ? 0 : 1
+        return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
     private func run() throws -> TortureReport {

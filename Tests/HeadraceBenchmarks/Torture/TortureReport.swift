@@ -1,5 +1,5 @@
 /// What came of the torture: the counts of each server, and what must not have happened.
-struct TortureReport {
+struct TortureReport: VerbReport {
     /// Restarts for one reason.
     struct Restarts {
         private(set) var count = 0
@@ -114,15 +114,17 @@ struct TortureReport {
         let head =
             "\(kills) kills in \(Format.decimal(seconds, places: 0)) s, seed \(options.seed), files of "
             + "\(Format.size(options.size)), \(options.jobs) at once"
+            + (options.connections.map { ", over \($0) connections each" } ?? "")
         return ([head, ""] + table.lines + ["", good, "given up:"] + reasons).joined(separator: "\n")
     }
 
-    var json: JSON {
-        .object([
+    var members: [(String, JSON)] {
+        [
             ("seed", .integer(Int(clamping: options.seed))), ("size", .integer(options.size)),
+            ("connections", options.connections.map { .integer($0) } ?? .null), ("jobs", .integer(options.jobs)),
             ("kills", .integer(kills)), ("seconds", .number(seconds)), ("allowedBytes", .integer(allowedBytes)),
-            ("servers", .array(behaviours.map(json))), ("violations", .array(violations.map { .string($0) })),
-        ])
+            ("servers", .array(behaviours.map(json))),
+        ]
     }
 
     private func json(of behaviour: HostileServer.Behaviour) -> JSON {

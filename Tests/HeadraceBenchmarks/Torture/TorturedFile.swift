@@ -72,10 +72,10 @@ struct TorturedFile {
     }
 
     private mutating func start() throws -> Run {
-        let arguments = [
-            "get", "-q", "--json", "--retries", "50", "--timeout", "10", "-d", directory, "-o", Self.name,
-            torture.server.url(behaviour, file: number),
-        ]
+        let connections = torture.options.connections.map { ["-x", "\($0)"] } ?? []
+        let arguments =
+            ["get", "-q", "--json", "--retries", "50", "--timeout", "10"] + connections
+            + ["-d", directory, "-o", Self.name, torture.server.url(behaviour, file: number)]
         let command = Command(executable: torture.subject, arguments: arguments)
         let process = try ChildProcess.spawn(command, home: torture.workspace.home, log: log)
         let now = MonotonicTime.now

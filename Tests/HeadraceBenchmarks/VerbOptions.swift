@@ -1,0 +1,168 @@
+/// The options of a verb: what its command line sets, by one table that the help text is made of as well.
+protocol VerbOptions: Sendable {
+    /// The verb that they are of.
+    static var verb: String { get }
+    /// What the help text says before the options.
+    static var about: String { get }
+    /// What it says after them, empty for nothing.
+    static var notes: String { get }
+    static var table: [OptionRow<Self>] { get }
+
+    /// Whether the result is to be one JSON object.
+    var isJSON: Bool { get }
+
+    /// Everything as it is where the command line says nothing.
+    init()
+
+    /// Takes an argument that the table does not know.
+    mutating func take(_ argument: String) throws
+}
+
+extension VerbOptions {
+    static var notes: String { "" }
+
+    func take(_ argument: String) throws {
+        throw BenchmarkError.usage("\(Self.verb) does not know \(argument)")
+    }
+
+    /// Reads what follows the verb; nil where the help text is asked for.
+    static func read(_ arguments: [String]) throws -> Self? {
+        let table = table
+        var options = Self()
+        var isHelp = false
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--help" || argument == "-h" {
+                isHelp = true
+            } else if let row = table.first(where: { $0.name == argument }) {
+                guard let value = row.value == nil ? "" : rest.popFirst() else {
+                    throw BenchmarkError.usage("\(argument) needs a value")
+                }
+                try row.set(&options, value)
+            } else {
+                try options.take(argument)
+            }
+        }
+        return isHelp ? nil : options
+    }
+
+    static var help: String {
+        let rows = table.map { ($0.title, $0.help) } + [("--help", "this text")]
+        let width = (rows.map(\.0.count).max() ?? 0) + 2
+        let options = rows.flatMap { title, help in
+            help.split(separator: "\n").enumerated().map { index, line in
+                "  " + (index == 0 ? title : "").padded(to: width) + line
+            }
+        }
+        return ([about, "", "options:"] + options + (notes.isEmpty ? [] : ["", notes])).joined(separator: "\n")
+    }
+}
+
+/// What the parser and the help text know of an option.
+struct OptionRow<Options> {
+    let name: String
+    /// What stands for its value in the help text; nil for a switch.
+    let value: String?
+    let help: String
+    let set: (inout Options, String) throws -> Void
+
+    init(_ name: String, _ value: String?, _ help: String, set: @escaping (inout Options, String) throws -> Void) {
+        self.name = name
+        self.value = value
+        self.help = help
+        self.set = set
+    }
+
+    fileprivate var title: String { name + (value.map { " \($0)" } ?? "") }
+}
+
+extension OptionRow {
+    static func flag(_ name: String, _ help: String, _ path: WritableKeyPath<Options, Bool>) -> OptionRow {
+        OptionRow(name, nil, help) { options, _ in options[keyPath: path] = true }
+    }
+
+    static func text(
+        _ name: String,
+        _ value: String,
+        _ help: String,
+        _ path: WritableKeyPath<Options, String?>
+    ) -> OptionRow {
+        OptionRow(name, value, help) { $0[keyPath: path] = $1 }
+    }
+
+    static func count(
+        _ name: String,
+        _ help: String,
+        _ path: WritableKeyPath<Options, Int>,
+        atLeast least: Int = 1
+    ) -> OptionRow {
+        OptionRow(name, "N", help) { $0[keyPath: path] = try OptionValue.count($1, name, atLeast: least) }
+    }
+
+    static func size(_ name: String, _ help: String, _ path: WritableKeyPath<Options, Int>) -> OptionRow {
+        OptionRow(name, "BYTES", help) { $0[keyPath: path] = try OptionValue.size($1, name) }
+    }
+
+    static func number(
+        _ name: String,
+        _ value: String,
+        _ help: String,
+        _ path: WritableKeyPath<Options, Double>
+    ) -> OptionRow {
+        OptionRow(name, value, help) { $0[keyPath: path] = try OptionValue.number($1, name) }
+    }
+
+    static func counts(_ name: String, _ help: String, _ path: WritableKeyPath<Options, [Int]>) -> OptionRow {
+        OptionRow(name, "LIST", help) { options, text in
+            options[keyPath: path] = try text.split(separator: ",").map { try OptionValue.count(String($0), name) }
+        }
+    }
+
+    // MARK: Those that several verbs have
+
+    static func seed(_ what: String, _ path: WritableKeyPath<Options, UInt64>) -> OptionRow {
+        OptionRow("--seed", "S", "decides \(what) (random, and printed)") {
+            $0[keyPath: path] = UInt64(try OptionValue.count($1, "--seed"))
+        }
+    }
+
+    static func subject(_ use: String, _ path: WritableKeyPath<Options, String?>) -> OptionRow {
+        .text("--subject", "PATH", "the headrace to \(use) (the one beside this executable)", path)
+    }
+
+    /// Where the files are matters more where the disk's speed is measured.
+    static func directory(_ path: WritableKeyPath<Options, String?>, isDiskMeasured: Bool = false) -> OptionRow {
+        let place = ".build, else the current directory\(isDiskMeasured ? ": a real disk" : "")"
+        return .text("--directory", "DIR", "where the temporary directory goes (\(place))", path)
+    }
+
+    static func json(_ path: WritableKeyPath<Options, Bool>) -> OptionRow {
+        .flag("--json", "one JSON object on standard output, and nothing else there", path)
+    }
+}
+
+/// The values of options, from text.
+enum OptionValue {
+    static func count(_ text: String, _ option: String, atLeast least: Int = 1) throws -> Int {
+        guard let number = Int(text), number >= least else {
+            throw BenchmarkError.usage("\(option) \(text): not a count")
+        }
+        return number
+    }
+
+    /// Bytes, or a number with K, M or G for the powers of 1024.
+    static func size(_ text: String, _ option: String) throws -> Int {
+        let shifts: [Character: Int] = ["K": 10, "M": 20, "G": 30]
+        let shift = text.last.flatMap { shifts[$0] }
+        let number = try count(String(shift == nil ? text[...] : text.dropLast()), option)
+        guard number <= Int.max >> (shift ?? 0) else { throw BenchmarkError.usage("\(option) \(text): too large") }
+        return number << (shift ?? 0)
+    }
+
+    static func number(_ text: String, _ option: String) throws -> Double {
+        guard let number = Double(text), number > 0 else {
+            throw BenchmarkError.usage("\(option) \(text): not a number")
+        }
+        return number
+    }
+}
