@@ -124,6 +124,8 @@ extension DownloadError {
             case resourceChanged
             case unexpectedContent
             case fileTooLarge
+            case checksum
+            case digestUnavailable
             case timedOut
             case busy
             case diskFull
@@ -179,6 +181,10 @@ extension DownloadError {
         public static let unexpectedContent = Code(.unexpectedContent)
         /// The file has more bytes than ``DownloadManager/Configuration/maxFileSize``.
         public static let fileTooLarge = Code(.fileTooLarge)
+        /// The file came whole and is not what its checksum says; nothing of it is kept.
+        public static let checksum = Code(.checksum)
+        /// The system's library of hash functions is missing, or does not have the one that is needed.
+        public static let digestUnavailable = Code(.digestUnavailable)
         /// The download ran for longer than ``DownloadManager/Configuration/timeLimit``.
         public static let timedOut = Code(.timedOut)
         /// Another download writes the same partial file.

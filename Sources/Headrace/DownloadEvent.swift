@@ -26,6 +26,14 @@ public enum DownloadEvent: Sendable, Equatable {
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
     /// A source of the file was given up, and the next one is asked; the error's URL is the one given up.
     case sourceFailed(DownloadError, next: URL)
+    /// The bytes are read from the disk for their checksum; ``DownloadProgress/bytesVerified`` tells how far that is.
+    case verifying
+    /// The file is what this checksum says, the request's or the server's; its name comes next.
+    case verified(Checksum)
+    /// The file is what the checksums of all its pieces say, where there is none of the whole.
+    case piecesVerified(count: Int)
+    /// The file is not what its checksum says; the pieces that are wrong, of so many bytes, are fetched again.
+    case repairing(pieces: Int, bytesWasted: Int64)
     /// Something that was tried is not used further, and why.
     case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.

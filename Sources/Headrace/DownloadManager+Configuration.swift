@@ -50,6 +50,11 @@ extension DownloadManager {
         /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and keeps its bytes. The time in which
         /// it waits for its turn does not count.
         public var timeLimit: Duration?
+        /// Whether a file is compared with the checksum that its server sends, where the request has none.
+        ///
+        /// From `Repr-Digest` (RFC 9530), `Digest` (RFC 3230), and in an answer with the whole file also `Content-Digest` and
+        /// `Content-MD5`. It finds what went wrong on the way, and no forgery.
+        public var checksServerDigests = true
         /// The most bytes that a file may have; nil for as many as the disk has room for.
         ///
         /// A file that is announced to be larger is refused before its first byte, one of unknown size stops there; both

@@ -9,6 +9,9 @@ public struct DownloadProgress: Sendable, Hashable {
     /// The time the rest will take at this speed; nil while the total or the speed is unknown.
     public var timeRemaining: Duration?
 
+    /// Bytes that were compared with a checksum, while the file is read for it; nil at all other times.
+    public var bytesVerified: Int64?
+
     /// The part that is received, from 0 to 1; nil where the total is unknown.
     public var fractionCompleted: Double? {
         guard let totalBytes else { return nil }

@@ -34,6 +34,19 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// What it takes to go on with bytes that are held.
     public var resumePolicy: ResumePolicy
+    /// What the file has to hash to; empty where nobody knows.
+    ///
+    /// The strongest one is computed, while the bytes come or, where they came in several answers, at the end. Without a match
+    /// the file does not get its name: see ``checksumPolicy``. Where no validator proves that held bytes are still of the
+    /// server's version, they are gone on with all the same, since this proves it in the end.
+    public var checksums: [Checksum] = []
+    /// What the pieces of the file have to hash to; nil where nobody knows.
+    ///
+    /// Of a file that is wrong, only the wrong pieces are fetched again. A list on the disk keeps only ``checksums``: the same
+    /// request, added again, brings the pieces back.
+    public var pieceHashes: PieceHashes?
+    /// What happens with a file that came whole and is not what its checksum says.
+    public var checksumPolicy = ChecksumPolicy.refetch
     /// Decides, before the order of the list, when it is the download's turn.
     public var priority = DownloadPriority.normal
     /// The time before which the download does not begin; nil for none.
@@ -98,6 +111,14 @@ extension DownloadRequest {
         /// The file that exists is the result, and nothing is fetched.
         case skip
         /// The download fails with ``DownloadError/Code/fileExists``.
+        case fail
+    }
+
+    /// What happens with a file that came whole and is not what its checksum says.
+    public enum ChecksumPolicy: String, Sendable, Hashable, CaseIterable {
+        /// It is fetched again, once: from the next source where there is one, else from the same; then the download fails.
+        case refetch
+        /// The download fails with ``DownloadError/Code/checksum``.
         case fail
     }
 

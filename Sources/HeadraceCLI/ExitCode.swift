@@ -33,6 +33,7 @@ extension ExitCode {
         .redirect: .refused,
         .resourceChanged: .refused,
         .unexpectedContent: .refused,
+        .checksum: .checksum,
         .busy: .disk,
         .diskFull: .disk,
         .permission: .disk,

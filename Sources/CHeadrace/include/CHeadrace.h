@@ -1,5 +1,6 @@
 // The module's umbrella: what Swift sees of it.
 
+#include "headrace_crypto.h"
 #include "headrace_curl.h"
 #include "headrace_files.h"
 #include "headrace_poller.h"

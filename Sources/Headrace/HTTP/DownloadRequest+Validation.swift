@@ -21,6 +21,7 @@ extension DownloadRequest {
             for mirror in mirrors { try Self.validateURL(mirror) }
             for field in headers { try field.validate() }
             try validateDestination()
+            try validateChecksums()
             try rateLimit?.validateAsRate()
         } catch {
             throw error.about(url)
@@ -38,6 +39,12 @@ extension DownloadRequest {
         }
         guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
             throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
+        }
+    }
+
+    private func validateChecksums() throws(DownloadError) {
+        for (algorithm, same) in Dictionary(grouping: Set(checksums), by: \.algorithm) where same.count > 1 {
+            throw DownloadError(.invalidRequest, "The request has two \(algorithm) checksums that differ.")
         }
     }
 

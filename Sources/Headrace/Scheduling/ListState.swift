@@ -182,7 +182,7 @@ struct ListState {
             )
             if let twin = active[record.names.partialPath] {
                 if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
-                twin.takeProvider(of: request)
+                twin.takeVolatile(of: request)
                 return twin
             }
             insert(record)

@@ -222,6 +222,16 @@ extension FileStatus {
     }
 }
 
+extension FileCalls {
+    /// How much of a file is read at once where all of it is.
+    package static let readBytes = 512 << 10
+
+    /// Opens a file for reading only; links are followed.
+    package static func openToRead(_ path: String) throws(SystemError) -> Int32 {
+        try checked { libraryOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    }
+}
+
 /// The C library's calls whose names are those of the closures above.
 ///
 /// A file that is created is its owner's only.

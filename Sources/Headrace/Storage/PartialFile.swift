@@ -134,8 +134,13 @@ final class PartialFile: Sendable {
 
     /// Whether the file has these bytes at their place.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        bytes.elementsEqual(try read(at: offset, maxBytes: bytes.count))
+    }
+
+    /// The bytes at an offset, so many at most; less than that is all there is.
+    func read(at offset: Int64, maxBytes: Int) throws(DownloadError) -> [UInt8] {
         do {
-            return bytes.elementsEqual(try calls.readAt(file, offset, bytes.count))
+            return try calls.readAt(file, offset, maxBytes)
         } catch {
             throw .storage("\(path) could not be read", error)
         }

@@ -33,21 +33,26 @@ struct Attempts: Sendable {
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several
-    private(set) var sources: FileSources
+    var verification: Verification
+    var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
     private var backoff: RetryBackoff
     /// Those of a source which was not asked yet.
     private let firstBackoff: RetryBackoff
-    private let firstResume: ResumeState
+    let firstResume: ResumeState
     private var answersOfNoUse = 0
+    /// How often the file came whole and was wrong, and whether that was once for bytes put together on trust.
+    var mismatches = 0
+    var hasTrustedChecksum = false
     /// How many links were asked for since the last progress.
     private var renewals = 0
 
     init(_ request: DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
         self.start = start
         meter = ProgressMeter(start: start)
-        firstResume = ResumeState(request.resumePolicy)
+        firstResume = ResumeState(request.resumePolicy, isProvenAtEnd: request.isProvenAtEnd)
+        verification = Verification(request, checksServer: environment.configuration.checksServerDigests)
         resume = firstResume
         sources = FileSources(request)
         firstBackoff = RetryBackoff(

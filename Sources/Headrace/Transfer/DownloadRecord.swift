@@ -48,10 +48,13 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Takes over the provider of a request of the same file; the present one may be from another run of the program.
-    func takeProvider(of request: DownloadRequest) {
-        guard let provider = request.linkProvider else { return }
-        state.withLock { $0.request.linkProvider = provider }
+    /// Takes over what no disk keeps of a request of the same file; the present one may be from another run of the program.
+    func takeVolatile(of request: DownloadRequest) {
+        guard request.linkProvider != nil || request.pieceHashes != nil else { return }
+        state.withLock { state in
+            state.request.linkProvider = request.linkProvider ?? state.request.linkProvider
+            state.request.pieceHashes = request.pieceHashes ?? state.request.pieceHashes
+        }
     }
 
     /// Forgets the time before which the download was not to begin.

@@ -33,6 +33,7 @@ extension DownloadTransfer {
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
+        try expect(answer.head, accepted, session, &attempts)
         let (hosts, url) = (environment.hosts, answer.head.url)
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
@@ -55,7 +56,7 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         guard let total = accepted.totalBytes, session.heldBytes != total else {
-            return try finish(&session, &attempts, path, accepted.framing)
+            return try await complete(&session, &attempts, path, accepted.framing)
         }
         guard session.heldBytes < total else {
             throw DownloadError(
@@ -86,7 +87,7 @@ extension DownloadTransfer {
             throw failure ?? error
         }
         if session.heldBytes == accepted.totalBytes {
-            return try finish(&session, &attempts, path, accepted.framing)
+            return try await complete(&session, &attempts, path, accepted.framing)
         }
         if let failure { throw failure }
         try Task.checkCancellation()
@@ -153,7 +154,9 @@ extension DownloadTransfer {
             try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
             let actions = try chunk.withBytes { bytes in
                 if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
-                return try session.append(UnsafeRawBufferPointer(rebasing: bytes[piece.written]))
+                let new = UnsafeRawBufferPointer(rebasing: bytes[piece.written])
+                attempts.verification.update(new, at: session.heldBytes)
+                return try session.append(new)
             }
             body.recycle(chunk)
             if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {

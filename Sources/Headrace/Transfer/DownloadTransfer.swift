@@ -127,7 +127,7 @@ struct DownloadTransfer {
         if let total = known?.totalBytes, total > 0, total == session.heldBytes {
             try sizeLimit.check(total)
             let path = session.finalPath ?? plan.names.plannedPath
-            return try finish(&session, &attempts, path, nil)
+            return try await complete(&session, &attempts, path, nil)
         }
         let ask = attempts.resume.ask(session.held, of: known)
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
@@ -193,6 +193,7 @@ struct DownloadTransfer {
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             try sizeLimit.check(accepted.leastFileSize)
+            attempts.resume.accepted(accepted.proof)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
@@ -217,7 +218,7 @@ struct DownloadTransfer {
             attempts.resume.stopSendingIfRange()
             return nil
         case .complete:
-            return try finish(&session, &attempts, session.finalPath ?? named, nil)
+            return try await complete(&session, &attempts, session.finalPath ?? named, nil)
         case .retry(let refusal, let delay):
             if head.isHostRefusal {
                 environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())

@@ -21,6 +21,8 @@ struct FileSources: Sendable, Equatable {
     /// When ``current`` ends, as far as that is known.
     private(set) var expires: Date?
     private var untried: [URL]
+    /// All that were ever named.
+    private var known: Set<URL>
     private var postponed: [URL] = []
     /// The last failure of each source, in the order of the first ones.
     private(set) var failures: [Failure] = []
@@ -32,12 +34,27 @@ struct FileSources: Sendable, Equatable {
         guard !request.mirrors.isEmpty else { return }
         var known: Set<URL> = [request.url]
         untried = request.mirrors.filter { known.insert($0).inserted }
+        self.known = known
+    }
+
+    /// Adds sources behind those that are named already.
+    mutating func join(_ urls: [URL]) {
+        untried += urls.filter { known.insert($0).inserted }
     }
 
     /// Whether to go on with another source instead of asking this one again.
     func leavesAtOnce(_ error: DownloadError) -> Bool {
         guard !untried.isEmpty, let status = error.statusCode else { return false }
         return [403, 404, 410].contains(status) || status >= 500
+    }
+
+    /// Whether there is another one to go on with.
+    var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
+
+    /// Asks no other source than this one any more.
+    mutating func forgetOthers() {
+        untried = []
+        postponed = []
     }
 
     /// Gives up the source for an error that is not to be waited for; returns the next one.
@@ -51,7 +68,7 @@ struct FileSources: Sendable, Equatable {
             failures.append(Failure(url: current, error: error))
         }
         if leavesAtOnce(error), error.isTransient { postponed.append(current) }
-        guard !untried.isEmpty || !postponed.isEmpty else { throw summary }
+        guard hasNext else { throw summary }
         current = untried.isEmpty ? postponed.removeFirst() : untried.removeFirst()
         expires = nil
         return current
@@ -86,7 +103,7 @@ extension DownloadError {
     fileprivate var isOfSource: Bool {
         let codes: Set<Code> = [
             .nameResolution, .addressRefused, .connection, .tls, .stalled, .connectionLost, .httpStatus, .redirect,
-            .protocolViolation, .resourceChanged, .unexpectedContent,
+            .protocolViolation, .resourceChanged, .unexpectedContent, .checksum,
         ]
         return codes.contains(code)
     }

@@ -98,7 +98,7 @@ struct PartialSession {
     }
 
     /// A policy for another attempt with the bytes that there are.
-    private func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
+    func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
             written: written ?? policy.written,

@@ -4,6 +4,10 @@ struct ResumeState: Sendable {
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
+    /// Whether a checksum tells at the end whether all bytes belong together.
+    private(set) var isProvenAtEnd: Bool
+    /// Whether bytes were put together that only this can prove to belong together.
+    private(set) var isUnproven = false
     /// Whether the held bytes are of another source than the one that is asked, where only an entity tag proves anything: many
     /// files have the same date.
     private var isOtherSource = false
@@ -12,8 +16,9 @@ struct ResumeState: Sendable {
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
 
-    init(_ policy: DownloadRequest.ResumePolicy = .validated) {
+    init(_ policy: DownloadRequest.ResumePolicy = .validated, isProvenAtEnd: Bool = false) {
         self.policy = policy
+        self.isProvenAtEnd = isProvenAtEnd
     }
 
     /// What to ask for when bytes are held of a version that is not complete: all from the first missing one on.
@@ -23,11 +28,13 @@ struct ResumeState: Sendable {
             isOtherSource = false
             return .whole
         }
-        if isOtherSource, case .lastModified? = EntityValidator(of: known) { pendingRestart = .noValidator }
+        if isOtherSource, !isProvenAtEnd, case .lastModified? = EntityValidator(of: known) {
+            pendingRestart = .noValidator
+        }
         let start = held.firstGap(from: 0)?.lowerBound ?? 0
         // To compare all that is held is to fetch all of it.
         let isCompared =
-            policy == .overlap && EntityValidator(of: known) == nil && start > RangeAsk.overlapBytes
+            policy == .overlap && !isProvenAtEnd && EntityValidator(of: known) == nil && start > RangeAsk.overlapBytes
         guard let range = ByteRange(from: isCompared ? start - RangeAsk.overlapBytes : start) else {
             return .whole
         }
@@ -39,7 +46,7 @@ struct ResumeState: Sendable {
                 continuing: known,
                 with: range,
                 heldBytes: heldBytes,
-                lateProof: isCompared ? .overlap : nil
+                lateProof: isProvenAtEnd ? .checksum : isCompared ? .overlap : nil
             )
             return sendsIfRange ? ask : ask.withoutIfRange
         } catch {
@@ -53,6 +60,17 @@ struct ResumeState: Sendable {
         isOtherSource = true
     }
 
+    /// The bytes of an answer go on behind those that are held.
+    mutating func accepted(_ proof: RangeAsk.Proof) {
+        if case .later = proof { isUnproven = true }
+        if isOtherSource { isUnproven = true }
+    }
+
+    /// From now on bytes are put together only with proof at once.
+    mutating func stopTrustingChecksum() {
+        isProvenAtEnd = false
+    }
+
     /// An answer showed that the held bytes are of no use.
     mutating func mustRestart(_ reason: RestartReason) {
         pendingRestart = reason
@@ -62,6 +80,7 @@ struct ResumeState: Sendable {
     mutating func restarted() -> Bool {
         restarts += 1
         isOtherSource = false
+        isUnproven = false
         sendsIfRange = true
         pendingRestart = nil
         return restarts <= Self.maxRestarts

@@ -63,6 +63,11 @@ enum JSONLines {
                     "source": .optional(error.url?.absoluteString), "next": .string(next.absoluteString),
                 ]
             ).text
+        case .verifying: return object("verifying", item).text
+        case .verified(let checksum): return object("verified", item, ["checksum": .string("\(checksum)")]).text
+        case .piecesVerified(let count): return object("piecesVerified", item, ["pieces": .integer(Int64(count))]).text
+        case .repairing(let pieces, let bytes):
+            return object("repairing", item, ["pieces": .integer(Int64(pieces)), "bytesWasted": .integer(bytes)]).text
         case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)
@@ -84,7 +89,7 @@ enum JSONLines {
 
     static func progressLine(of item: Item) -> String {
         let progress = item.progress
-        return object(
+        var line = object(
             "progress",
             item,
             [
@@ -92,7 +97,9 @@ enum JSONLines {
                 "bytesPerSecond": .integer(Format.wholeNumber(progress.bytesPerSecond)),
                 "secondsRemaining": progress.timeRemaining.map { .number($0 / .seconds(1)) } ?? .null,
             ]
-        ).text
+        )
+        if let bytes = progress.bytesVerified { line.append("bytesVerified", .integer(bytes)) }
+        return line.text
     }
 
     private static func finished(_ summary: DownloadSummary, _ item: Item) -> String {

@@ -52,6 +52,13 @@ struct PlainText: Sendable {
             "\(item.name): no further connections, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .sourceFailed(let error, let next):
             "\(item.name): goes on from \(next.absoluteString): \(error.message.withoutFullStop)"
+        case .verifying where verbosity == .verbose: "\(item.name): is read for its checksum"
+        case .verified(let checksum) where verbosity == .verbose: "\(item.name): has the checksum \(checksum)"
+        case .piecesVerified(let count) where verbosity == .verbose:
+            "\(item.name): has the checksums of its \(count) pieces"
+        case .repairing(let pieces, let bytes):
+            "\(item.name): is wrong; \(pieces == 1 ? "a piece" : "\(pieces) pieces") of \(Format.size(bytes)) "
+                + "\(pieces == 1 ? "is" : "are") fetched again"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"

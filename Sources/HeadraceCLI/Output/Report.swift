@@ -54,7 +54,7 @@ struct Report: Sendable {
         switch event {
         case .started: tally.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .retrying, .connectionOpened, .connectionClosed,
-            .fellBackToOneConnection, .sourceFailed, .fellBack:
+            .fellBackToOneConnection, .sourceFailed, .verifying, .verified, .piecesVerified, .repairing, .fellBack:
             break
         case .skipped:
             close(id)

@@ -29,6 +29,9 @@ struct Snapshot: Sendable, Equatable {
     private func draw(_ item: Item, as name: String, _ columns: Columns) -> String {
         let progress = item.progress
         let isAnswered = item.plannedPath != nil
+        if let verified = progress.bytesVerified {
+            return columns.line(name: name, verified: verified, of: progress.totalBytes)
+        }
         return columns.line(
             name: name,
             fraction: progress.fractionCompleted,
@@ -74,5 +77,13 @@ struct Snapshot: Sendable, Equatable {
 
     private static func size(_ received: Int64, _ total: Int64?) -> String {
         Format.size(received) + (total.map { "/" + Format.size($0) } ?? "")
+    }
+}
+
+extension Columns {
+    /// The line of a file that is read for its checksum.
+    func line(name: String, verified: Int64, of total: Int64?) -> String {
+        let fraction = total.map { $0 == 0 ? 1 : Double(verified) / Double($0) }
+        return line(name: name, fraction: fraction, size: Format.size(verified), speed: "checking", time: "")
     }
 }

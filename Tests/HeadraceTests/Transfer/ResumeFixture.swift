@@ -60,6 +60,7 @@ enum ResumeFixture {
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
         configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        change: (inout DownloadRequest) -> Void = { _ in },
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withFaultServer(response) { server in
@@ -70,6 +71,7 @@ enum ResumeFixture {
                 retries: retries,
                 policy: policy,
                 configure: configure,
+                change: change,
                 onEvent: onEvent
             )
         }
@@ -83,6 +85,7 @@ enum ResumeFixture {
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
         configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        change: (inout DownloadRequest) -> Void = { _ in },
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         var configuration = DownloadManager.Configuration {
@@ -91,13 +94,13 @@ enum ResumeFixture {
         }
         configure(&configuration)
         return try await withDownloadManager(configuration) { manager in
-            let download = try await manager.download(
-                DownloadRequest(
-                    proxy?.url("/file.bin") ?? server.url("/file.bin"),
-                    to: .directory(folder),
-                    resumePolicy: policy
-                )
+            var request = DownloadRequest(
+                proxy?.url("/file.bin") ?? server.url("/file.bin"),
+                to: .directory(folder),
+                resumePolicy: policy
             )
+            change(&request)
+            let download = try await manager.download(request)
             return try await outcome(of: download, from: server, in: folder, expecting: expected, onEvent: onEvent)
         }
     }

@@ -23,13 +23,13 @@ public struct Metalink: Sendable, Hashable {
         /// The checksums of the whole file, of the hash functions that are known.
         public internal(set) var checksums: [Checksum] = []
         /// The checksums of pieces of the file, of the strongest function that the document has them of.
-        public internal(set) var pieces: Pieces?
+        public internal(set) var pieces: PieceHashes?
         /// The http and https sources, without those that have a user or a password, in the order in which to ask them.
         public internal(set) var urls: [URL] = []
 
         /// A request for the file; nil where it has no source.
         ///
-        /// The checksums are not in it: a download does not compare them yet.
+        /// The checksums of the whole and of the pieces are in it, and with them what proves the file in the end.
         /// - Parameter directory: A directory that exists.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
@@ -37,16 +37,10 @@ public struct Metalink: Sendable, Hashable {
             let place = directory.appending(path: name, directoryHint: .notDirectory)
             var request = DownloadRequest(first, to: .file(place))
             request.mirrors = Array(urls.dropFirst())
+            request.checksums = checksums
+            request.pieceHashes = pieces
             return request
         }
-    }
-
-    /// The checksums of a file's pieces (RFC 5854, section 4.1.3).
-    public struct Pieces: Sendable, Hashable {
-        /// The bytes of each piece but the last.
-        public let length: Int64
-        /// The checksum of each piece, in order.
-        public let checksums: [Checksum]
     }
 
     /// The most bytes that a document has.

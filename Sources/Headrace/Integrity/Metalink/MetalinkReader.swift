@@ -110,9 +110,9 @@ struct MetalinkReader {
             guard pieceCount <= Metalink.maxPieces else { throw failure("it has too many pieces") }
             checksums.append(try checksum(algorithm, try text()))
         }
-        guard let algorithm, !checksums.isEmpty else { return }
-        if let known = file.pieces?.checksums.first, known.algorithm >= algorithm { return }
-        file.pieces = Metalink.Pieces(length: length, checksums: checksums)
+        guard let pieces = PieceHashes(length: length, checksums: checksums) else { return }
+        if let known = file.pieces, known.algorithm >= pieces.algorithm { return }
+        file.pieces = pieces
     }
 
     private func algorithm(_ attributes: [XMLReader.Name: String]) -> Checksum.Algorithm? {

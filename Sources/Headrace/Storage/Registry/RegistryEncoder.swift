@@ -171,6 +171,8 @@ extension RegistryWriter {
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
+        if !request.checksums.isEmpty { write(.checksums, request.checksums.map(\.description)) }
+        if request.checksumPolicy != .refetch { write(.checksumPolicy, request.checksumPolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
         if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
         if request.withholdsUser { write(.withheldUser, true) }

@@ -111,6 +111,19 @@ extension RegistryScanner {
             let policy = DownloadRequest.ResumePolicy(rawValue: word)
             entry.request.resumePolicy = policy ?? .validated
             if policy == nil { unknown.append("the resume policy \"\(word)\"") }
+        case .checksums:
+            for text in try texts() {
+                if let checksum = Checksum(text) {
+                    entry.request.checksums.append(checksum)
+                } else {
+                    unknown.append("the checksum \"\(text)\"")
+                }
+            }
+        case .checksumPolicy:
+            let word = try text()
+            let policy = DownloadRequest.ChecksumPolicy(rawValue: word)
+            entry.request.checksumPolicy = policy ?? .fail
+            if policy == nil { unknown.append("the checksum policy \"\(word)\"") }
         case .headers: entry.request.keep(try pairs().map { HeaderField(name: $0, value: $1) })
         case .withheld: entry.request.withhold(try texts())
         case .withheldUser: if try flag() { entry.request.withholdUser() }

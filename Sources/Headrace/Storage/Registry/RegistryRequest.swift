@@ -30,6 +30,10 @@ struct RegistryRequest: Sendable, Hashable {
     private(set) var withheldHeaders: [String] = []
     /// What it takes to go on with bytes that are held.
     var resumePolicy: DownloadRequest.ResumePolicy
+    /// What the file has to hash to.
+    var checksums: [Checksum] = []
+    /// What happens with a file that is not what its checksum says.
+    var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
     /// What the download belongs to.
     var group: String?
     /// The most bytes per second of the download.
@@ -102,6 +106,8 @@ extension RegistryRequest {
             resumePolicy: request.resumePolicy
         )
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
+        checksums = request.checksums
+        checksumPolicy = request.checksumPolicy
         group = request.group
         rateLimit = request.rateLimit
         title = request.title
@@ -127,6 +133,8 @@ extension RegistryRequest {
             resumePolicy: resumePolicy
         )
         request.mirrors = mirrors.compactMap { URL(string: $0) }
+        request.checksums = checksums
+        request.checksumPolicy = checksumPolicy
         request.group = group
         request.rateLimit = rateLimit
         request.title = title
@@ -148,6 +156,7 @@ extension DownloadRequest {
     /// Whether its texts, but for the destination, have more bytes than that together.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
+        for checksum in checksums { bytes += checksum.description.utf8.count }
         for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }
         for (key, value) in userInfo { bytes += key.utf8.count + value.utf8.count }

@@ -30,6 +30,8 @@ enum RegistryOption: String {
     case mirrors
     case conflict
     case resume
+    case checksums
+    case checksumPolicy
     /// Name and value of each field in turn.
     case headers
     /// The names of the fields that are not kept.

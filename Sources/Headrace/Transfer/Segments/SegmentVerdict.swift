@@ -35,8 +35,8 @@ enum SegmentVerdict: Sendable, Equatable {
 
     private static func isProven(_ body: AcceptedBody, _ ask: RangeAsk) -> Bool {
         switch body.proof {
-        case .entityTag, .lastModified: body.offset == ask.range?.start && body.overlapBytes == 0
-        case .nothingHeld, .later: false
+        case .entityTag, .lastModified, .later(.checksum): body.offset == ask.range?.start && body.overlapBytes == 0
+        case .nothingHeld, .later(.overlap): false
         }
     }
 }

@@ -50,7 +50,7 @@ extension SegmentedFetch {
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
         // Its answer is held against what is known of the file even where none of it came so far.
         guard let range = ByteRange(from: start, to: end),
-            var ask = try? RangeAsk(continuing: known, with: range, heldBytes: max(1, start))
+            var ask = try? RangeAsk(continuing: known, with: range, heldBytes: max(1, start), lateProof: lateProof)
         else { return .unfit("There is nothing to ask for.") }
         if !state.withLock({ $0.sendsIfRange }) { ask = ask.withoutIfRange }
         let configuration = transfer.environment.configuration

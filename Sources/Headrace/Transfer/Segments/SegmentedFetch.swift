@@ -51,6 +51,8 @@ final class SegmentedFetch: Sendable {
     let answer: DownloadTransfer.Answer
     /// The version that all bytes have to be of.
     let known: Representation
+    /// What proves them in the end where they have no validator.
+    let lateProof: RangeAsk.LateProof?
     let file: PartialFile
     private let readers: FileReaders
     /// Syncs and records beside the bytes.
@@ -76,6 +78,9 @@ final class SegmentedFetch: Sendable {
         guard Self.isPossible(after: answer, accepted, session, attempts), let known = session.representation,
             let totalBytes = accepted.totalBytes, let file = session.file
         else { return nil }
+        lateProof = EntityValidator(of: known) == nil ? .checksum : nil
+        var attempts = attempts
+        if let lateProof { attempts.resume.accepted(.later(lateProof)) }
         let mode: ConnectionAdvisor.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
@@ -121,7 +126,8 @@ final class SegmentedFetch: Sendable {
             isLarge(session) || session.hasGaps, answer.head.status == 206 || answer.head.acceptsRanges == true,
             let known = session.representation
         else { return false }
-        return !known.refusesRanges && EntityValidator(of: known) != nil
+        guard !known.refusesRanges else { return false }
+        return EntityValidator(of: known) != nil || attempts.resume.isProvenAtEnd && known.contentCoding == nil
     }
 
     /// Whether somebody may want other bytes first of what is missing, which is large enough for that.

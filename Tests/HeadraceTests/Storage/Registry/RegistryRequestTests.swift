@@ -72,6 +72,8 @@ struct RegistryRequestTests {
             request.earliestBegin = Date(timeIntervalSince1970: 1_767_225_600.125)
             request.startsPaused = true
             request.rateLimit = 1
+            request.checksums = Checksum.Algorithm.allCases.compactMap { ChecksumFixture.checksum($0) }
+            request.checksumPolicy = .fail
             request.mirrors = [try #require(URL(string: "http://mirror.example/a%20b"))]
             (request.group, request.title, request.userInfo) = ("group", "title", ["key": "value"])
             let kept = RegistryRequest(request, bases: bases)

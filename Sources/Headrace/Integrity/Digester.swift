@@ -1,0 +1,94 @@
+#if canImport(CryptoKit)
+import CryptoKit
+#else
+import CHeadrace
+#endif
+
+/// Computes the checksum of bytes that come one after the other, with the system's hash functions.
+///
+/// A box around the system's context, which nothing locks: it has one owner, who uses it from one thread at a time.
+final class Digester: Sendable {
+    let algorithm: Checksum.Algorithm
+
+    #if canImport(CryptoKit)
+    nonisolated(unsafe) private var function: any HashFunction
+
+    init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
+        self.algorithm = algorithm
+        switch algorithm {
+        case .md5: function = Insecure.MD5()
+        case .sha1: function = Insecure.SHA1()
+        case .sha256: function = SHA256()
+        case .sha384: function = SHA384()
+        case .sha512: function = SHA512()
+        }
+    }
+
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        function.update(bufferPointer: bytes)
+    }
+
+    func finalize() throws(DownloadError) -> Checksum {
+        try checksum(of: function.finalize().withUnsafeBytes { [UInt8]($0) })
+    }
+    #else
+    /// Freed with the digester; nobody else has it.
+    nonisolated(unsafe) private let context: hr_digest
+    nonisolated(unsafe) private var hasFailed = false
+
+    /// Begins with no bytes; throws `digestUnavailable` where the system does not compute this function.
+    init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
+        self.algorithm = algorithm
+        guard hr_crypto_load() != 0 else {
+            throw DownloadError(
+                .digestUnavailable,
+                "A \(algorithm) checksum cannot be computed, as libcrypto could not be loaded: "
+                    + "\(String(cString: hr_crypto_description())). Install the package libssl3 (Debian, Ubuntu), "
+                    + "openssl-libs (Fedora) or libcrypto3 (Alpine)."
+            )
+        }
+        guard let context = hr_digest_new(algorithm.function) else {
+            throw DownloadError(.digestUnavailable, "The system's libcrypto does not compute \(algorithm) checksums.")
+        }
+        self.context = context
+    }
+
+    deinit {
+        hr_digest_free(context)
+    }
+
+    /// Takes the next bytes in.
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        if hr_digest_update(context, bytes.baseAddress, bytes.count) != 1 { hasFailed = true }
+    }
+
+    /// The checksum of all bytes; to be called once, as the last.
+    func finalize() throws(DownloadError) -> Checksum {
+        let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
+            count = hasFailed ? 0 : Int(hr_digest_finalize(context, buffer.baseAddress))
+        }
+        return try checksum(of: bytes)
+    }
+    #endif
+
+    private func checksum(of bytes: [UInt8]) throws(DownloadError) -> Checksum {
+        guard let checksum = Checksum(algorithm, bytes: bytes) else {
+            throw DownloadError(.digestUnavailable, "The system failed to compute a \(algorithm) checksum.")
+        }
+        return checksum
+    }
+}
+
+#if !canImport(CryptoKit)
+extension Checksum.Algorithm {
+    fileprivate var function: hr_digest_algorithm {
+        switch self {
+        case .md5: HR_DIGEST_MD5
+        case .sha1: HR_DIGEST_SHA1
+        case .sha256: HR_DIGEST_SHA256
+        case .sha384: HR_DIGEST_SHA384
+        case .sha512: HR_DIGEST_SHA512
+        }
+    }
+}
+#endif

@@ -1,0 +1,88 @@
+/// What a download's file has to hash to, and the digest of its first bytes as they came.
+///
+/// Bytes that come in order from the file's start need not be read again; those behind a gap are, at the end.
+struct Verification: Sendable {
+    /// Whether the request tells what the file has to be; then nobody asks the server.
+    private let isRequested: Bool
+    private let checksServer: Bool
+    /// What the file has to hash to as a whole, as far as anybody has told.
+    private(set) var expected: Checksum?
+    let pieces: PieceHashes?
+    /// Whether the checksum is one by which bytes of other sources are taken, so that only the origin may tell another one.
+    private var isBound = false
+    private var digest: Digester?
+    /// How many of the file's first bytes are in the digest.
+    private var digestedBytes: Int64 = 0
+
+    init(_ request: DownloadRequest, checksServer: Bool) {
+        expected = request.checksums.max { $0.algorithm < $1.algorithm }
+        pieces = request.pieceHashes
+        isRequested = request.isProvenAtEnd
+        self.checksServer = checksServer
+    }
+
+    /// Whether there is anything to compare a file with.
+    var isNeeded: Bool { expected != nil || pieces != nil }
+
+    /// Whether the checksum is the server's own.
+    var isOfServer: Bool { !isRequested }
+
+    /// An answer is taken whose bytes are for this place, behind the bytes held from the file's start on.
+    ///
+    /// What a server tells of a file is forgotten with the file. Throws `digestUnavailable` where the system does not compute
+    /// what the request tells; what only the server tells is passed over then.
+    mutating func begin(
+        _ head: ResponseHead,
+        ofOrigin isOrigin: Bool,
+        at offset: Int64,
+        heldBytes: Int64
+    ) throws(DownloadError) {
+        if checksServer, !isRequested, isOrigin || !isBound {
+            expected = DigestFields(of: head).ofFile(head) ?? (offset > 0 ? expected : nil)
+        }
+        guard let expected else {
+            digest = nil
+            return
+        }
+        guard digest?.algorithm != expected.algorithm || digestedBytes > heldBytes else { return }
+        digestedBytes = 0
+        do {
+            digest = try Digester(expected.algorithm)
+        } catch {
+            guard !isRequested else { throw error }
+            self.expected = nil
+        }
+    }
+
+    /// The checksum is to prove bytes of other sources as well.
+    mutating func bind() {
+        isBound = true
+    }
+
+    /// Bytes come for this place in the file.
+    mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
+        guard let digest, offset == digestedBytes else { return }
+        digest.update(bytes)
+        digestedBytes += Int64(bytes.count)
+    }
+
+    /// The digest, for all bytes from the offset on to be added to.
+    mutating func takeDigest(_ algorithm: Checksum.Algorithm) throws(DownloadError) -> (Digester, from: Int64) {
+        defer { digestedBytes = 0 }
+        guard let digest = digest.take() else { return (try Digester(algorithm), 0) }
+        return (digest, digestedBytes)
+    }
+}
+
+extension DigestFields {
+    /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1).
+    fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
+        let content = head.status == 200 ? content : []
+        return (representation + content).max { $0.algorithm < $1.algorithm }
+    }
+}
+
+extension DownloadRequest {
+    /// Whether it tells what the file has to be, whatever came from where.
+    var isProvenAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
+}

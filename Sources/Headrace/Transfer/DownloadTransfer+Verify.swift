@@ -1,0 +1,194 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The comparison of a complete file with its checksum, and what follows from it.
+extension DownloadTransfer {
+    /// A complete file that is not what it should be.
+    private struct Mismatch {
+        var error: DownloadError
+        /// The bytes that are wrong; nil where nobody knows.
+        var bad: (ranges: ByteRangeSet, pieces: Int)?
+    }
+
+    /// Takes from an answer that is accepted what its file has to hash to, and from the origin's the mirrors that it tells
+    /// (RFC 6249): only where a checksum proves in the end what came from them, and not from https to http.
+    func expect(
+        _ head: ResponseHead,
+        _ accepted: AcceptedBody,
+        _ session: PartialSession,
+        _ attempts: inout Attempts
+    ) throws(DownloadError) {
+        let isOrigin = attempts.sources.current == request.url
+        try attempts.verification.begin(
+            head,
+            ofOrigin: isOrigin,
+            at: accepted.offset,
+            heldBytes: session.heldBytes
+        )
+        guard isOrigin, attempts.verification.expected != nil else { return }
+        let isSecure = request.url.scheme?.lowercased() == "https"
+        let mayDowngrade = !isSecure || environment.configuration.allowsInsecureRedirects
+        let mirrors = MirrorLink.all(of: head).map(\.url).filter { mayDowngrade || $0.scheme?.lowercased() == "https" }
+        guard !mirrors.isEmpty else { return }
+        attempts.verification.bind()
+        attempts.sources.join(mirrors)
+    }
+
+    /// Compares the complete file with what is told of it, and names it; nil where it is wrong and to be asked for again.
+    ///
+    /// Throws `checksum` where it is wrong and this source is not to be asked again.
+    func complete(
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts,
+        _ path: String,
+        _ framing: BodyFraming?
+    ) async throws -> FinishedFile? {
+        if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
+            try giveUp(mismatch, &session, &attempts)
+            return nil
+        }
+        return try finish(&session, &attempts, path, framing)
+    }
+
+    /// Nil where the file is what it should be.
+    private func mismatch(
+        _ session: PartialSession,
+        _ attempts: inout Attempts,
+        _ path: String
+    ) async throws -> Mismatch? {
+        let size = session.heldBytes
+        var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
+        let pieces = attempts.verification.pieces.flatMap { $0.fit(fileSize: size) ? $0 : nil }
+        let error: DownloadError
+        if let expected = attempts.verification.expected {
+            let (digest, start) = try attempts.verification.takeDigest(expected.algorithm)
+            try await reading.read(start..<size, of: session, into: digest)
+            let found = try digest.finalize()
+            guard found != expected else {
+                tell(.verified(found))
+                return nil
+            }
+            error = .checksum(of: path, expected, found: found, isOfServer: attempts.verification.isOfServer)
+        } else if pieces == nil {
+            let count = attempts.verification.pieces?.checksums.count ?? 0
+            let what = "\(path) has \(size) bytes, which are not the \(count) pieces that were told."
+            return Mismatch(error: DownloadError(.checksum, what))
+        } else {
+            error = DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
+        }
+        guard let pieces else { return Mismatch(error: error) }
+        var found: [Checksum] = []
+        for range in pieces.ranges(fileSize: size) {
+            let digest = try Digester(pieces.algorithm)
+            try await reading.read(range, of: session, into: digest)
+            found.append(try digest.finalize())
+        }
+        let bad = pieces.badRanges(found: found, fileSize: size)
+        if bad.isEmpty, attempts.verification.expected == nil {
+            tell(.piecesVerified(count: found.count))
+            return nil
+        }
+        // Where only the whole is wrong, one of the two is told wrongly, and nobody knows which.
+        let isRepairable = !bad.isEmpty && bad.count < size
+        let count = zip(found, pieces.checksums).count { $0 != $1 }
+        return Mismatch(error: error, bad: isRepairable ? (bad, count) : nil)
+    }
+
+    /// Gives up what is wrong; returns where the same source is to be asked again, else throws the error.
+    private func giveUp(
+        _ mismatch: Mismatch,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts
+    ) throws(DownloadError) {
+        let wasted = mismatch.bad?.ranges.count ?? session.held.count
+        if let bad = mismatch.bad { session.giveUp(bad.ranges) } else { try session.discard() }
+        attempts.meter.correct(to: session.held.count)
+        let next = attempts.mismatched(request.checksumPolicy, keepsBytes: mismatch.bad != nil)
+        if next == .fail { throw mismatch.error }
+        if let bad = mismatch.bad {
+            tell(.repairing(pieces: bad.pieces, bytesWasted: wasted))
+        } else {
+            tell(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
+        }
+        if next == .otherSource { throw mismatch.error }
+    }
+}
+
+/// The reading of a complete partial, with its progress.
+private struct Reading {
+    private let transfer: DownloadTransfer
+    private var progress: DownloadProgress
+    private var isTold = false
+    private var lastReport: Duration
+
+    init(of transfer: DownloadTransfer, _ progress: DownloadProgress) {
+        self.transfer = transfer
+        self.progress = progress
+        lastReport = transfer.environment.clock.now()
+    }
+
+    mutating func read(_ range: Range<Int64>, of session: PartialSession, into digest: Digester) async throws {
+        guard !range.isEmpty else { return }
+        if !isTold { transfer.tell(.verifying) }
+        isTold = true
+        progress.bytesVerified = range.lowerBound
+        (progress.bytesPerSecond, progress.timeRemaining) = (0, nil)
+        try await session.read(range) { bytes in
+            digest.update(bytes)
+            progress.bytesVerified? += Int64(bytes.count)
+            let now = transfer.environment.clock.now()
+            guard now - lastReport >= ProgressMeter.interval else { return }
+            lastReport = now
+            transfer.tell(progress)
+        }
+    }
+}
+
+extension Attempts {
+    /// What follows on a file that came whole and is wrong.
+    enum AfterMismatch {
+        case sameSource
+        case otherSource
+        case fail
+    }
+
+    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right.
+    mutating func mismatched(_ policy: DownloadRequest.ChecksumPolicy, keepsBytes: Bool) -> AfterMismatch {
+        // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
+        parts = keepsBytes ? .one : .none
+        if resume.isUnproven, !hasTrustedChecksum {
+            hasTrustedChecksum = true
+            resume = firstResume
+            if !keepsBytes { resume.stopTrustingChecksum() }
+            return .sameSource
+        }
+        guard policy == .refetch else {
+            sources.forgetOthers()
+            return .fail
+        }
+        mismatches += 1
+        if sources.hasNext { return .otherSource }
+        guard mismatches == 1 else { return .fail }
+        resume = firstResume
+        return .sameSource
+    }
+}
+
+extension DownloadError {
+    fileprivate static func checksum(
+        of path: String,
+        _ expected: Checksum,
+        found: Checksum,
+        isOfServer: Bool
+    ) -> DownloadError {
+        DownloadError(
+            .checksum,
+            "\(path) came whole and is not what it should be: its \(found.algorithm) checksum is \(found.hexadecimal), and "
+                + "\(expected.hexadecimal) \(isOfServer ? "is what the server tells" : "was asked for"). "
+                + "Compare the checksum with its publisher's, or take the file from another source."
+        )
+    }
+}

@@ -1,0 +1,45 @@
+/// The complete partial, before it gets its name.
+extension PartialSession {
+    /// Hands on bytes in order, with their number so far; between two pieces the thread is others'.
+    ///
+    /// Throws `CancellationError` between two pieces as soon as the task is cancelled, and an error where bytes are missing.
+    func read(
+        _ range: Range<Int64>,
+        _ take: (UnsafeRawBufferPointer) throws -> Void
+    ) async throws {
+        guard let file else { preconditionFailure("There is no partial to read") }
+        try await FileCalls.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
+            try file.read(at: offset, maxBytes: maxBytes)
+        } whenShort: {
+            DownloadError(.fileSystem, "\(file.path) was changed or removed while it was written. Start again.")
+        }
+    }
+
+    /// Gives up bytes that are wrong, to be fetched again.
+    mutating func giveUp(_ bad: ByteRangeSet) {
+        var kept = held
+        for range in bad.ranges { kept.remove(range) }
+        readers.change { $0.lost(keeping: kept) }
+        policy = newPolicy(of: kept)
+    }
+}
+
+extension FileCalls {
+    /// Reads bytes in order, a buffer at a time.
+    static func readInOrder(
+        _ range: Range<Int64>,
+        _ take: (UnsafeRawBufferPointer) throws -> Void,
+        reading read: (_ offset: Int64, _ maxBytes: Int) throws(DownloadError) -> [UInt8],
+        whenShort failure: () -> DownloadError
+    ) async throws {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            try Task.checkCancellation()
+            let bytes = try read(offset, Int(min(Int64(readBytes), range.upperBound - offset)))
+            guard !bytes.isEmpty else { throw failure() }
+            try bytes.withUnsafeBytes(take)
+            offset += Int64(bytes.count)
+            await Task.yield()
+        }
+    }
+}

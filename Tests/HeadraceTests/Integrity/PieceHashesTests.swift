@@ -1,0 +1,49 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct PieceHashesTests {
+    private func checksums(_ numbers: some Sequence<UInt8>) -> [Checksum] {
+        numbers.compactMap { Checksum(.md5, bytes: repeatElement($0, count: 16)) }
+    }
+
+    @Test func `pieces have a length and one hash function`() throws {
+        let other = try #require(ChecksumFixture.checksum(.sha1))
+        #expect(PieceHashes(length: 1, checksums: []) == nil)
+        #expect(PieceHashes(length: 0, checksums: checksums([1])) == nil)
+        #expect(PieceHashes(length: 1, checksums: checksums([1]) + [other]) == nil)
+        #expect(PieceHashes(length: 1, checksums: checksums([1, 2]))?.algorithm == .md5)
+    }
+
+    @Test(arguments: [
+        (10, 1, 1, true), (10, 1, 10, true), (10, 1, 11, false), (10, 1, 0, false), (10, 3, 20, false),
+        (10, 3, 21, true), (10, 3, 30, true), (10, 3, 31, false), (Int64.max, 3, .max, false),
+    ])
+    func `so many pieces fit some sizes only`(_ length: Int64, _ count: Int, _ size: Int64, _ fits: Bool) throws {
+        let pieces = try #require(PieceHashes(length: length, checksums: checksums((0..<count).map { UInt8($0) })))
+        #expect(pieces.fit(fileSize: size) == fits)
+    }
+
+    @Test func `the pieces tile the file, and those that differ are bad`() throws {
+        var random = SeededRandom(seed: 9)
+        for _ in 0..<200 {
+            let count = Int.random(in: 1...20, using: &random)
+            let length = Int64.random(in: 1...1000, using: &random)
+            let size = Int64(count - 1) * length + Int64.random(in: 1...length, using: &random)
+            let expected = checksums((0..<count).map { UInt8($0) })
+            let pieces = try #require(PieceHashes(length: length, checksums: expected))
+            let ranges = pieces.ranges(fileSize: size)
+            #expect(ByteRangeSet(ranges).ranges == [0..<size])
+            #expect(ranges.count == count && ranges.allSatisfy { !$0.isEmpty })
+            let isBad = (0..<count).map { _ in Bool.random(using: &random) }
+            let found = zip(isBad, expected).map { $0 ? checksums([255])[0] : $1 }
+            let bad = pieces.badRanges(found: found, fileSize: size)
+            for (range, isBad) in zip(ranges, isBad) {
+                #expect(bad.contains(range) == isBad)
+                #expect(isBad || bad.intersection(ByteRangeSet([range])).isEmpty)
+            }
+        }
+    }
+}

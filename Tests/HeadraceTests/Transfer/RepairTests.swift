@@ -1,0 +1,168 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Wrong files of which some bytes are right, and those that come from several sources.
+@Suite(.timeLimit(.minutes(4)))
+struct RepairTests {
+    private typealias Fixture = ResumeFixture
+    private let size = Fixture.size
+    private let length: Int64 = 40_000
+
+    /// The good file with these bytes changed; with a validator or without.
+    private func resource(flipping offsets: [Int] = [], tag: String? = "\"v1\"") -> Resource {
+        var bytes = Pattern(seed: 1).bytes(in: 0..<size)
+        for offset in offsets { bytes[offset] ^= 1 }
+        var resource = Resource(.bytes(bytes), etag: tag)
+        if tag == nil { resource.lastModified = nil }
+        return resource
+    }
+
+    private func pieces() throws -> PieceHashes {
+        let bytes = Pattern(seed: 1).bytes(in: 0..<size)
+        let checksums = try stride(from: 0, to: bytes.count, by: Int(length)).map { start in
+            try Checksum(.sha1, of: Array(bytes[start..<min(start + Int(length), bytes.count)]))
+        }
+        return try #require(PieceHashes(length: length, checksums: checksums))
+    }
+
+    private func run(
+        _ routes: [String: Response],
+        hasWhole: Bool = true,
+        hasPieces: Bool = true,
+        policy: DownloadRequest.ChecksumPolicy = .refetch
+    ) async throws -> ResumeOutcome {
+        let whole = hasWhole ? [try Checksum(of: Fixture.old.body)] : []
+        let pieces = hasPieces ? try pieces() : nil
+        return try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(routes)) { server in
+                try await Fixture.run(from: server, in: folder, retries: 0) {
+                    $0.maxConnectionsPerDownload = 2
+                } change: {
+                    $0.url = server.url("/a")
+                    $0.destination = .file(folder.appending(path: "file.bin"))
+                    $0.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
+                    $0.checksums = whole
+                    $0.pieceHashes = pieces
+                    $0.checksumPolicy = policy
+                }
+            }
+        }
+    }
+
+    private func repairs(_ outcome: ResumeOutcome) -> [Int64] {
+        outcome.events.compactMap { if case .repairing(_, let bytes) = $0 { bytes } else { nil } }
+    }
+
+    private func fetched(_ outcome: ResumeOutcome) -> Int64? {
+        if case .finished(let summary) = outcome.events.last { summary.bytesFetched } else { nil }
+    }
+
+    /// The first, the last, some in the middle; with a checksum of the whole and without.
+    @Test(arguments: [[0], [299_999], [40_000, 79_999], [50_000, 130_000, 299_000]], [true, false])
+    func `only the wrong pieces are fetched again`(_ offsets: [Int], _ hasWhole: Bool) async throws {
+        let bad = resource(flipping: offsets)
+        let outcome = try await run(
+            ["/a": .sequence([.file(bad)], then: .file(resource()))],
+            hasWhole: hasWhole
+        )
+        #expect(outcome.isExact, "\(outcome.events)")
+        let wrong = Set(offsets.map { Int64($0) / length }).reduce(0) { $0 + min(length, size - $1 * length) }
+        #expect(repairs(outcome) == [wrong])
+        #expect(outcome.restarts.isEmpty)
+        #expect(fetched(outcome).map { $0 < size + wrong + (64 << 10) } == true)
+    }
+
+    @Test func `without a validator the pieces prove what is fetched again`() async throws {
+        let bad = resource(flipping: [50_000], tag: nil)
+        let outcome = try await run(["/a": .sequence([.file(bad)], then: .file(resource(tag: nil)))])
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(repairs(outcome) == [length])
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    @Test func `pieces that are wrong again end the download, and a later run fetches those alone`() async throws {
+        let bad = resource(flipping: [50_000])
+        let (whole, pieces) = (try Checksum(of: Fixture.old.body), try pieces())
+        try await withTemporaryDirectory { folder in
+            let response = Response.answering { $0.index < 2 ? .file(bad) : .file(resource()) }
+            try await withFaultServer(response) { server in
+                let first = try await Fixture.run(from: server, in: folder, change: {
+                    $0.checksums = [whole]
+                    $0.pieceHashes = pieces
+                })
+                #expect(first.error?.code == .checksum)
+                #expect(!first.names.contains("file.bin"))
+                let second = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [whole] })
+                #expect(second.isExact)
+                #expect(second.ranges.last == "bytes=40000-")
+            }
+        }
+    }
+
+    @Test func `pieces that do not fit the size are passed over, and are no proof alone`() async throws {
+        let short = Resource(size: 100_000)
+        let outcome = try await run(["/a": .file(short)], hasWhole: false)
+        #expect(outcome.error?.code == .checksum)
+        #expect(outcome.names == [])
+        #expect(outcome.requests.count == 2)
+    }
+
+    @Test func `V13 the bytes of a source that are wrong are fetched from the next one`() async throws {
+        let wrong = Fixture.new
+        let outcome = try await run(
+            ["/a": .file(wrong), "/b": .file(wrong), "/c": .file(resource())],
+            hasPieces: false
+        )
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path) == ["/a", "/b", "/c"])
+        #expect(outcome.restarts.map(\.bytes) == [size, size])
+        let left = outcome.events.compactMap { if case .sourceFailed(let error, _) = $0 { error.code } else { nil } }
+        #expect(left == [.checksum, .checksum])
+    }
+
+    @Test func `V13 where all sources are wrong, each was asked once`() async throws {
+        let outcome = try await run(["/a": .file(Fixture.new), "/b": .file(Fixture.new)], hasPieces: false)
+        #expect(outcome.error?.code == .checksum)
+        #expect(outcome.requests.map(\.path) == ["/a", "/b"])
+        #expect(outcome.names == [])
+    }
+
+    @Test func `V13 by policy no other source is asked`() async throws {
+        let outcome = try await run(
+            ["/a": .file(Fixture.new), "/b": .file(resource())],
+            hasPieces: false,
+            policy: .fail
+        )
+        #expect(outcome.error?.code == .checksum)
+        #expect(outcome.requests.map(\.path) == ["/a"])
+    }
+
+    @Test func `a repair takes the wrong pieces from the next source`() async throws {
+        let bad = resource(flipping: [50_000])
+        let outcome = try await run(["/a": .file(bad), "/b": .file(resource(tag: "\"other\""))])
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(repairs(outcome) == [length])
+        #expect(outcome.requests.last?.path == "/b")
+    }
+
+    /// The same tag in two places is not proof of the same bytes, as the checksum shows.
+    @Test func `bytes of two sources with one tag are fetched again in one piece when the checksum is not theirs`()
+        async throws
+    {
+        var other = Fixture.new
+        other.etag = Fixture.old.etag
+        let outcome = try await run(
+            [
+                "/a": .sequence([.file(other).truncated(after: Fixture.cut)], then: .status(404)),
+                "/b": .file(resource()),
+            ],
+            hasPieces: false
+        )
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.resumes == [Fixture.cut])
+        #expect(outcome.requests.map(\.path) == ["/a", "/b", "/b"])
+    }
+}

@@ -1,0 +1,123 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Files that are compared with the checksum that their server sends.
+@Suite(.timeLimit(.minutes(4)))
+struct ServerDigestTests {
+    private typealias Fixture = ResumeFixture
+
+    /// The fields that tell the SHA-256, or what else stands there, of a resource.
+    private static func field(_ name: String, of resource: Resource) throws -> (String, String) {
+        let bytes = Pattern(seed: resource.body == Fixture.old.body ? 1 : 2).bytes(in: 0..<Fixture.size)
+        let algorithm: Checksum.Algorithm = name == "Content-MD5" ? .md5 : .sha256
+        let base64 = Data(try Checksum(algorithm, of: bytes).bytes).base64EncodedString()
+        let value =
+            switch name {
+            case "Content-MD5": base64
+            case "Digest": "SHA-256=\(base64)"
+            default: "sha-256=:\(base64):"
+            }
+        return (name, value)
+    }
+
+    private static let names = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
+
+    @Test(arguments: names)
+    func `V14 a digest that is right is told, and one that is wrong gives no name`(_ name: String) async throws {
+        for (resource, isRight) in [(Fixture.old, true), (Fixture.new, false)] {
+            let (name, value) = try Self.field(name, of: resource)
+            let outcome = try await withTemporaryDirectory { folder in
+                try await Fixture.run(.file(Fixture.old).header(name, value), in: folder)
+            }
+            #expect(outcome.isExact == isRight)
+            #expect(outcome.error?.code == (isRight ? nil : .checksum))
+            #expect(outcome.requests.count == (isRight ? 1 : 2))
+            #expect(isRight || outcome.names == [])
+            let isVerified = outcome.events.contains { if case .verified = $0 { true } else { false } }
+            #expect(isVerified == isRight)
+        }
+    }
+
+    @Test func `V14 an unknown function and one in a trailer are passed over`() async throws {
+        let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
+        let responses = [
+            Response.file(Fixture.old).header("Repr-Digest", "crc32c=:AAAAAA==:"),
+            .whole(Fixture.old).chunked(trailers: ["Repr-Digest": value]),
+        ]
+        for response in responses {
+            let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
+            #expect(outcome.isExact, "\(name)")
+        }
+    }
+
+    @Test func `V14 switched off, a wrong one is passed over`() async throws {
+        let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .file(Fixture.old).header(name, value),
+                in: folder,
+                configure: { $0.checksServerDigests = false }
+            )
+        }
+        #expect(outcome.isExact)
+    }
+
+    @Test func `V14 a checksum of the request counts, and not the server's`() async throws {
+        let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
+        let expected = try Checksum(of: Fixture.old.body)
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .file(Fixture.old).header(name, value),
+                in: folder,
+                change: { $0.checksums = [expected] }
+            )
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `V14 the digest of a part is that of the whole, and the bytes of an earlier run are read for it`()
+        async throws
+    {
+        let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
+        try await withTemporaryDirectory { folder in
+            let answer = Response.file(Fixture.old).header(name, value)
+            let response = Response.sequence([answer.truncated(after: Fixture.cut)], then: answer)
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0)
+                let outcome = try await Fixture.run(from: server, in: folder)
+                #expect(outcome.isExact)
+                #expect(outcome.resumes == [Fixture.cut])
+                #expect(outcome.events.contains(.verifying))
+                #expect(outcome.events.contains(.verified(try Checksum(of: Fixture.old.body))))
+            }
+        }
+    }
+
+    @Test func `V01 V14 what was told of the old version is forgotten with it`() async throws {
+        let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
+        let first = Response.file(Fixture.old).header(name, value).truncated(after: Fixture.cut)
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(.sequence([first], then: .file(Fixture.new)), in: folder, expecting: Fixture.new)
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.map(\.bytes) == [Fixture.cut])
+        #expect(!outcome.events.contains { if case .verified = $0 { true } else { false } })
+    }
+
+    @Test func `V14 a file over several connections is read for its digest`() async throws {
+        let base64 = Data(try Checksum(of: SegmentFixture.file.body).bytes).base64EncodedString()
+        for (value, isRight) in [(base64, true), (Data(repeating: 0, count: 32).base64EncodedString(), false)] {
+            let outcome = try await SegmentFixture.run(
+                SegmentFixture.paced.header("Repr-Digest", "sha-256=:\(value):"),
+                expecting: SegmentFixture.file
+            )
+            #expect(outcome.events.contains(.verifying))
+            #expect(outcome.isExact == isRight)
+            #expect(outcome.error?.code == (isRight ? nil : .checksum))
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Files that are compared with a checksum of the request before they get their names.
+@Suite(.timeLimit(.minutes(4)))
+struct VerificationTests {
+    private typealias Fixture = ResumeFixture
+    private let file = Fixture.old
+    private let other = Fixture.new
+    private let cut = Fixture.cut
+    private let size = Fixture.size
+
+    private func checksum(_ resource: Resource = Fixture.old) throws -> Checksum { try Checksum(of: resource.body) }
+
+    /// Runs a download whose file has to be that of a checksum.
+    private func run(
+        _ response: Response,
+        _ checksums: [Checksum],
+        expecting expected: Resource = Fixture.old,
+        policy: DownloadRequest.ChecksumPolicy = .refetch,
+        onEvent: (DownloadEvent) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                response,
+                in: folder,
+                expecting: expected,
+                change: {
+                    $0.checksums = checksums
+                    $0.checksumPolicy = policy
+                },
+                onEvent: onEvent
+            )
+        }
+    }
+
+    @Test(arguments: Checksum.Algorithm.allCases)
+    func `V13 a file with its checksum gets its name, and is not read for it`(
+        _ algorithm: Checksum.Algorithm
+    ) async throws {
+        let checksum = try Checksum(algorithm, of: Pattern(seed: 1).bytes(in: 0..<size))
+        let outcome = try await run(.file(file), [checksum])
+        #expect(outcome.isExact)
+        #expect(outcome.events.contains(.verified(checksum)))
+        #expect(!outcome.events.contains(.verifying))
+    }
+
+    @Test func `V13 a file that is not its checksum is fetched again once, and then gets no name`() async throws {
+        let expected = try checksum()
+        let outcome = try await run(.file(other), [expected])
+        let error = try #require(outcome.error)
+        #expect(error.code == .checksum)
+        #expect(error.url?.path() == "/file.bin")
+        for text in [expected.hexadecimal, try checksum(other).hexadecimal, "/file.bin"] {
+            #expect(error.message.contains(text))
+        }
+        #expect(outcome.names == [])
+        #expect(outcome.ranges == [nil, nil])
+        #expect(outcome.restarts.map(\.bytes) == [size])
+    }
+
+    @Test func `V13 the second time it may be right`() async throws {
+        let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()])
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 2)
+        #expect(outcome.restarts.map(\.bytes) == [size])
+    }
+
+    @Test func `V13 by policy it is not fetched again`() async throws {
+        let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()], policy: .fail)
+        #expect(outcome.error?.code == .checksum)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `of several checksums the strongest counts`() async throws {
+        let weak = try #require(ChecksumFixture.checksum(.md5))
+        let outcome = try await run(.file(file), [weak, try checksum(), weak])
+        #expect(outcome.isExact)
+        #expect(outcome.events.contains(.verified(try checksum())))
+    }
+
+    @Test func `two checksums of one function that differ are refused`() throws {
+        let url = try #require(URL(string: "http://h/a"))
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
+        request.checksums = [try checksum(), try checksum(), try #require(ChecksumFixture.checksum(.md5))]
+        try request.validate()
+        request.checksums.append(try checksum(other))
+        #expect(throws: DownloadError.self) { try request.validate() }
+    }
+
+    @Test func `R03 bytes of several answers of one run are not read again`() async throws {
+        let response = Response.sequence(
+            [.file(file).truncated(after: 50_000), .file(file).truncated(after: 100_000)],
+            then: .file(file)
+        )
+        let outcome = try await run(response, [try checksum()])
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [50_000, 150_000])
+        #expect(!outcome.events.contains(.verifying))
+        #expect(outcome.events.contains(.verified(try checksum())))
+    }
+
+    @Test func `L13 an empty file has a checksum too`() async throws {
+        let empty = Resource(.bytes([]))
+        let outcome = try await run(.file(empty), [try checksum(empty)], expecting: empty)
+        #expect(outcome.isExact)
+    }
+
+    @Test func `R31 a file of unknown length has a checksum too`() async throws {
+        let outcome = try await run(.whole(file).chunked(), [try checksum()])
+        #expect(outcome.isExact)
+        #expect(outcome.events.contains(.verified(try checksum())))
+    }
+
+    @Test(arguments: [true, false])
+    func `K17 a byte that changed in a partial is found, and the file fetched again`(_ isFlipped: Bool) async throws {
+        let expected = try checksum()
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(file).truncated(after: cut)], then: .file(file))
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0)
+                if isFlipped { try Self.flipByte(at: 777, ofPartialIn: folder) }
+                let outcome = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [expected] })
+                #expect(outcome.isExact)
+                #expect(outcome.resumes == [cut])
+                #expect(outcome.events.contains(.verifying))
+                #expect(outcome.restarts.map(\.bytes) == (isFlipped ? [size] : []))
+            }
+        }
+    }
+
+    private static func flipByte(at offset: Int, ofPartialIn folder: URL) throws {
+        let name = try #require(try FileProbe.names(in: folder).first { $0.hasSuffix(".part") })
+        let partial = folder.appending(path: name)
+        let handle = try FileCalls.system.open(partial.path)
+        var bytes = try FileCalls.system.readAt(handle, Int64(offset), 1)
+        bytes[0] ^= 1
+        try FileCalls.system.writeAll(handle, bytes, at: Int64(offset))
+        try FileCalls.system.close(handle)
+    }
+
+    // MARK: The proof at the end
+
+    private func bare(seed: UInt64 = 1, tag: String? = nil) -> Resource {
+        var resource = Resource(size: size, seed: seed, etag: tag)
+        resource.lastModified = nil
+        return resource
+    }
+
+    @Test(arguments: [nil, #"W/"v1""#, "v1"])
+    func `V04 V08 V09 without a validator the checksum is what held bytes are gone on with`(_ tag: String?) async throws
+    {
+        let resource = bare(tag: tag)
+        let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
+        let outcome = try await run(response, [try checksum()])
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
+        #expect(outcome.ifRanges == [nil, nil])
+        #expect(outcome.events.contains(.resumed(from: cut, proof: RangeAsk.Proof.later(.checksum).sentence)))
+    }
+
+    @Test func `V10 tags that differ by node are gone on with, and the checksum proves the file`() async throws {
+        var node = file
+        node.etag = #""v1-of-another-node""#
+        let response = Response.sequence([.file(file).truncated(after: cut)], then: .file(node))
+        let outcome = try await run(response, [try checksum()])
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `V08 bytes of two versions are found at the end, and the new one is fetched from zero`(
+        _ isRightThen: Bool
+    ) async throws {
+        let (old, new) = (bare(), bare(seed: 2))
+        let last = Response.file(isRightThen ? new : old)
+        let response = Response.sequence(
+            [.file(old).truncated(after: cut), .file(new), isRightThen ? .file(new) : .file(old)],
+            then: last
+        )
+        let outcome = try await run(response, [try checksum(new)], expecting: new)
+        if isRightThen {
+            #expect(outcome.isExact)
+            #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil])
+            #expect(outcome.restarts.map(\.bytes) == [size])
+        } else {
+            // The one of two versions is not held against the server.
+            #expect(outcome.error?.code == .checksum)
+            #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil, nil])
+            #expect(outcome.names == [])
+        }
+    }
+
+    @Test func `V08 a partial of an earlier run is gone on with as well`() async throws {
+        let (resource, expected) = (bare(), try checksum())
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0, change: { $0.checksums = [expected] })
+                let outcome = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [expected] })
+                #expect(outcome.isExact)
+                #expect(outcome.resumes == [cut])
+            }
+        }
+    }
+}
