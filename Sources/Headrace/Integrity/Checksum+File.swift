@@ -32,21 +32,22 @@ extension Checksum {
         return try result.get()
     }
 
+    /// Blocks, wherever it is called from, the thread of the executor.
+    @concurrent
     private static func read(
         _ path: String,
         _ algorithm: Algorithm,
-        _ onProgress: (_ bytes: Int64, _ size: Int64) -> Void
+        _ onProgress: @Sendable (_ bytes: Int64, _ size: Int64) -> Void
     ) async throws -> Checksum {
         let digest = try Digester(algorithm)
         let calls = FileCalls.system
-        let (file, status): (Int32, FileStatus)
-        do throws(SystemError) {
-            file = try FileCalls.openToRead(path)
-            status = try calls.openStatus(file)
-        } catch {
-            throw DownloadError.storage("\(path) could not be opened", error)
+        let file = try storage("\(path) could not be opened") { () throws(SystemError) in
+            try FileCalls.openToRead(path)
         }
         defer { try? calls.close(file) }
+        let status = try storage("\(path) could not be looked at") { () throws(SystemError) in
+            try calls.openStatus(file)
+        }
         guard status.kind == .regular else {
             throw DownloadError(.fileSystem, "\(path) is not a file with bytes.")
         }
@@ -56,14 +57,23 @@ extension Checksum {
             done += Int64(bytes.count)
             onProgress(done, status.size)
         } reading: { offset, maxBytes throws(DownloadError) in
-            do {
-                return try calls.readAt(file, offset, maxBytes)
-            } catch {
-                throw .storage("\(path) could not be read", error)
+            try storage("\(path) could not be read") { () throws(SystemError) in
+                try calls.readAt(file, offset, maxBytes)
             }
         } whenShort: {
             DownloadError(.fileSystem, "\(path) became shorter while it was read.")
         }
         return try digest.finalize()
+    }
+
+    private static func storage<Result>(
+        _ what: String,
+        _ call: () throws(SystemError) -> Result
+    ) throws(DownloadError) -> Result {
+        do {
+            return try call()
+        } catch {
+            throw .storage(what, error)
+        }
     }
 }

@@ -21,7 +21,7 @@ extension DownloadTransfer {
         _ session: PartialSession,
         _ attempts: inout Attempts
     ) throws(DownloadError) {
-        let isOrigin = attempts.sources.current == request.url
+        let isOrigin = attempts.sources.isOrigin
         try attempts.verification.begin(
             head,
             ofOrigin: isOrigin,
@@ -29,9 +29,7 @@ extension DownloadTransfer {
             heldBytes: session.heldBytes
         )
         guard isOrigin, attempts.verification.expected != nil else { return }
-        let isSecure = request.url.scheme?.lowercased() == "https"
-        let mayDowngrade = !isSecure || environment.configuration.allowsInsecureRedirects
-        let mirrors = MirrorLink.all(of: head).map(\.url).filter { mayDowngrade || $0.scheme?.lowercased() == "https" }
+        let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         attempts.verification.bind()
         attempts.sources.join(mirrors)

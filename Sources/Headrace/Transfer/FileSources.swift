@@ -18,27 +18,29 @@ struct FileSources: Sendable, Equatable {
     static let endedStatuses: Set<Int> = [401, 403, 404, 410]
 
     private(set) var current: URL
+    /// Whether it is the request's own, or a new link in its place, and no mirror.
+    private(set) var isOrigin = true
+    private let origin: URL
     /// When ``current`` ends, as far as that is known.
     private(set) var expires: Date?
     private var untried: [URL]
-    /// All that were ever named.
-    private var known: Set<URL>
     private var postponed: [URL] = []
     /// The last failure of each source, in the order of the first ones.
     private(set) var failures: [Failure] = []
 
     init(_ request: DownloadRequest) {
+        origin = request.url
         current = request.url
         expires = request.urlExpires
         untried = []
         guard !request.mirrors.isEmpty else { return }
         var known: Set<URL> = [request.url]
         untried = request.mirrors.filter { known.insert($0).inserted }
-        self.known = known
     }
 
     /// Adds sources behind those that are named already.
     mutating func join(_ urls: [URL]) {
+        var known = Set([origin, current] + untried + postponed + failures.map(\.url))
         untried += urls.filter { known.insert($0).inserted }
     }
 
@@ -70,6 +72,7 @@ struct FileSources: Sendable, Equatable {
         if leavesAtOnce(error), error.isTransient { postponed.append(current) }
         guard hasNext else { throw summary }
         current = untried.isEmpty ? postponed.removeFirst() : untried.removeFirst()
+        isOrigin = current == origin
         expires = nil
         return current
     }

@@ -9,6 +9,7 @@ enum Option: String, CaseIterable, Sendable {
     case connections
     case limitRate = "limit-rate"
     case checksum
+    case checksumFile = "checksum-file"
     case header
     case mirror
     case metalink
@@ -79,8 +80,12 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .checksum,
             argument: "ALG=HEX",
-            isPending: true,
-            help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one URL"
+            help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one file; repeatable"
+        ),
+        Entry(
+            option: .checksumFile,
+            argument: "FILE|URL",
+            help: "what the files must be, by their names, as in SHA256SUMS"
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
         Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),

@@ -17,7 +17,19 @@ struct Verb: Sendable {
                 summary: "download files",
                 options: .those(of: Set(Option.allCases).subtracting(Option.ofQueueOnly)),
                 run: { arguments async throws(UsageError) in try await get(arguments) }
-            )
+            ),
+            Verb(
+                name: "verify",
+                operands: "FILE...",
+                summary: "compare files that are there with their checksums",
+                options: .those(
+                    of: [
+                        .checksum, .checksumFile, .header, .retries, .timeout, .connectTimeout, .cacert,
+                        .allowDowngrade, .json, .quiet, .help,
+                    ]
+                ),
+                run: { arguments async throws(UsageError) in try await verify(arguments) }
+            ),
         ] + queue + [completions]
 
     /// The words of the name.

@@ -67,9 +67,8 @@ enum ArgumentCheck {
         return HeaderField(name: String(text[..<colon]), value: String(Substring(value)))
     }
 
-    /// Throws for options that a later release fills in, after a look at their arguments.
+    /// Throws for options that a later release fills in.
     static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        for value in arguments.all(.checksum) { _ = try checksum(value) }
         for entry in Option.table where entry.isPending && arguments.has(entry.option) {
             throw UsageError("--\(entry.option.rawValue): not yet")
         }

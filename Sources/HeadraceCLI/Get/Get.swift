@@ -9,10 +9,12 @@ import Foundation
 /// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try GetOptions(arguments)
-    let requests = try options.requests(listed: try options.readList(), files: try options.readMetalinks())
-    for request in requests { try request.check() }
+    let (listed, files) = (try options.readList(), try options.readMetalinks())
     try options.checkCertificateAuthorities()
     return try await reportingErrors {
+        let list = try await options.readChecksumList()
+        let requests = try options.requests(listed: listed, files: files, checksums: list)
+        for request in requests { try request.check() }
         try options.makeDirectory()
         let signals = Signals()
         return try await withDownloadManager(options.configuration) { manager in

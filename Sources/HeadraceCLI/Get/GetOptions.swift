@@ -12,6 +12,7 @@ struct GetOptions: Sendable {
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     var headers: [HeaderField] = []
     var mirrors: [URL] = []
+    let integrity: ChecksumOptions
     var output: String?
     var directory = "."
     var inputFile: String?
@@ -31,6 +32,7 @@ struct GetOptions: Sendable {
     /// Checks each argument, also of the options that are refused for now.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
+        integrity = try ChecksumOptions(arguments)
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
@@ -114,7 +116,11 @@ struct GetOptions: Sendable {
 
 extension GetOptions {
     /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
-    func requests(listed: [String], files: [Metalink.File] = []) throws(UsageError) -> [DownloadRequest] {
+    func requests(
+        listed: [String],
+        files: [Metalink.File] = [],
+        checksums: ChecksumList? = nil
+    ) throws(UsageError) -> [DownloadRequest] {
         let all = urls + listed
         guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL is given") }
         guard output == nil || (all.count == 1 && files.isEmpty) else {
@@ -125,11 +131,16 @@ extension GetOptions {
         guard mirrors.isEmpty || all.count == 1 && files.isEmpty else {
             throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
         }
+        guard integrity.checksums.isEmpty || all.count == 1 && files.isEmpty else {
+            throw UsageError("--checksum: there are \(all.count + files.count) files, and a checksum is of one")
+        }
         let destination = destination
         let requests = try all.map { text throws(UsageError) in
             guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
+            let names = [url.lastPathComponent, output].compactMap(\.self)
+            request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file) }

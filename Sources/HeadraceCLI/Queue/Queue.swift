@@ -15,7 +15,8 @@ extension Verb {
             summary: "add downloads to a list that is kept on the disk, and print their ids",
             options: .those(
                 of: [
-                    .output, .directory, .inputFile, .header, .mirror, .metalink, .ifExists, .title, .group, .priority,
+                    .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink, .ifExists,
+                    .title, .group, .priority,
                     .paused, .begin, .registry, .json, .help,
                 ]
             ),
@@ -90,13 +91,12 @@ extension Verb {
 
 private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     let options = try QueueAddOptions(arguments, now: .now)
-    let requests = try options.requests(
-        listed: try options.places.readList(),
-        files: try options.places.readMetalinks()
-    )
-    for request in requests { try request.check() }
+    let (listed, files) = (try options.places.readList(), try options.places.readMetalinks())
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors {
+        let list = try await options.places.readChecksumList()
+        let requests = try options.requests(listed: listed, files: files, checksums: list)
+        for request in requests { try request.check() }
         try options.places.makeDirectory()
         try registry.makeParent()
         let ids = try await registry.add(requests).ids

@@ -44,8 +44,12 @@ struct QueueAddOptions: Sendable {
     }
 
     /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
-    func requests(listed: [String], files: [Metalink.File] = []) throws(UsageError) -> [DownloadRequest] {
-        try places.requests(listed: listed, files: files).map { request throws(UsageError) in
+    func requests(
+        listed: [String],
+        files: [Metalink.File] = [],
+        checksums: ChecksumList? = nil
+    ) throws(UsageError) -> [DownloadRequest] {
+        try places.requests(listed: listed, files: files, checksums: checksums).map { request throws(UsageError) in
             for url in [request.url] + request.mirrors where url.withoutCredentials != url {
                 throw UsageError(
                     "\(url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "

@@ -132,12 +132,30 @@ struct GetOptionsTests {
         #expect(try GetOptions(ParsedArguments(line)).verbosity == verbosity)
     }
 
-    @Test(arguments: [
-        (["--checksum", "md5=d41d8cd98f00b204e9800998ecf8427e"], "--checksum"),
-        (["--proxy", "http://p/"], "--proxy"),
-    ])
-    func `an option of a later release is refused`(_ line: [String], name: String) {
-        #expect(throws: UsageError("\(name): not yet")) { try GetOptions(ParsedArguments(line)) }
+    @Test
+    func `an option of a later release is refused`() {
+        #expect(throws: UsageError("--proxy: not yet")) { try GetOptions(ParsedArguments(["--proxy", "http://p/"])) }
+    }
+
+    @Test
+    func `checksums are of one file, and a list has one for each name`() throws {
+        let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
+        let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]
+        let both = [Checksum("md5:\(md5)"), Checksum("sha1:\(sha1)")].compactMap(\.self)
+        #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [])[0].checksums == both)
+        #expect(throws: UsageError("--checksum: there are 2 files, and a checksum is of one")) {
+            try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: ["http://h/b"])
+        }
+        let list = try ChecksumList(parsing: "\(sha1)  a b\n\(md5)  x\n".utf8)
+        let line = ["--checksum-file", "SUMS"]
+        let options = try GetOptions(ParsedArguments(line + ["http://h/dir/a%20b?c=d"]))
+        #expect(try options.requests(listed: [], checksums: list)[0].checksums == [both[1]])
+        let named = try GetOptions(ParsedArguments(line + ["-o", "x", "http://h/other"]))
+        #expect(try named.requests(listed: [], checksums: list)[0].checksums == [both[0]])
+        let missing = "--checksum-file: SUMS has no checksum, or several that differ, for other"
+        #expect(throws: UsageError(missing)) {
+            try GetOptions(ParsedArguments(line + ["http://h/other"])).requests(listed: [], checksums: list)
+        }
     }
 
     @Test(arguments: [([], nil, 8), (["-x", "4"], 4, 8), (["-x16"], 16, 16)] as [([String], Int?, Int)])

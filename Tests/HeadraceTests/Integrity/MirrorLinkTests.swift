@@ -98,4 +98,13 @@ struct MirrorLinkTests {
         let many = (0..<200).map { "<http://m\($0)/f>; rel=duplicate; pri=\(300 - $0)" }.joined(separator: ",")
         #expect(try mirrors(many).map(\.priority) == Array(101...164))
     }
+
+    @Test func `D09 from https to http only where it is allowed`() throws {
+        for (origin, allows, count) in [("https", false, 1), ("https", true, 2), ("http", false, 2)] {
+            let url = try #require(URL(string: "\(origin)://origin/f"))
+            let links = "<http://m/f>; rel=duplicate, <https://m/f>; rel=duplicate"
+            let head = ResponseHead(url: url, status: 200, fields: [HeaderField(name: "Link", value: links)])
+            #expect(MirrorLink.urls(of: head, allowsInsecure: allows).count == count)
+        }
+    }
 }

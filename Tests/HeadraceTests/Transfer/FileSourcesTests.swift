@@ -25,6 +25,17 @@ struct FileSourcesTests {
         #expect(throws: DownloadError.self) { try sources.next(after: refusal(404)) }
     }
 
+    @Test func `sources that join are asked after the others, those that are known not at all`() throws {
+        var sources = try sources("a", "b")
+        #expect(sources.hasNext)
+        try sources.join(["b", "c", "a", "c"].map { try #require(URL(string: "http://\($0)/x")) })
+        #expect(try sources.next(after: refusal(404)).host() == "b")
+        #expect(try sources.next(after: DownloadError(.checksum, "Wrong.")).host() == "c")
+        #expect(!sources.hasNext)
+        try sources.join([try #require(URL(string: "http://a/x"))])
+        #expect(!sources.hasNext)
+    }
+
     @Test func `one that cannot answer now is asked again after the others`() throws {
         var sources = try sources("a", "b", "c")
         #expect(sources.leavesAtOnce(refusal(503)))

@@ -89,10 +89,14 @@ struct RepairTests {
         try await withTemporaryDirectory { folder in
             let response = Response.answering { $0.index < 2 ? .file(bad) : .file(resource()) }
             try await withFaultServer(response) { server in
-                let first = try await Fixture.run(from: server, in: folder, change: {
-                    $0.checksums = [whole]
-                    $0.pieceHashes = pieces
-                })
+                let first = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    change: {
+                        $0.checksums = [whole]
+                        $0.pieceHashes = pieces
+                    }
+                )
                 #expect(first.error?.code == .checksum)
                 #expect(!first.names.contains("file.bin"))
                 let second = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [whole] })

@@ -1,0 +1,76 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What files have to hash to, as the command line tells it.
+struct ChecksumOptions: Sendable {
+    let checksums: [Checksum]
+    /// The path or the URL of a file such as `SHA256SUMS`.
+    let list: String?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        checksums = try arguments.all(.checksum).map { text throws(UsageError) in try ArgumentCheck.checksum(text) }
+        list = arguments.value(.checksumFile)
+    }
+
+    /// The checksums of the file that has one of these names; none where nobody asks for any.
+    func checksums(forFileNamed names: [String], in list: ChecksumList?) throws(UsageError) -> [Checksum] {
+        guard let list, let place = self.list else { return checksums }
+        for name in names {
+            if let checksum = list.checksum(forFileNamed: name) { return checksums + [checksum] }
+        }
+        throw UsageError(
+            "--checksum-file: \(place.withoutCredentials) has no checksum, or several that differ, for \(names.first ?? "")"
+        )
+    }
+}
+
+extension GetOptions {
+    /// Reads the file of checksums from the disk or from its URL; nil where there is none.
+    func readChecksumList() async throws -> ChecksumList? {
+        guard let place = integrity.list else { return nil }
+        let name = place.withoutCredentials
+        do {
+            return try ChecksumList(parsing: place.contains("://") ? try await fetch(place) : try Files.read(place))
+        } catch let error as Files.Failure {
+            throw UsageError("--checksum-file: \(name): \(error.reason)")
+        } catch let error as DownloadError {
+            throw DownloadError(error.code, "--checksum-file: \(name): \(error.message)", cause: error)
+        }
+    }
+
+    /// Fetches a small file to a temporary directory, with the settings of the other downloads.
+    private func fetch(_ text: String) async throws -> [UInt8] {
+        guard let url = URL(string: text) else { throw UsageError("--checksum-file: it is not a URL") }
+        var configuration = configuration
+        configuration.registryDirectory = nil
+        configuration.durability = .none
+        configuration.maxFileSize = Int64(ChecksumList.maxBytes)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // What is meant for the server of the files is not for another one.
+        let isOfSameServer = urls.first.flatMap { URL(string: $0) }.map { $0.server == url.server } ?? false
+        let request = DownloadRequest(
+            url,
+            to: .file(folder.appending(path: "checksums")),
+            headers: isOfSameServer ? headers : []
+        )
+        return try await withDownloadManager(configuration) { manager in
+            let file = try await manager.download(request).value
+            return try Files.read(file.path(percentEncoded: false))
+        }
+    }
+}
+
+extension URL {
+    /// Whom a request for it goes to.
+    fileprivate var server: [String] {
+        let scheme = scheme?.lowercased() ?? ""
+        return [scheme, host()?.lowercased() ?? "", "\(port ?? (scheme == "https" ? 443 : 80))"]
+    }
+}

@@ -1,0 +1,140 @@
+import Headrace
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool with checksums: those of downloads, and of files that are there.
+@Suite(.timeLimit(.minutes(4)))
+struct IntegrityTests {
+    /// `abc`, whose SHA-256 is published (FIPS 180-4).
+    private let digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    private var wrong: String { String(digits.reversed()) }
+
+    private func names(in folder: URL) throws -> [String] {
+        try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") }
+    }
+
+    @Test
+    func `V13 a download with its checksum has status 0, another one status 6 and no file`() async throws {
+        try await withFaultServer(.ok("abc")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let good = try await ToolProcess.run("get", "-v", "--checksum", "sha256=\(digits)", url, in: folder)
+                #expect(good.status == 0)
+                #expect(good.errorLines.contains("a: has the checksum sha256:\(digits)"), "\(good.errors)")
+                let bad = try await ToolProcess.run(
+                    "get",
+                    "--json",
+                    "-o",
+                    "b",
+                    "--checksum",
+                    "sha256:\(wrong)",
+                    url,
+                    in: folder
+                )
+                #expect(bad.status == 6)
+                #expect(bad.errors.contains(digits) && bad.errors.contains(wrong))
+                #expect(bad.output.contains("\"event\":\"restarted\"") && bad.output.contains("\"code\":\"checksum\""))
+                #expect(bad.output.contains("\"exitStatus\":6"))
+                #expect(try names(in: folder) == ["a"])
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a list of checksums is read from a file or from its URL`(_ isURL: Bool) async throws {
+        let list = "\(digits)  a\n\(wrong) *b\n"
+        let routes = ["/a": Response.ok("abc"), "/b": .ok("abc"), "/SUMS": .ok(Response.Body(stringLiteral: list))]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                try Data(list.utf8).write(to: folder.appending(path: "SUMS"))
+                let place = isURL ? server.url("/SUMS").absoluteString : "SUMS"
+                let urls = ["/a", "/b"].map { server.url($0).absoluteString }
+                let result = try await ToolProcess.run(
+                    "get",
+                    "-q",
+                    "-d",
+                    "out",
+                    "--checksum-file",
+                    place,
+                    urls[0],
+                    urls[1],
+                    in: folder
+                )
+                #expect(result.status == 6, "\(result.errors)")
+                #expect(result.errorLines.count == 1)
+                #expect(try FileProbe.names(in: folder.appending(path: "out")) == ["a"])
+            }
+        }
+    }
+
+    @Test
+    func `a list that cannot be had ends the run before it begins`() async throws {
+        try await withFaultServer(.routes(["/a": .ok("abc"), "/html": .ok("<html>")])) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                for (place, status) in [
+                    ("missing", 2), (server.url("/gone").absoluteString, 4), (server.url("/html").absoluteString, 4),
+                ] {
+                    let result = try await ToolProcess.run("get", "-q", "--checksum-file", place, url, in: folder)
+                    #expect(result.status == status)
+                    #expect(result.errors.hasPrefix("headrace: --checksum-file: \(place): "), "\(result.errors)")
+                }
+                #expect(try names(in: folder) == [])
+            }
+        }
+    }
+
+    @Test
+    func `verify compares files that are there`() async throws {
+        try await withTemporaryDirectory { folder in
+            for (name, text) in [("a", "abc"), ("b", "abd"), ("SUMS", "\(digits)  a\n\(digits)  b\n\(digits)  gone\n")]
+            {
+                try Data(text.utf8).write(to: folder.appending(path: name))
+            }
+            let one = try await ToolProcess.run("verify", "--checksum", "sha256=\(digits)", "a", in: folder)
+            #expect(one.status == 0 && one.errors.isEmpty)
+            #expect(one.output == "a: OK, sha256:\(digits)\n")
+            let both = try await ToolProcess.run("verify", "--checksum-file", "SUMS", "./a", "b", in: folder)
+            #expect(both.status == 6)
+            #expect(both.outputLines == ["./a: OK, sha256:\(digits)"])
+            #expect(both.errorLines.count == 1 && both.errors.hasPrefix("headrace: b: its checksum is sha256:"))
+            let json = try await ToolProcess.run("verify", "--json", "--checksum-file", "SUMS", "b", in: folder)
+            #expect(json.output.contains("\"event\":\"failed\",\"file\":\"b\",\"code\":\"checksum\""), "\(json.output)")
+            let gone = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", "a", "gone", in: folder)
+            #expect(gone.status == 5 && gone.output.isEmpty)
+            for line in [["verify", "a"], ["verify", "--checksum", "md5=00", "a"], ["verify"]] {
+                var process = try ToolProcess(line, in: folder)
+                #expect(try await process.result().status == 2)
+            }
+        }
+    }
+
+    @Test
+    func `the list on the disk keeps the checksum`() async throws {
+        try await withFaultServer(.ok("abc")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let added = try await ToolProcess.run(
+                    "queue",
+                    "add",
+                    "--registry",
+                    "list",
+                    "--checksum",
+                    "sha256=\(wrong)",
+                    url,
+                    in: folder
+                )
+                #expect(added.status == 0)
+                let run = try await ToolProcess.run("queue", "run", "--registry", "list", in: folder)
+                #expect(run.status == 6, "\(run.errors)")
+                #expect(try names(in: folder) == ["list"])
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Mirrors that an answer tells (RFC 6249).
+@Suite(.timeLimit(.minutes(4)))
+struct MirrorLinkDownloadTests {
+    private typealias Fixture = ResumeFixture
+    private let cut = Fixture.cut
+
+    private func digest(of resource: Resource) throws -> String {
+        "sha-256=:\(Data(try Checksum(of: resource.body).bytes).base64EncodedString()):"
+    }
+
+    /// The first answer has links and is cut, later ones refuse; `mirrors` answer under their paths.
+    private func run(
+        _ mirrors: [String: Response],
+        digest: String? = nil,
+        first: Response = Response.file(Fixture.old).truncated(after: Fixture.cut),
+        expecting expected: Resource = Fixture.old,
+        links: String? = nil,
+        change: (inout DownloadRequest) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        let links = links ?? mirrors.keys.sorted().map { "<\($0)>; rel=duplicate" }.joined(separator: ", ")
+        var first = first.header("Link", links)
+        if let digest { first = first.header("Repr-Digest", digest) }
+        var routes = mirrors
+        routes["/file.bin"] = .sequence([first], then: .status(404))
+        return try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .routes(routes),
+                in: folder,
+                expecting: expected,
+                retries: 1,
+                change: change
+            )
+        }
+    }
+
+    @Test func `a mirror that the origin tells goes on with the bytes, and the digest proves them`() async throws {
+        let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old))
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/m"])
+        #expect(outcome.resumes == [cut])
+        #expect(outcome.events.contains(.verified(try Checksum(of: Fixture.old.body))))
+    }
+
+    @Test func `a checksum of the request is as good as the origin's`() async throws {
+        let expected = try Checksum(of: Fixture.old.body)
+        let outcome = try await run(["/m": .file(Fixture.old)]) { $0.checksums = [expected] }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.last?.path == "/m")
+    }
+
+    @Test func `without a checksum no mirror is asked that the origin tells`() async throws {
+        let outcome = try await run(["/m": .file(Fixture.old)])
+        #expect(outcome.error?.statusCode == 404)
+        #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin"])
+    }
+
+    /// What a mirror says of its own file proves nothing.
+    @Test func `a mirror with another file is left, whatever digest it tells`() async throws {
+        var other = Fixture.new
+        other.etag = Fixture.old.etag
+        let lying = Response.file(other).header("Repr-Digest", try digest(of: other))
+        let outcome = try await run(["/m": lying, "/n": .file(Fixture.old)], digest: try digest(of: Fixture.old))
+        #expect(outcome.isExact, "\(outcome.events)")
+        // Once with the bytes of the origin, once alone.
+        #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/m", "/m", "/n"])
+        let outcomeOfLies = try await run(["/m": lying], digest: try digest(of: Fixture.old))
+        #expect(outcomeOfLies.error != nil)
+        #expect(outcomeOfLies.names == [])
+    }
+
+    @Test func `D06 credentials are not sent to a mirror that the origin tells`() async throws {
+        try await withFaultServer(.file(Fixture.old)) { mirror in
+            let outcome = try await run(
+                [:],
+                digest: try digest(of: Fixture.old),
+                links: "<\(mirror.url("/m").absoluteString)>; rel=duplicate"
+            ) {
+                $0.headers = [HeaderField(name: "Authorization", value: "Basic x")]
+            }
+            #expect(outcome.isExact, "\(outcome.events)")
+            #expect(outcome.requests.allSatisfy { $0["Authorization"] == "Basic x" })
+            #expect(mirror.requests.map { $0["Authorization"] } == [nil])
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The reading of a file for its checksum: how it is stopped, and what it meets.
+@Suite(.timeLimit(.minutes(4)))
+struct VerificationStopTests {
+    private typealias Fixture = ResumeFixture
+    /// Several buffers long.
+    private let file = Resource(size: 3 << 20, seed: 6)
+    private var cut: Int64 { 1 << 20 }
+
+    /// Lets a file be cut, and goes on with it over these calls, so that it is read at the end.
+    private func resume(
+        over calls: FileCalls,
+        clock: any Clock<Duration> = ContinuousClock(),
+        _ body: (Download) async throws -> Void
+    ) async throws {
+        let expected = try Checksum(of: file.body)
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(file).truncated(after: cut)], then: .file(file))
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0)
+                let manager = try await DownloadManager(
+                    environment: TransferEnvironment(
+                        configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        files: calls,
+                        clock: ClockWitness(clock)
+                    )
+                )
+                var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                request.checksums = [expected]
+                let download = try await manager.download(request)
+                try await body(download)
+                await manager.shutdown()
+                #expect(server.requests.count == 2)
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `C08 a pause or a cancel stops the reading before the next buffer`(_ isPause: Bool) async throws {
+        let stopped = RecordGate()
+        let (reading, begin) = AsyncStream.makeStream(of: Void.self)
+        let recorder = FileCallRecorder { call throws(SystemError) in
+            guard case .readAt(let offset, _) = call, offset > 0 else { return }
+            begin.yield()
+            stopped.wait()
+        }
+        try await resume(over: recorder.fileCalls) { download in
+            for await _ in reading { break }
+            if isPause { await download.pause() } else { await download.cancel() }
+            stopped.open()
+            for await state in download.states where state == .paused || state == .cancelled { break }
+            let reads = recorder.calls.filter { if case .readAt = $0 { true } else { false } }
+            #expect(reads.count == 2)
+            #expect(FileProbe.size(of: download.partialFile) == (isPause ? file.size : nil))
+            guard isPause else { return }
+            await download.resume()
+            let path = try await download.value
+            #expect(file.body.difference(fromFileAt: path) == nil)
+        }
+    }
+
+    @Test func `K05 bytes that cannot be read for the checksum end the download, and stay`() async throws {
+        let recorder = FileCallRecorder { call throws(SystemError) in
+            if case .readAt(let offset, _) = call, offset > 0 { throw SystemError(errno: EIO) }
+        }
+        try await resume(over: recorder.fileCalls) { download in
+            let error = await #expect(throws: DownloadError.self) { try await download.value }
+            #expect(error?.code == .fileSystem)
+            #expect(FileProbe.size(of: download.partialFile) == file.size)
+        }
+    }
+
+    @Test func `the progress tells how far the reading is`() async throws {
+        let clock = TestClock()
+        // Each buffer takes a second, so that each is told.
+        let slow = FileCallRecorder { call throws(SystemError) in
+            if case .readAt = call { clock.advance(by: .seconds(1)) }
+        }
+        try await resume(over: slow.fileCalls, clock: clock) { download in
+            var last: Int64 = 0
+            for await progress in download.progress {
+                guard let bytes = progress.bytesVerified else { continue }
+                #expect(bytes > last && bytes <= file.size)
+                last = bytes
+            }
+            #expect(last > 0)
+        }
+    }
+
+    @Test(arguments: [0, 1, 700_000, 1 << 20])
+    func `the checksum of a file that is there is computed`(_ size: Int64) async throws {
+        try await withTemporaryDirectory { folder in
+            let bytes = Pattern(seed: 3).bytes(in: 0..<size)
+            let path = folder.appending(path: "x")
+            try Data(bytes).write(to: path)
+            let told = Locked<[Int64]>([])
+            let found = try await Checksum.compute(.sha1, ofFileAt: path) { bytes, all in
+                told.withLock { $0.append(bytes) }
+                #expect(all == size)
+            }
+            #expect(try found == Checksum(.sha1, of: bytes))
+            #expect(told.withLock { $0 }.last == (size == 0 ? nil : size))
+            for missing in [folder, folder.appending(path: "gone")] {
+                await #expect(throws: DownloadError.self) { try await Checksum.compute(.md5, ofFileAt: missing) }
+            }
+        }
+    }
+}
