@@ -34,6 +34,8 @@ struct Attempts: Sendable {
     var resume: ResumeState
     var parts = Parts.several
     var verification: Verification
+    /// The final path as the origin's answer meant it; mirrors do not give the file another name.
+    var originPath: String?
     var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0

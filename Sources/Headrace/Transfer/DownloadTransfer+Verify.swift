@@ -19,7 +19,8 @@ extension DownloadTransfer {
         _ head: ResponseHead,
         _ accepted: AcceptedBody,
         _ session: PartialSession,
-        _ attempts: inout Attempts
+        _ attempts: inout Attempts,
+        _ path: String
     ) throws(DownloadError) {
         let isOrigin = attempts.sources.isOrigin
         try attempts.verification.begin(
@@ -31,6 +32,7 @@ extension DownloadTransfer {
         guard isOrigin, attempts.verification.expected != nil else { return }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
+        attempts.originPath = path
         attempts.verification.bind()
         attempts.sources.join(mirrors)
     }

@@ -186,7 +186,7 @@ struct DownloadTransfer {
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
         let head = answer.head
-        let named = plan.names.path(for: head)
+        let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.names.path(for: head)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.

@@ -84,8 +84,8 @@ enum Option: String, CaseIterable, Sendable {
         ),
         Entry(
             option: .checksumFile,
-            argument: "FILE|URL",
-            help: "what the files must be, by their names, as in SHA256SUMS"
+            argument: "FILE",
+            help: "what the files must be, by their names, as in SHA256SUMS; a file or a URL"
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
         Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
