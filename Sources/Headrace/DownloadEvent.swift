@@ -18,8 +18,9 @@ public enum DownloadEvent: Sendable, Equatable {
     case restarted(reason: String, bytesWasted: Int64)
     /// An attempt failed, and the next one follows after a delay; attempts count from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
-    /// One more connection fetches these bytes of the file, which it may share with others later; so many are open then.
-    case connectionOpened(range: Range<Int64>, connections: Int)
+    /// One more connection, to the server of the first one or to a mirror, fetches these bytes of the file, which it may share
+    /// with others later; so many are open then.
+    case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
     /// A connection was given up, and others fetch what it had left; `bytesWasted` came on it to no use.
     case connectionClosed(reason: String, bytesWasted: Int64)
     /// No further connection is opened, and why; `bytesWasted` have to be fetched again.

@@ -59,6 +59,9 @@ struct FileSources: Sendable, Equatable {
         postponed = []
     }
 
+    /// The sources that may have the file as well.
+    var others: [URL] { untried + postponed }
+
     /// Gives up the source for an error that is not to be waited for; returns the next one.
     ///
     /// Throws the error where it is not the source's, or where there is no other: then one that names all sources.

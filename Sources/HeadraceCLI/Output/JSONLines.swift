@@ -41,13 +41,13 @@ enum JSONLines {
                     "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
                 ]
             ).text
-        case .connectionOpened(let range, let count):
+        case .connectionOpened(let range, let url, let count):
             return object(
                 "connectionOpened",
                 item,
                 [
                     "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
-                    "connections": .integer(Int64(count)),
+                    "from": .string(url.absoluteString), "connections": .integer(Int64(count)),
                 ]
             ).text
         case .connectionClosed(let reason, let bytes):

@@ -43,9 +43,9 @@ struct PlainText: Sendable {
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
-        case .connectionOpened(let range, let count) where verbosity == .verbose:
-            "\(item.name): connection \(count) fetches \(Format.size(range.upperBound - range.lowerBound)) "
-                + "from \(Format.size(range.lowerBound)) on"
+        case .connectionOpened(let range, let url, let count) where verbosity == .verbose:
+            "\(item.name): connection \(count), to \(url.host() ?? ""), fetches "
+                + "\(Format.size(range.upperBound - range.lowerBound)) from \(Format.size(range.lowerBound)) on"
         case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
             "\(item.name): a connection is given up, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:

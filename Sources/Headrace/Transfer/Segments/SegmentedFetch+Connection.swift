@@ -46,13 +46,19 @@ extension SegmentedFetch {
     }
 
     private func ask(_ connection: Connection) async -> End {
-        var chain = answer.chain
+        let source = sources[connection.source]
+        var chain = source.chain
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
         // Its answer is held against what is known of the file even where none of it came so far.
         guard let range = ByteRange(from: start, to: end),
-            var ask = try? RangeAsk(continuing: known, with: range, heldBytes: max(1, start), lateProof: lateProof)
+            var ask = try? RangeAsk(
+                continuing: source.known,
+                with: range,
+                heldBytes: max(1, start),
+                lateProof: source.lateProof
+            )
         else { return .unfit("There is nothing to ask for.") }
-        if !state.withLock({ $0.sendsIfRange }) { ask = ask.withoutIfRange }
+        if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) { ask = ask.withoutIfRange }
         let configuration = transfer.environment.configuration
         while true {
             let step: Step
@@ -72,7 +78,7 @@ extension SegmentedFetch {
             switch step {
             case .redirected(let target): chain.follow(target)
             case .askAgain:
-                state.withLock { $0.sendsIfRange = false }
+                state.withLock { _ = $0.sourcesWithoutIfRange.insert(connection.source) }
                 ask = ask.withoutIfRange
             case .end(let end): return end
             }
@@ -154,13 +160,8 @@ extension SegmentedFetch {
         case .refused(let error):
             change(because: .lost(error.message)) { state, now in
                 guard state.lost(id, error) else { return [] }
-                transfer.environment.hosts.refused(
-                    transfer.record.id,
-                    answer.head.url,
-                    retryAfter: error.retryAfter,
-                    at: now
-                )
-                return state.planner.failed(id, .broken, allowing: allowance(in: state, at: now), at: now)
+                let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
+                return state.planner.failed(id, .broken, allowing: allowance, at: now)
             }
         case .unfit(let reason):
             change(because: .lost(reason)) { state, now in
@@ -170,7 +171,7 @@ extension SegmentedFetch {
         case .otherVersion(let reason):
             change(because: .lost(reason)) { state, now in
                 state.stops[id] = nil
-                state.planner.retire(0)
+                state.planner.retire(connection.source)
                 return state.planner.failed(id, .unfit, at: now)
             }
         case .failed(let error):
@@ -184,11 +185,13 @@ extension SegmentedFetch {
 }
 
 extension SegmentedFetch.State {
-    /// Takes note of a lost connection; false where the only one was cut, which is a failure of the download.
+    /// Takes note of a lost connection; false where the only one was cut that there may be, which is a failure of the download.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
-        guard stops.isEmpty, planner.segments.contains(where: { $0.id == id && !$0.wouldBeFailure }) else {
+        guard stops.isEmpty, planner.sources.count == 1,
+            planner.segments.contains(where: { $0.id == id && !$0.wouldBeFailure })
+        else {
             return true
         }
         failure = failure ?? error

@@ -12,6 +12,8 @@ final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
         let range: Range<Int64>
+        /// The number of its source.
+        let source: Int
         let stop: StopSignal
     }
 
@@ -20,7 +22,8 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         var session: PartialSession
         var attempts: Attempts
-        var sendsIfRange: Bool
+        /// The sources that send the whole file because of `If-Range`.
+        var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// What ends the download's attempt, whatever else is there.
         var failure: (any Error)?
@@ -49,10 +52,8 @@ final class SegmentedFetch: Sendable {
 
     let transfer: DownloadTransfer
     let answer: DownloadTransfer.Answer
-    /// The version that all bytes have to be of.
-    let known: Representation
-    /// What proves them in the end where they have no validator.
-    let lateProof: RangeAsk.LateProof?
+    /// Where the answer came from, and the mirrors that may bring parts as well.
+    let sources: [FetchSource]
     let file: PartialFile
     private let readers: FileReaders
     /// Syncs and records beside the bytes.
@@ -78,9 +79,6 @@ final class SegmentedFetch: Sendable {
         guard Self.isPossible(after: answer, accepted, session, attempts), let known = session.representation,
             let totalBytes = accepted.totalBytes, let file = session.file
         else { return nil }
-        lateProof = EntityValidator(of: known) == nil ? .checksum : nil
-        var attempts = attempts
-        if let lateProof { attempts.resume.accepted(.later(lateProof)) }
         let mode: ConnectionAdvisor.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
@@ -89,9 +87,16 @@ final class SegmentedFetch: Sendable {
             }
         readers = session.readers
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
+        let first = FetchSource(answer.chain, known, EntityValidator(of: known) == nil ? .checksum : nil)
+        let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
+        sources = ([first] + mirrors).acquainted
+        var attempts = attempts
+        if sources.contains(where: { $0.lateProof != nil }) {
+            attempts.resume.accepted(.later(.checksum))
+            attempts.verification.bind()
+        }
         self.transfer = transfer
         self.answer = answer
-        self.known = known
         self.file = file
         self.accepted = accepted
         (commands, continuation) = AsyncStream.makeStream(of: Command.self)
@@ -100,13 +105,14 @@ final class SegmentedFetch: Sendable {
                 planner: SegmentPlanner(
                     totalBytes: totalBytes,
                     held: session.held,
-                    allowances: [1],
+                    // The others get theirs with the first plan.
+                    allowances: sources.indices.map { $0 == 0 ? 1 : 0 },
                     connections: ConnectionAdvisor(mode),
                     wanted: readers.demands
                 ),
                 session: session,
                 attempts: attempts,
-                sendsIfRange: attempts.resume.sendsIfRange,
+                sourcesWithoutIfRange: attempts.resume.sendsIfRange ? [] : [0],
                 floor: configuration.speedFloor,
                 lastTick: transfer.environment.clock.now(),
                 lastFetchedBytes: attempts.fetchedBytes
@@ -150,7 +156,7 @@ final class SegmentedFetch: Sendable {
         _ session: inout PartialSession,
         _ attempts: inout Attempts
     ) async -> (any Error)? {
-        let first = Connection(id: .first, range: accepted.range, stop: StopSignal())
+        let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
             change(because: .none) { state, now in
                 state.stops[.first] = first.stop
@@ -172,8 +178,9 @@ final class SegmentedFetch: Sendable {
             readers.follow(nil)
             group.cancelAll()
         }
+        for mirror in sources.dropFirst() { hosts.left(transfer.record.id, mirror.url) }
         let (result, failure) = state.withLock { state in
-            let isPlanned = state.planner.sources.contains(where: \.isRetired)
+            let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
             return ((state.session, state.attempts), state.failure ?? loss)
         }
@@ -224,19 +231,14 @@ final class SegmentedFetch: Sendable {
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
-            let wasRetired = state.planner.sources[0].isRetired
+            let wereRetired = state.planner.sources.map(\.isRetired)
             var effects = apply(verb(&state, now), cause, to: &state)
-            if !wasRetired, state.planner.sources[0].isRetired {
-                tell(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+            for index in sources.indices where state.planner.sources[index].isRetired && !wereRetired[index] {
+                retired(sources[index], cause, state)
             }
-            let allowance = hosts.share(
-                of: transfer.record.id,
-                answer.head.url,
-                wanting: state.planner.wantedConnections,
-                at: now
-            )
-            if allowance != state.planner.sources[0].allowance {
-                effects += apply(state.planner.allow(allowance, on: 0, at: now), .hostLimit, to: &state)
+            for (index, allowance) in allowances(in: state, at: now).enumerated()
+            where allowance != state.planner.sources[index].allowance {
+                effects += apply(state.planner.allow(allowance, on: index, at: now), .hostLimit, to: &state)
             }
             if state.failure != nil { effects.append(.end) }
             return effects
@@ -244,14 +246,31 @@ final class SegmentedFetch: Sendable {
         for effect in effects { perform(effect) }
     }
 
-    /// How many connections the host gives after one was refused.
-    func allowance(in state: borrowing State, at now: Duration) -> Int {
-        hosts.share(
-            of: transfer.record.id,
-            answer.head.url,
-            wanting: state.planner.wantedConnections,
-            at: now
-        )
+    /// How many connections each source gives, of those that its host leaves to this download.
+    private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
+        let planner = state.planner
+        return sources.enumerated().map { index, source in
+            // What a mirror asks to wait for, others can bring meanwhile.
+            if index > 0, let time = hosts.notBefore(source.url), time > now {
+                return planner.segments.count { $0.source == index }
+            }
+            let wanted = planner.wantedConnections
+            return source.allowance(of: hosts.share(of: transfer.record.id, source.url, wanting: wanted, at: now))
+        }
+    }
+
+    /// Tells that a source is not asked for further parts.
+    private func retired(_ source: FetchSource, _ cause: Cause, _ state: borrowing State) {
+        guard !state.planner.sources.allSatisfy(\.isRetired) else {
+            return tell(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+        }
+        tell(.fellBack("\(source.url.withoutQuery) is not asked for further parts of the file: \(cause.sentence)"))
+    }
+
+    /// The host of a source has refused a connection; returns how many it gives from now on.
+    func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
+        hosts.refused(transfer.record.id, sources[source].url, retryAfter: retryAfter, at: now)
+        return allowances(in: state, at: now)[source]
     }
 
     private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
@@ -261,11 +280,12 @@ final class SegmentedFetch: Sendable {
         }
         for (index, action) in actions.enumerated() {
             switch action {
-            case .open(let id, let range, _):
+            case .open(let id, let range, let source):
                 let stop = StopSignal()
                 state.stops[id] = stop
-                effects.append(.command(.open(Connection(id: id, range: range, stop: stop))))
-                tell(.connectionOpened(range: range, connections: state.stops.count))
+                effects.append(.command(.open(Connection(id: id, range: range, source: source, stop: stop))))
+                let url = sources[source].url.withoutCredentials
+                tell(.connectionOpened(range: range, from: url, connections: state.stops.count))
             case .stop(let id), .displace(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
                 if case .displace = action { reason = .demand } else { reason = cause }

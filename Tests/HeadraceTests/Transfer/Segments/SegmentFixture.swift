@@ -56,7 +56,7 @@ enum SegmentFixture {
 extension ResumeOutcome {
     /// The connections that were opened beside the first.
     var opened: [Range<Int64>] {
-        events.compactMap { if case .connectionOpened(let range, _) = $0 { range } else { nil } }
+        events.compactMap { if case .connectionOpened(let range, _, _) = $0 { range } else { nil } }
     }
 
     /// Why connections were given up.

@@ -1,0 +1,67 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A place that parts of a file are asked for: the one where the first request was answered, or a mirror of it.
+struct FetchSource: Sendable {
+    /// The most mirrors that are asked beside the first source.
+    static let maxMirrors = 7
+
+    /// What leads to it: of the first one, the redirects that were followed; a mirror's are followed with each request.
+    let chain: RedirectChain
+    /// The version that its answers have to prove.
+    let known: Representation
+    /// What proves its bytes in the end, where its answers need not.
+    let lateProof: RangeAsk.LateProof?
+    /// How many sources before it, and how many in all, are of the same host.
+    fileprivate var twins = (before: 0, count: 1)
+
+    var url: URL { chain.url }
+
+    init(_ chain: RedirectChain, _ known: Representation, _ lateProof: RangeAsk.LateProof? = nil) {
+        self.chain = chain
+        self.known = known
+        self.lateProof = lateProof
+    }
+
+    /// Its part of the connections that its host gives a download, of which each source of the host has as many.
+    func allowance(of share: Int) -> Int {
+        share / twins.count + (twins.before < share % twins.count ? 1 : 0)
+    }
+}
+
+extension FetchSource {
+    /// The mirrors whose parts can be proven to be of this version: in the end, by a checksum, or by the entity tag that they
+    /// have in common. A date proves nothing about another source: many files have the same.
+    static func mirrors(
+        of known: Representation,
+        for transfer: DownloadTransfer,
+        _ attempts: Attempts
+    ) -> [FetchSource] {
+        var (known, lateProof) = (known, RangeAsk.LateProof?.none)
+        if attempts.verification.isNeeded, known.contentCoding == nil {
+            // Each of them may have a tag and a date of its own.
+            (known.entityTag, known.lastModified, lateProof) = (nil, nil, .checksum)
+        } else {
+            guard case .strong? = EntityValidator(of: known) else { return [] }
+        }
+        return attempts.sources.others.prefix(maxMirrors).map { url in
+            let chain = RedirectChain(transfer.request, at: url, transfer.environment.configuration)
+            return FetchSource(chain, known, lateProof)
+        }
+    }
+}
+
+extension [FetchSource] {
+    /// The sources with what they know of each other.
+    var acquainted: [FetchSource] {
+        indices.map { index in
+            let twins = indices.filter { self[$0].url.host()?.lowercased() == self[index].url.host()?.lowercased() }
+            var source = self[index]
+            source.twins = (before: twins.count { $0 < index }, count: twins.count)
+            return source
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// One file over several connections to several sources.
+@Suite(.timeLimit(.minutes(4)))
+struct SegmentMirrorTests {
+    private typealias Fixture = SegmentFixture
+
+    /// Fetches `/a` with `/b` and what follows as mirrors.
+    private func run(
+        _ routes: [String: Response],
+        connections: Int = 4,
+        retries: Int = 0,
+        expecting expected: Resource = Fixture.file,
+        change: @escaping @Sendable (inout DownloadRequest) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(routes)) { server in
+                let configuration = DownloadManager.Configuration {
+                    $0.maxRetries = retries
+                    $0.retryBaseDelay = .zero
+                    $0.maxConnectionsPerDownload = connections
+                }
+                return try await withDownloadManager(configuration) { manager in
+                    var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
+                    request.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
+                    change(&request)
+                    let download = try await manager.download(request)
+                    return try await ResumeFixture.outcome(of: download, from: server, in: folder, expecting: expected)
+                }
+            }
+        }
+    }
+
+    private func notUsed(_ outcome: ResumeOutcome) -> [String] {
+        outcome.events.compactMap { if case .fellBack(let reason) = $0 { reason } else { nil } }
+    }
+
+    @Test func `mirrors bring parts of one file side by side`() async throws {
+        let outcome = try await run(["/a": Fixture.paced, "/b": Fixture.paced, "/c": Fixture.paced])
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(Set(outcome.requests.map(\.path)) == ["/a", "/b", "/c"])
+        #expect(!outcome.ranges.dropFirst().contains(nil))
+        #expect(Set(outcome.ifRanges.dropFirst()) == ["\"v1\""])
+        let sources = outcome.events.compactMap {
+            if case .connectionOpened(_, let url, _) = $0 { url.path() } else { nil }
+        }
+        #expect(Set(sources).isSuperset(of: ["/b", "/c"]))
+        #expect(outcome.fallbacks.isEmpty)
+    }
+
+    @Test(arguments: ["another file", "404", "503", "cut", "silent", "no ranges", "redirected"])
+    func `a mirror that has another file, or none, brings no byte of it`(_ why: String) async throws {
+        let mirror: Response =
+            switch why {
+            case "another file": .file(Fixture.other)
+            case "404": .status(404)
+            case "503": .status(503, headers: ["Retry-After": "60"])
+            case "cut": .nothing(by: .reset)
+            case "silent": Fixture.paced.stalled(after: 0)
+            case "no ranges": .ok("<html>Log in</html>")
+            default: .redirect(to: "/login")
+            }
+        let outcome = try await run(["/a": Fixture.paced, "/b": mirror, "/login": .ok("<html>Log in</html>")]) {
+            $0.mirrors = Array($0.mirrors.prefix(1))
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.restarts.isEmpty)
+        #expect(outcome.requests.contains { $0.path == "/b" })
+        if why == "another file" { #expect(notUsed(outcome).contains { $0.contains("/b is not asked") }) }
+    }
+
+    @Test(arguments: [Ending.fin, .reset])
+    func `where the first source ends, the mirrors bring the rest`(_ ending: Ending) async throws {
+        let first = Response.sequence([Fixture.paced.truncated(after: 1 << 20, by: ending)], then: .nothing(by: .reset))
+        let outcome = try await run(["/a": first, "/b": Fixture.paced])
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    @Test func `a source without an entity tag shares with no mirror`() async throws {
+        var file = Fixture.file
+        file.etag = nil
+        let dated = Response.file(file).limited(bytesPerSecond: 4 << 20)
+        let outcome = try await run(["/a": dated, "/b": dated], expecting: file)
+        #expect(outcome.isExact)
+        #expect(Set(outcome.requests.map(\.path)) == ["/a"])
+    }
+
+    @Test func `with one connection, one source is asked`() async throws {
+        let whole = Response.file(Fixture.file)
+        let outcome = try await run(["/a": whole, "/b": whole], connections: 1)
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path) == ["/a"])
+    }
+
+    @Test func `D06 a secret field does not go to a mirror that brings parts`() async throws {
+        try await withFaultServer(Fixture.paced) { mirror in
+            let outcome = try await run(["/a": Fixture.paced]) {
+                $0.mirrors = [mirror.url("/m")]
+                $0.headers = [HeaderField(name: "X-Key", value: "k", isSecret: true)]
+            }
+            #expect(outcome.isExact)
+            #expect(!mirror.requests.isEmpty)
+            #expect(mirror.requests.allSatisfy { $0["X-Key"] == nil })
+        }
+    }
+}
