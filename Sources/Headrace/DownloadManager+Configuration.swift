@@ -79,10 +79,8 @@ extension DownloadManager {
         public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
         /// Whether bytes that an earlier run left are gone on with.
         public var resumesPartialDownloads = true
-        /// How many failures in a row, without a byte of progress between them, are tried again; 0 for none.
-        public var maxRetries = 5
-        /// The longest wait before the first retry; it doubles with each failure, up to a minute.
-        public var retryBaseDelay: Duration = .seconds(1)
+        /// Which failures are tried again, how often, and after how long.
+        public var retryPolicy = RetryPolicy()
         /// What a finished file outlives.
         public var durability = Durability.full
         /// A PEM file of certificate authorities that replaces the system's.
@@ -127,9 +125,7 @@ extension DownloadManager {
             if let directory = registryDirectory, !directory.isFileURL {
                 throw DownloadError(.invalidRequest, "registryDirectory is no file URL: \(directory.absoluteString).")
             }
-            guard maxRetries >= 0 else {
-                throw DownloadError(.invalidRequest, "maxRetries is \(maxRetries); 0 is the least.")
-            }
+            try retryPolicy.validate()
             guard connectTimeout > .zero, stallTimeout > .zero else {
                 throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")
             }

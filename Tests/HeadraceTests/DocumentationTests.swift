@@ -15,11 +15,13 @@ func copy(_ download: Download, from offset: Int64, to output: FileHandle) async
 @Suite(.timeLimit(.minutes(4)))
 struct DocumentationTests {
     private let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    private var library: URL { tests.appending(path: "../../Sources/Headrace").standardized }
 
     /// The page, and the heading below which all that is between two backticks is the name of a test or a symbol.
     @Test(arguments: [
         ("ResumeAndDurability", "## What is promised", 10), ("Queues", "## The verbs", 4),
         ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10),
+        ("Retries", "## What is promised", 5),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
     ])
@@ -33,6 +35,15 @@ struct DocumentationTests {
         #expect(names.count >= least)
         let missing = names.filter { !sources.contains("func `\($0)`") }
         #expect(missing == [])
+    }
+
+    @Test func `the table of failures has every code that a download can fail with`() throws {
+        let source = try String(contentsOf: library.appending(path: "DownloadError.swift"), encoding: .utf8)
+        let kinds = try #require(source.components(separatedBy: "enum Kind: String {").last).prefix { $0 != "}" }
+        let names = kinds.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0 != "case" }
+        #expect(names.count > 20)
+        let page = try text(of: "Retries")
+        #expect(names.filter { $0 != "unknownDownload" && !page.contains("`\($0)`") } == [])
     }
 
     @Test func `the page on reading shows the sample above`() throws {
@@ -62,7 +73,7 @@ struct DocumentationTests {
     }
 
     private func text(of page: String) throws -> String {
-        let catalogue = tests.appending(path: "../../Sources/Headrace/Documentation.docc").standardized
+        let catalogue = library.appending(path: "Documentation.docc")
         return try String(contentsOf: catalogue.appending(path: "\(page).md"), encoding: .utf8)
     }
 

@@ -234,7 +234,7 @@ struct DownloadBytesTests {
             then: .file(SegmentFixture.other)
         )
         try await withPausedDownload(of: response) {
-            $0.maxRetries = 3
+            $0.retryPolicy.maxFailures = 3
         } _: { download, _, target in
             var player = Player(download)
             var waiting = Player(download, seed: 4, from: mebibyte)

@@ -81,7 +81,7 @@ struct ListRulesTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration {
-                            $0.maxRetries = 0
+                            $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
                         },
                         transport: try CurlTransport(CurlOptions(userAgent: "t")),

@@ -57,10 +57,7 @@ struct Attempts: Sendable {
         verification = Verification(request, checksServer: environment.configuration.checksServerDigests)
         resume = firstResume
         sources = FileSources(request)
-        firstBackoff = RetryBackoff(
-            base: environment.configuration.retryBaseDelay,
-            maxFailures: environment.configuration.maxRetries
-        )
+        firstBackoff = RetryBackoff(environment.configuration.retryPolicy)
         backoff = firstBackoff
     }
 
@@ -81,6 +78,11 @@ struct Attempts: Sendable {
         guard error.isTransient, !sources.leavesAtOnce(error) else { return nil }
         var random = SystemRandomNumberGenerator()
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
+    }
+
+    /// Counts a failure that somebody has decided to try again.
+    mutating func failedAnyway() {
+        backoff.failedAnyway()
     }
 
     /// Gives up a source and returns the next one, with retries of its own; throws where there is none.

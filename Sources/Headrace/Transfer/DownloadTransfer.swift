@@ -98,13 +98,28 @@ struct DownloadTransfer {
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
                     continue
                 }
-                guard let delay = attempts.failed(error) else {
+                guard let delay = try await delay(after: error, &attempts) else {
                     tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
                     continue
                 }
-                tell(.retrying(error, attempt: attempts.count, after: delay))
-                throw Retry(attempts: attempts, time: environment.clock.now() + delay)
+                let now = environment.clock.now()
+                let begin = environment.hosts.beginRetry(source, at: now + delay, now: now)
+                tell(.retrying(error, attempt: attempts.count, after: begin - now))
+                throw Retry(attempts: attempts, time: begin)
             }
+        }
+    }
+
+    /// How long to wait before the same source is asked again; nil where it is given up, and the error where all is.
+    private func delay(after error: DownloadError, _ attempts: inout Attempts) async throws -> Duration? {
+        guard let decide = environment.configuration.retryPolicy.decide else { return attempts.failed(error) }
+        switch await decide(error, attempts.count + 1) {
+        case .standard: return attempts.failed(error)
+        case .fail: throw error
+        case .retry(let delay):
+            guard stop.reason == nil else { throw error }
+            attempts.failedAnyway()
+            return max(.zero, delay)
         }
     }
 

@@ -35,6 +35,15 @@ struct RetryBackoff: Sendable, Hashable {
         self.bytesPerFailure = max(1, bytesPerFailure)
     }
 
+    init(_ policy: RetryPolicy) {
+        self.init(
+            base: policy.baseDelay,
+            maximum: policy.maxDelay,
+            maxFailures: policy.maxFailures,
+            maxTotalFailures: policy.maxTotalFailures
+        )
+    }
+
     /// Counts bytes that are new and kept; any of them ends the row of failures.
     mutating func progressed(by bytes: Int64) {
         guard bytes > 0 else { return }
@@ -54,9 +63,14 @@ struct RetryBackoff: Sendable, Hashable {
         let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
         guard failures < maxFailures, totalFailures < (overflow ? .max : allowed) else { return nil }
         let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
+        failedAnyway()
+        return max(delay, retryAfter ?? .zero)
+    }
+
+    /// Counts a failure that is tried again whatever the budgets say.
+    mutating func failedAnyway() {
         failures += 1
         totalFailures += 1
-        return max(delay, retryAfter ?? .zero)
     }
 
     /// The upper bound of the next delay.

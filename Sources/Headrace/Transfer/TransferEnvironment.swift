@@ -40,7 +40,10 @@ package final class TransferEnvironment: Sendable {
         self.transport = transport
         self.files = files
         self.clock = clock
-        hosts = HostConnections(maximum: configuration.maxConnectionsPerHost)
+        hosts = HostConnections(
+            maximum: configuration.maxConnectionsPerHost,
+            retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
+        )
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
     }

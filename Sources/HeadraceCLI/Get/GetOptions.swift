@@ -83,7 +83,7 @@ struct GetOptions: Sendable {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }
         if let value = arguments.value(.retries) {
-            configuration.maxRetries = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
+            configuration.retryPolicy.maxFailures = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
         }
         if let value = arguments.value(.connectTimeout) {
             configuration.connectTimeout = try ArgumentCheck.seconds(value, of: .connectTimeout)

@@ -115,7 +115,7 @@ enum QueueChild {
         let manager = try await DownloadManager(
             configuration: .init {
                 $0.maxConcurrentDownloads = count
-                $0.maxRetries = 0
+                $0.retryPolicy.maxFailures = 0
             }
         )
         let start = MonotonicTime.now

@@ -49,7 +49,7 @@ struct ListVerbsTests {
                 environment: TransferEnvironment(
                     configuration: DownloadManager.Configuration {
                         $0.maxConcurrentDownloads = limit
-                        $0.retryBaseDelay = .zero
+                        $0.retryPolicy.baseDelay = .zero
                     },
                     transport: transport,
                     clock: ClockWitness(clock)
@@ -272,7 +272,7 @@ struct ListVerbsTests {
             let isCut = Locked(true)
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                    configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
                     transport: FakeTransport { request in
                         DiskFixture.answer(request, sending: isCut.withLock { $0 } ? 60_000 : .max)
                     },

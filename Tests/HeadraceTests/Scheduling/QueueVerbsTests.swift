@@ -191,7 +191,7 @@ struct QueueVerbsTests {
             try await withTemporaryDirectory { folder in
                 let configuration = DownloadManager.Configuration {
                     $0.maxConcurrentDownloads = 1
-                    $0.maxRetries = 0
+                    $0.retryPolicy.maxFailures = 0
                 }
                 try await withDownloadManager(configuration) { manager in
                     let downloads = try await manager.download(

@@ -54,8 +54,8 @@ struct CrashFixture {
         }
         let environment = TransferEnvironment(
             configuration: DownloadManager.Configuration {
-                $0.maxRetries = 3
-                $0.retryBaseDelay = .zero
+                $0.retryPolicy.maxFailures = 3
+                $0.retryPolicy.baseDelay = .zero
                 $0.durability = durability
                 $0.maxConnectionsPerDownload = connections
             },

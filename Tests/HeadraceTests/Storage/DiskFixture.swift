@@ -70,8 +70,8 @@ enum DiskFixture {
         let manager = try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
-                    $0.maxRetries = retries
-                    $0.retryBaseDelay = .zero
+                    $0.retryPolicy.maxFailures = retries
+                    $0.retryPolicy.baseDelay = .zero
                     $0.durability = durability
                     $0.resumesPartialDownloads = resumes
                     $0.maxConnectionsPerDownload = connections

@@ -25,7 +25,7 @@ struct AddressPolicyTests {
     private static func run(_ url: URL, allowing allowed: Set<String>) async throws -> Outcome {
         let asked = Locked<[String]>([])
         let configuration = DownloadManager.Configuration {
-            $0.retryBaseDelay = .zero
+            $0.retryPolicy.baseDelay = .zero
             $0.allowsAddress = { address in
                 asked.withLock { $0.append(address.description) }
                 return allowed.contains(address.description)

@@ -35,7 +35,7 @@ struct FramingTests {
     @Test func `L04 surplus bytes do not fail the next download`() async throws {
         try await withFaultServer(.file(file).extraBytes(1000)) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.retryBaseDelay = .zero }) { manager in
+                try await withDownloadManager(.init { $0.retryPolicy.baseDelay = .zero }) { manager in
                     for name in 0..<20 {
                         let request = DownloadRequest(server.url("/\(name)"), to: .directory(folder))
                         let result = try await manager.download(request).value

@@ -22,7 +22,7 @@ struct FreshLinkTests {
     ) async throws -> (outcome: ResumeOutcome, asked: Int) {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(routes)) { server in
-                let configuration = DownloadManager.Configuration { $0.retryBaseDelay = .zero }
+                let configuration = DownloadManager.Configuration { $0.retryPolicy.baseDelay = .zero }
                 return try await withDownloadManager(configuration) { manager in
                     let asked = Asked()
                     var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))

@@ -28,7 +28,7 @@ struct HostileAnswerTests {
                 try await withDownloadManager(
                     .init {
                         $0.stallTimeout = stallTimeout
-                        $0.maxRetries = 0
+                        $0.retryPolicy.maxFailures = 0
                     }
                 ) { manager in
                     let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder), headers: headers)

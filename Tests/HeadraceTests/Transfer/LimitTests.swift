@@ -98,7 +98,7 @@ struct LimitTests {
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
                     $0.maxConcurrentDownloads = 1
-                    $0.retryBaseDelay = .zero
+                    $0.retryPolicy.baseDelay = .zero
                     $0.timeLimit = limit
                 },
                 transport: FakeTransport(answer),

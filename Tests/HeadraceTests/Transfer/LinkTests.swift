@@ -38,8 +38,8 @@ struct LinkTests {
             try await withSilentPort { url in
                 let configuration = DownloadManager.Configuration {
                     $0.connectTimeout = .milliseconds(300)
-                    $0.maxRetries = 1
-                    $0.retryBaseDelay = .zero
+                    $0.retryPolicy.maxFailures = 1
+                    $0.retryPolicy.baseDelay = .zero
                 }
                 try await withDownloadManager(configuration) { manager in
                     let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))

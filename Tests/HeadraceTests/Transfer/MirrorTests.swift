@@ -21,8 +21,8 @@ struct MirrorTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(routes)) { server in
                 let configuration = DownloadManager.Configuration {
-                    $0.maxRetries = retries
-                    $0.retryBaseDelay = .zero
+                    $0.retryPolicy.maxFailures = retries
+                    $0.retryPolicy.baseDelay = .zero
                 }
                 return try await withDownloadManager(configuration) { manager in
                     var request = DownloadRequest(

@@ -189,7 +189,7 @@ struct OverlapTests {
                 }
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                        configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
                         transport: try CurlTransport(CurlOptions(userAgent: "t")),
                         files: recorder.fileCalls,
                         clock: ClockWitness(ContinuousClock())

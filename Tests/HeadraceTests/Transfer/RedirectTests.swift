@@ -113,7 +113,7 @@ struct RedirectTests {
             }
             try await withFaultServer(response) { server in
                 port.withLock { $0 = server.port }
-                try await withDownloadManager(.init { $0.maxRetries = 0 }) { manager in
+                try await withDownloadManager(.init { $0.retryPolicy.maxFailures = 0 }) { manager in
                     let url = try #require(URL(string: "http://me:secret@127.0.0.1:\(server.port)/file.bin"))
                     let headers = [HeaderField(name: "X-Api-Key", value: "secret", isSecret: true)]
                     let download = try await manager.download(

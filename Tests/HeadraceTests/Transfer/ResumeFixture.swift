@@ -89,8 +89,8 @@ enum ResumeFixture {
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         var configuration = DownloadManager.Configuration {
-            $0.maxRetries = retries
-            $0.retryBaseDelay = .zero
+            $0.retryPolicy.maxFailures = retries
+            $0.retryPolicy.baseDelay = .zero
         }
         configure(&configuration)
         return try await withDownloadManager(configuration) { manager in

@@ -18,8 +18,8 @@ struct RetryTests {
         try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadManager.Configuration {
-                    $0.maxRetries = retries
-                    $0.retryBaseDelay = base
+                    $0.retryPolicy.maxFailures = retries
+                    $0.retryPolicy.baseDelay = base
                 },
                 transport: transport,
                 clock: ClockWitness(clock)
@@ -171,7 +171,7 @@ struct RetryTests {
             try await withTemporaryDirectory { folder in
                 let configuration = DownloadManager.Configuration {
                     $0.maxConcurrentDownloads = 3
-                    $0.retryBaseDelay = .milliseconds(5)
+                    $0.retryPolicy.baseDelay = .milliseconds(5)
                     $0.durability = .none
                 }
                 try await withDownloadManager(configuration) { manager in
@@ -193,7 +193,7 @@ struct RetryTests {
         }
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.maxRetries = 0 }) { manager in
+                try await withDownloadManager(.init { $0.retryPolicy.maxFailures = 0 }) { manager in
                     for path in ["/a", "/b", "/a", "/c"] {
                         let request = DownloadRequest(server.url(path), to: .directory(folder))
                         _ = try await manager.download(request).value

@@ -4,12 +4,19 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The connections to each host, which all downloads of a manager share.
+/// The connections to each host, and the retries, which all downloads of a manager share.
 final class HostConnections: Sendable {
     private let limits: Locked<HostLimits>
+    private let retries: Locked<HostRetries>
 
-    init(maximum: Int) {
+    init(maximum: Int, retriesPerMinute: Int? = nil) {
         limits = Locked(HostLimits(maximum: maximum))
+        retries = Locked(HostRetries(perMinute: retriesPerMinute))
+    }
+
+    /// When a retry may begin that is to begin at a time.
+    func beginRetry(_ url: URL, at time: Duration, now: Duration) -> Duration {
+        retries.withLock { $0.begin(of: Self.host(of: url), at: time, now: now) }
     }
 
     /// When the host of a URL may be asked again, where it has asked to wait.

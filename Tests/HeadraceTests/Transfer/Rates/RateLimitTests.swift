@@ -256,7 +256,7 @@ struct RateLimitTests {
                     $0.rateLimit = 200_000
                     $0.stallTimeout = .seconds(2)
                     $0.minimumSpeed = 1_000_000
-                    $0.maxRetries = 0
+                    $0.retryPolicy.maxFailures = 0
                 }
                 try await withDownloadManager(configuration) { manager in
                     let download = try await manager.download(DownloadRequest(server.url("/x"), to: .directory(folder)))

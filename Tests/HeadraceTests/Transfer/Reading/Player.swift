@@ -48,8 +48,8 @@ func withPausedDownload(
     _ body: (Download, FaultServer, URL) async throws -> Void
 ) async throws {
     var configuration = DownloadManager.Configuration {
-        $0.maxRetries = 0
-        $0.retryBaseDelay = .zero
+        $0.retryPolicy.maxFailures = 0
+        $0.retryPolicy.baseDelay = .zero
     }
     configure(&configuration)
     try await withFaultServer(response) { server in

@@ -70,7 +70,7 @@ struct SegmentLimitTests {
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: DownloadManager.Configuration {
-                        $0.maxRetries = 0
+                        $0.retryPolicy.maxFailures = 0
                         $0.maxConnectionsPerDownload = 2
                         $0.minimumSpeed = 1000
                         $0.stallTimeout = .seconds(10)

@@ -20,8 +20,8 @@ struct SegmentMirrorTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(routes)) { server in
                 let configuration = DownloadManager.Configuration {
-                    $0.maxRetries = retries
-                    $0.retryBaseDelay = .zero
+                    $0.retryPolicy.maxFailures = retries
+                    $0.retryPolicy.baseDelay = .zero
                     $0.maxConnectionsPerDownload = connections
                 }
                 return try await withDownloadManager(configuration) { manager in

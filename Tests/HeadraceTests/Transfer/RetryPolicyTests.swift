@@ -1,0 +1,75 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What a caller's policy changes about retries.
+@Suite(.timeLimit(.minutes(4)))
+struct RetryPolicyTests {
+    private let file = ResumeFixture.old
+
+    private func run(
+        _ response: Response,
+        mirrors: Int = 0,
+        _ configure: (inout RetryPolicy) -> Void
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(response) { server in
+                var configuration = DownloadManager.Configuration()
+                configuration.retryPolicy.baseDelay = .zero
+                configure(&configuration.retryPolicy)
+                return try await withDownloadManager(configuration) { manager in
+                    var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
+                    request.mirrors = (0..<mirrors).map { server.url("/m\($0)") }
+                    let download = try await manager.download(request)
+                    return try await ResumeFixture.outcome(of: download, from: server, in: folder, expecting: file)
+                }
+            }
+        }
+    }
+
+    @Test func `the hook has a failure tried again that would have been the end`() async throws {
+        let asked = Locked<[String]>([])
+        let response = Response.sequence([.status(404), .status(404)], then: .file(file))
+        let outcome = try await run(response) { policy in
+            policy.maxFailures = 0
+            policy.decide = { error, failures in
+                asked.withLock { $0.append("\(error.statusCode ?? 0) \(failures)") }
+                return .retry(after: .zero)
+            }
+        }
+        #expect(outcome.isExact)
+        #expect(asked.withLock { $0 } == ["404 1", "404 2"])
+    }
+
+    @Test func `the hook ends a download at once that would have been tried again, here and elsewhere`() async throws {
+        let outcome = try await run(.status(503), mirrors: 2) { $0.decide = { _, _ in .fail } }
+        #expect(outcome.error?.statusCode == 503)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `a hook without an opinion changes nothing`() async throws {
+        let response = Response.sequence([.status(503), .file(file).truncated(after: 1000)], then: .file(file))
+        let outcome = try await run(response) { $0.decide = { _, _ in .standard } }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.count == 3)
+    }
+
+    @Test func `without retries the first failure is the last`() async throws {
+        let outcome = try await run(.status(503)) { $0 = .none }
+        #expect(outcome.error?.statusCode == 503)
+        #expect(outcome.requests.count == 1)
+    }
+
+    @Test func `a policy that means nothing is refused`() {
+        let wrong: [(inout RetryPolicy) -> Void] = [
+            { $0.maxFailures = -1 }, { $0.maxTotalFailures = -1 }, { $0.maxRetriesPerHostAndMinute = 0 },
+            { $0.baseDelay = .seconds(-1) }, { $0.maxDelay = .seconds(-1) },
+        ]
+        for change in wrong {
+            let configuration = DownloadManager.Configuration { change(&$0.retryPolicy) }
+            #expect(throws: DownloadError.self) { try configuration.validate() }
+        }
+    }
+}
