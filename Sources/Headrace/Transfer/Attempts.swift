@@ -88,12 +88,23 @@ struct Attempts: Sendable {
     /// Gives up a source and returns the next one, with retries of its own; throws where there is none.
     mutating func leaveSource(after error: DownloadError) throws(DownloadError) -> URL {
         let next = try sources.next(after: error)
+        beginSource()
+        return next
+    }
+
+    /// Leaves a source whose host asks to wait for one that was not tried; nil where there is none.
+    mutating func postponeSource() -> URL? {
+        guard let next = sources.postpone() else { return nil }
+        beginSource()
+        return next
+    }
+
+    private mutating func beginSource() {
         backoff = firstBackoff
         resume = firstResume
         resume.sourceChanged()
         parts = .several
         answersOfNoUse = 0
-        return next
     }
 
     /// Takes a new link, which may give parts where the old one, at its end, gave none.

@@ -85,7 +85,7 @@ struct DownloadTransfer {
         _ plan: DestinationPlan
     ) async throws -> FinishedFile {
         while true {
-            try waitForHost(attempts)
+            try waitForHost(&attempts)
             try await renewExpiredLink(&attempts)
             let held = session.held.count
             do {
@@ -123,13 +123,18 @@ struct DownloadTransfer {
         }
     }
 
-    /// Leaves the download's place to others while its host asks to wait.
-    private func waitForHost(_ attempts: Attempts) throws {
+    /// Goes on to a source whose host does not ask to wait, or leaves the download's place to others meanwhile.
+    private func waitForHost(_ attempts: inout Attempts) throws {
         let now = environment.clock.now()
-        let source = attempts.sources.current
-        guard !attempts.isHastened, let time = environment.hosts.notBefore(source), time > now else { return }
-        tell(.fellBack("The host has asked to wait \((time - now).inSeconds), also for its other files."))
-        throw Retry(attempts: attempts, time: time)
+        while let time = environment.hosts.notBefore(attempts.sources.current), time > now, !attempts.isHastened {
+            let source = attempts.sources.current
+            let wait = "The host has asked to wait \((time - now).inSeconds), also for its other files."
+            guard let next = attempts.postponeSource() else {
+                tell(.fellBack(wait))
+                throw Retry(attempts: attempts, time: time)
+            }
+            tell(.sourceFailed(DownloadError(.httpStatus, wait).about(source), next: next.withoutCredentials))
+        }
     }
 
     /// One request with its redirects, and its answer; nil asks for another one at once.

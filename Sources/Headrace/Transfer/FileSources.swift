@@ -62,6 +62,14 @@ struct FileSources: Sendable, Equatable {
     /// The sources that may have the file as well.
     var others: [URL] { untried + postponed }
 
+    /// Asks a source that was not tried while the present one asks to wait; nil where there is none.
+    mutating func postpone() -> URL? {
+        guard !untried.isEmpty else { return nil }
+        postponed.append(current)
+        take(untried.removeFirst())
+        return current
+    }
+
     /// Gives up the source for an error that is not to be waited for; returns the next one.
     ///
     /// Throws the error where it is not the source's, or where there is no other: then one that names all sources.
@@ -74,10 +82,14 @@ struct FileSources: Sendable, Equatable {
         }
         if leavesAtOnce(error), error.isTransient { postponed.append(current) }
         guard hasNext else { throw summary }
-        current = untried.isEmpty ? postponed.removeFirst() : untried.removeFirst()
+        take(untried.isEmpty ? postponed.removeFirst() : untried.removeFirst())
+        return current
+    }
+
+    private mutating func take(_ source: URL) {
+        current = source
         isOrigin = current == origin
         expires = nil
-        return current
     }
 
     /// Takes a new link in the place of the present source.

@@ -113,6 +113,29 @@ struct MirrorTests {
         #expect(left(outcome).count == 2)
     }
 
+    @Test func `a host that asks to wait is not waited for where a mirror elsewhere has the file`() async throws {
+        let busy = Response.status(503, headers: ["Retry-After": "3600"])
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(["/busy": busy, "/a": .file(file), "/b": .file(file)])) { server in
+                try await withDownloadManager { manager in
+                    let first = try await manager.download(
+                        DownloadRequest(server.url("/busy"), to: .file(folder.appending(path: "busy.bin")))
+                    )
+                    for await event in first.events {
+                        if case .retrying = event { break }
+                    }
+                    var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
+                    let mirror = server.url("/b").absoluteString.replacing("127.0.0.1", with: "localhost")
+                    request.mirrors = [try #require(URL(string: mirror))]
+                    let file = try await manager.download(request).value
+                    #expect(self.file.body.difference(fromFileAt: file) == nil)
+                    #expect(server.requests.map(\.path) == ["/busy", "/b"])
+                    await first.cancel()
+                }
+            }
+        }
+    }
+
     @Test func `D06 a secret field is for the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)

@@ -33,7 +33,7 @@ struct VerificationStopTests {
                 _ = try await Fixture.run(from: server, in: folder, retries: 0)
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration { $0.maxRetries = 0 },
+                        configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
                         transport: try CurlTransport(CurlOptions(userAgent: "t")),
                         files: calls,
                         clock: ClockWitness(clock)

@@ -90,6 +90,29 @@ struct SegmentMirrorTests {
         #expect(Set(outcome.requests.map(\.path)) == ["/a"])
     }
 
+    @Test func `with a checksum, mirrors with tags of their own bring parts`() async throws {
+        var twin = Fixture.file
+        twin.etag = "W/\"other\""
+        twin.lastModified = nil
+        let checksum = try Checksum(of: Fixture.file.body)
+        let outcome = try await run(["/a": Fixture.paced, "/b": .file(twin).limited(bytesPerSecond: 2 << 20)]) {
+            $0.checksums = [checksum]
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.contains { $0.path == "/b" })
+        #expect(outcome.restarts.isEmpty)
+        #expect(notUsed(outcome).isEmpty)
+    }
+
+    @Test func `with a checksum, a mirror with another file costs a restart, and never a wrong file`() async throws {
+        let checksum = try Checksum(of: Fixture.file.body)
+        let wrong = Response.file(Fixture.other).limited(bytesPerSecond: 2 << 20)
+        let outcome = try await run(["/a": Fixture.paced, "/b": wrong]) { $0.checksums = [checksum] }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.restarts.count == 1)
+        #expect(outcome.ranges.last == .some(nil))
+    }
+
     @Test func `with one connection, one source is asked`() async throws {
         let whole = Response.file(Fixture.file)
         let outcome = try await run(["/a": whole, "/b": whole], connections: 1)
