@@ -68,7 +68,7 @@ private struct Walk {
         case 9..<40:
             let start = Int64.random(in: 0..<Self.total, using: &random)
             let range = start..<min(Self.total, start + Int64.random(in: 1...30, using: &random))
-            guard isOpen, held.gaps(in: range) == [range] else { break }
+            guard isOpen, disk[Int(range.lowerBound)..<Int(range.upperBound)].allSatisfy({ $0 == nil }) else { break }
             for index in range { disk[Int(index)] = version }
             file.wrote(range)
         default:
