@@ -3,13 +3,11 @@ import Headrace
 import HeadraceTestSupport
 import Testing
 
-// sample begin
 func copy(_ download: Download, from offset: Int64, to output: FileHandle) async throws {
     for try await bytes in download.bytes(in: offset...) {
         try output.write(contentsOf: bytes)
     }
 }
-// sample end
 
 /// The documentation's promises name the tests that hold them.
 @Suite(.timeLimit(.minutes(4)))
@@ -20,7 +18,7 @@ struct DocumentationTests {
     /// The page, and the heading below which all that is between two backticks is the name of a test or a symbol.
     @Test(arguments: [
         ("ResumeAndDurability", "## What is promised", 10), ("Queues", "## The verbs", 4),
-        ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10),
+        ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10), ("Security", "# Security", 15),
         ("Retries", "## What is promised", 5),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
@@ -46,12 +44,25 @@ struct DocumentationTests {
         #expect(names.filter { $0 != "unknownDownload" && !page.contains("`\($0)`") } == [])
     }
 
-    @Test func `the page on reading shows the sample above`() throws {
-        let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-        let sample = try #require(
-            source.split(separator: "// sample begin\n").dropFirst().first?.split(separator: "// sample end").first
-        )
-        #expect(try text(of: "Reading").contains("```swift\n\(sample)```"))
+    @Test func `every sample in the documentation compiles in these tests`() throws {
+        let sources = try Self.lines(of: allSources()).joined(separator: "\n")
+        let catalogue = library.appending(path: "Documentation.docc")
+        let names = try FileManager.default.contentsOfDirectory(atPath: catalogue.path).filter { $0.hasSuffix(".md") }
+        var count = 0
+        for name in names {
+            let text = try String(contentsOf: catalogue.appending(path: name), encoding: .utf8)
+            for sample in text.components(separatedBy: "```swift\n").dropFirst() {
+                let lines = Self.lines(of: try #require(sample.components(separatedBy: "```").first))
+                #expect(sources.contains(lines.joined(separator: "\n")), "\(name): \(lines)")
+                count += 1
+            }
+        }
+        #expect(count >= 10)
+    }
+
+    /// The lines with something in them, without what is before it.
+    private static func lines(of text: String) -> [Substring] {
+        text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }
     }
 
     @Test func `the sample copies what is behind an offset`() async throws {

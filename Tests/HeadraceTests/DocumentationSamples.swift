@@ -1,0 +1,116 @@
+import Foundation
+import Headrace
+
+// The samples of the documentation, as they stand there: what does not compile here does not belong there.
+
+private func landingPage(_ url: URL, _ folder: URL) async throws {
+    let manager = try await DownloadManager()
+    let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+    for await progress in download.progress {
+        print(progress.fractionCompleted ?? 0)
+    }
+    let file = try await download.value
+    await manager.shutdown()
+    _ = file
+}
+
+private func oneFile(_ url: URL, _ folder: URL) async throws -> URL {
+    let file = try await withDownloadManager { manager in
+        let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+        return try await download.value
+    }
+    return file
+}
+
+private func progress(of download: Download) async {
+    for await progress in download.progress {
+        print(
+            progress.bytesReceived,
+            progress.totalBytes ?? 0,
+            progress.bytesPerSecond,
+            progress.timeRemaining ?? .zero
+        )
+    }
+}
+
+private func manyFiles(_ urls: [URL], _ folder: URL) async throws {
+    let manager = try await DownloadManager(configuration: .init { $0.maxConcurrentDownloads = 3 })
+    let downloads = try await manager.download(urls.map { DownloadRequest($0, to: .directory(folder)) })
+    for download in downloads {
+        do {
+            print(try await download.value.lastPathComponent)
+        } catch let error as DownloadError {
+            print(error)
+        }
+    }
+}
+
+private func stopAndGoOn(_ download: Download) async {
+    await download.pause()
+    await download.resume()
+}
+
+private func list(in folder: URL) async throws {
+    let configuration = DownloadManager.Configuration {
+        $0.registryDirectory = folder.appending(path: "downloads")
+    }
+    let manager = try await DownloadManager(configuration: configuration)
+    for download in await manager.downloads {
+        print(download.id, download.state)
+    }
+}
+
+private func addresses() {
+    let configuration = DownloadManager.Configuration { $0.allowsAddress = { $0.isPublic } }
+    _ = configuration
+}
+
+private func states(_ manager: DownloadManager, _ url: URL, _ file: URL) async throws {
+    let download = try await manager.download(DownloadRequest(url, to: .file(file)))
+    for await state in download.states {
+        print(state)
+    }
+}
+
+private func checksums(_ manager: DownloadManager, _ url: URL, _ folder: URL) async throws {
+    var request = DownloadRequest(url, to: .directory(folder))
+    request.checksums = [try Checksum(parsing: "sha256:ba7816bf…")]
+    let file = try await manager.download(request).value
+    _ = file
+}
+
+private func mirrors(_ manager: DownloadManager, _ url: URL, _ folder: URL, _ mirror: URL, _ another: URL) async throws
+{
+    var request = DownloadRequest(url, to: .directory(folder))
+    request.mirrors = [mirror, another]
+    let download = try await manager.download(request)
+    _ = download
+}
+
+private struct API: Sendable {
+    func signedURL(of id: String) async throws -> URL { throw CocoaError(.featureUnsupported) }
+}
+
+private func links(_ request: inout DownloadRequest, _ api: API, _ id: String) {
+    request.linkProvider = .init { .init(try await api.signedURL(of: id)) }
+}
+
+private func rates(_ download: Download) async throws {
+    let manager = try await DownloadManager(
+        configuration: .init {
+            $0.rateLimit = 10_000_000
+            $0.groupRateLimits = ["updates": 500_000]
+            $0.rateSchedule = RateSchedule("Mon-Fri 08:00-18:00 1M, else none")
+        }
+    )
+    try manager.setRateLimit(2_000_000)
+    try manager.setRateLimit(nil, ofGroup: "updates")
+    try download.setRateLimit(100_000)
+}
+
+private func retries(_ configuration: inout DownloadManager.Configuration) {
+    configuration.retryPolicy.maxFailures = 10
+    configuration.retryPolicy.decide = { error, failures in
+        error.code == .tls && failures < 3 ? .retry(after: .seconds(5)) : .standard
+    }
+}
