@@ -231,7 +231,7 @@ struct DownloadTransfer {
             guard condition(at: path, attempts) == ask.condition else { return nil }
             return unchanged(path, session)
         case .askAgainWithoutCondition:
-            tell(.fellBack("The server says \"not modified\" of another version; the file is asked for unconditionally."))
+            tell(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
             attempts.resume.stopSendingCondition()
             return nil
         case .complete:

@@ -33,7 +33,7 @@ extension Representation {
     ///
     /// That is one in the future, and the beginning of 1970, which stands for none.
     func plausibleDate(at now: HTTPDate) -> HTTPDate? {
-        guard let date = lastModified.flatMap(HTTPDate.init(parsing:)), date.seconds > 0, date <= now else { return nil }
-        return date
+        let date = lastModified.flatMap(HTTPDate.init(parsing:))
+        return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }
     }
 }

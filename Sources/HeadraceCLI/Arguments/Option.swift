@@ -101,7 +101,7 @@ enum Option: String, CaseIterable, Sendable {
             words: ["rename", "overwrite", "skip", "fail"],
             help: "rename, overwrite, skip or fail when the file exists (default: rename)"
         ),
-        Entry(option: .ifChanged, help: "fetch a file that is there again only if the server has another, and replace it"),
+        Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
         Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
         Entry(option: .noResume, help: "start at zero even if a part is there"),
         Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),

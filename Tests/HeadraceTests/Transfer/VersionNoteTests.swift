@@ -73,9 +73,12 @@ struct VersionNoteTests {
     }
 
     @Test func `where files have no attributes, each run fetches and replaces the file`() async throws {
-        let (areFinished, calls, names) = try await downloads(.ifChanged, failing: { call throws(SystemError) in
-            if isOfAttributes(call) { throw SystemError(errno: ENOTSUP) }
-        })
+        let (areFinished, calls, names) = try await downloads(
+            .ifChanged,
+            failing: { call throws(SystemError) in
+                if isOfAttributes(call) { throw SystemError(errno: ENOTSUP) }
+            }
+        )
         #expect(areFinished)
         #expect(calls.contains(.attribute(KeptVersion.attribute)))
         #expect(names == ["file.bin"])
