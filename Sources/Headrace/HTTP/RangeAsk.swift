@@ -51,7 +51,8 @@ extension RangeAsk {
         return ask
     }
 
-    /// The fields of the request; a condition goes only without a range, `If-Range` goes only together with `Range` (RFC 9110, section 13.1.5).
+    /// The fields of the request; a condition goes only without `Range`, and `If-Range` only together with it (RFC 9110,
+    /// section 13.1.5).
     var fields: [HeaderField] {
         guard let range else { return condition.map { [$0.field] } ?? [] }
         return [HeaderField(name: "Range", value: range.headerValue)]

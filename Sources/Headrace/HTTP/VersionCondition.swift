@@ -7,7 +7,7 @@ enum VersionCondition: Sendable, Hashable {
     /// `If-Modified-Since` with the version's date as it was sent (section 13.1.3).
     case modifiedSince(String)
 
-    /// Nil where another version could not be told from this one: a date has to be strong, or a second change may hide behind it.
+    /// Nil where another version could not be told from this one: behind a date that is not strong, a second change may hide.
     init?(of version: Representation) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text) else { return nil }
