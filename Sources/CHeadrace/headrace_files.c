@@ -5,9 +5,24 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 
 int hr_rename_exclusive(const char *path, const char *new_path) {
     return renameat2(AT_FDCWD, path, AT_FDCWD, new_path, RENAME_NOREPLACE);
+}
+
+int hr_set_modified(int file, int64_t seconds) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds}};
+    return futimens(file, times);
+}
+
+int hr_set_attribute(int file, const char *name, const void *bytes, size_t count) {
+    return fsetxattr(file, name, bytes, count, 0);
+}
+
+ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count) {
+    return lgetxattr(path, name, bytes, count);
 }
 
 #endif

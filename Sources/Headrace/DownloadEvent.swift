@@ -39,6 +39,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.
     case skipped(URL)
+    /// The file is there already, and the server has the same version; see ``DownloadRequest/refetchPolicy``.
+    case unchanged(URL)
     /// All bytes are there under the final name.
     case finished(DownloadSummary)
     /// The download ended with an error.

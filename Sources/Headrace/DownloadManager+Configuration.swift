@@ -83,6 +83,14 @@ extension DownloadManager {
         public var retryPolicy = RetryPolicy()
         /// What a finished file outlives.
         public var durability = Durability.full
+        /// Whether a finished file has the server's time of its last change (`Last-Modified`), where that is not in the future.
+        public var setsRemoteTime = true
+        /// Whether each finished file keeps, in extended attributes, where it came from and which version it is.
+        ///
+        /// So that a later request with ``DownloadRequest/RefetchPolicy/ifChanged`` can tell; a request that has this policy
+        /// itself keeps them in any case. The address is kept without user, password and query. Unless the file is synced
+        /// by ``durability``, it is synced for this.
+        public var storesOrigin = false
         /// A PEM file of certificate authorities that replaces the system's.
         public var certificateAuthorities: URL?
         /// The `User-Agent` field of each request.

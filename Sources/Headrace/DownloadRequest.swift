@@ -26,8 +26,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var linkProvider: LinkProvider?
     /// The place of the finished file.
     public var destination: Destination
-    /// What happens when a file of that name exists already.
+    /// What happens when a file of that name exists already, unless ``refetchPolicy`` has it replaced.
     public var conflictPolicy: ConflictPolicy
+    /// Whether a file that is there already is fetched again.
+    public var refetchPolicy = RefetchPolicy.always
     /// Header fields sent with each request of this download, in order.
     ///
     /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
@@ -120,6 +122,24 @@ extension DownloadRequest {
         case refetch
         /// The download fails with ``DownloadError/Code/checksum``.
         case fail
+    }
+
+    /// Whether a file that an earlier download left under the name is fetched again.
+    public enum RefetchPolicy: String, Sendable, Hashable, CaseIterable {
+        /// Whatever is there; ``ConflictPolicy`` tells what becomes of it.
+        case always
+        /// Where the server has another version than the file is, or where that cannot be told.
+        ///
+        /// The server is asked with the entity tag of the file, weak or strong, else with its date (RFC 9110, section 13.1).
+        /// Where it has the same version, the file is the result, as ``DownloadEvent/unchanged(_:)`` tells. Otherwise the
+        /// new version is fetched as a whole, and replaces the file when it is complete, whatever ``conflictPolicy`` says.
+        ///
+        /// Where the request has ``DownloadRequest/checksums``, they decide instead, and no server is asked about a file that
+        /// has them.
+        ///
+        /// A finished download keeps tag, date, size and time of its file in an extended attribute of it. A file without
+        /// one, from another URL, or changed since, is fetched again.
+        case ifChanged
     }
 
     /// What it takes to go on with bytes that are held, instead of starting at zero.

@@ -10,6 +10,12 @@ package final class FileCallRecorder: Sendable {
         case write(offset: Int64, count: Int)
         /// The mode was set.
         case setMode(UInt32)
+        /// The time was set, in seconds since 1970.
+        case setModified(Int64)
+        /// An extended attribute was set.
+        case setAttribute(String)
+        /// An extended attribute was read.
+        case attribute(String)
         /// A file was closed.
         case close
         /// A file got a name that may be taken.
@@ -80,6 +86,18 @@ package final class FileCallRecorder: Sendable {
         calls.setMode = { file, mode throws(SystemError) in
             try self.note(.setMode(mode))
             try system.setMode(file, mode)
+        }
+        calls.setModified = { file, seconds throws(SystemError) in
+            try self.note(.setModified(seconds))
+            try system.setModified(file, seconds)
+        }
+        calls.setAttribute = { file, name, bytes throws(SystemError) in
+            try self.note(.setAttribute(name))
+            try system.setAttribute(file, name, bytes)
+        }
+        calls.attribute = { path, name, maxBytes throws(SystemError) in
+            try self.note(.attribute(name))
+            return try system.attribute(path, name, maxBytes)
         }
         calls.close = { file throws(SystemError) in
             try self.note(.close)

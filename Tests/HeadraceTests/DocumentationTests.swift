@@ -22,6 +22,7 @@ struct DocumentationTests {
         ("Retries", "## What is promised", 5),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
+        ("Names", "## What is promised", 16),
     ])
     func `every test that a promise names exists`(_ name: String, _ heading: String, _ least: Int) throws {
         let promises = try #require(text(of: name).components(separatedBy: heading).dropFirst().first)

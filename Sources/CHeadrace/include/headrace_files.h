@@ -5,8 +5,21 @@
 
 #if defined(__linux__)
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 /// Renames a file to a name that must be free: 0, or -1 with errno.
 int hr_rename_exclusive(const char *path, const char *new_path);
+
+/// Sets the time of the last change of an open file's bytes, in seconds since 1970: 0, or -1 with errno.
+int hr_set_modified(int file, int64_t seconds);
+
+/// Sets an extended attribute of an open file: 0, or -1 with errno.
+int hr_set_attribute(int file, const char *name, const void *bytes, size_t count);
+
+/// Reads an extended attribute of what has a path, links not followed: the number of its bytes, or -1 with errno.
+ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count);
 
 #endif
 #endif

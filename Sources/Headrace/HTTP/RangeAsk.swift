@@ -17,6 +17,8 @@ struct RangeAsk: Sendable, Hashable {
     /// How many bytes of the download are held, wherever in the file they are.
     var heldBytes: Int64 = 0
     var lateProof: LateProof?
+    /// What the whole is asked for under: that it is not the version which is there already.
+    var condition: VersionCondition?
 
     /// How many of the held bytes are fetched again to be compared.
     static let overlapBytes: Int64 = 64 << 10
@@ -49,9 +51,10 @@ extension RangeAsk {
         return ask
     }
 
-    /// The fields of the request; `If-Range` goes only together with `Range` (RFC 9110, section 13.1.5).
+    /// The fields of the request; a condition goes only without `Range`, and `If-Range` only together with it (RFC 9110,
+    /// section 13.1.5).
     var fields: [HeaderField] {
-        guard let range else { return [] }
+        guard let range else { return condition.map { [$0.field] } ?? [] }
         return [HeaderField(name: "Range", value: range.headerValue)]
             + (ifRange.map { [HeaderField(name: "If-Range", value: $0.headerValue)] } ?? [])
     }

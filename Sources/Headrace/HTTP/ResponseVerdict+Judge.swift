@@ -16,7 +16,9 @@ extension ResponseVerdict {
                 return .fail(.violation(error.message))
             }
         case 304:
-            return .fail(.notModified)
+            guard ask.range == nil, let condition = ask.condition else { return .fail(.notModified) }
+            return condition.isContradicted(by: Representation(of: head, totalBytes: nil))
+                ? .askAgainWithoutCondition : .unchanged
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
             // 520 to 524 are what a content delivery network says of the server behind it.
             return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)

@@ -8,6 +8,10 @@ enum ResponseVerdict: Sendable, Hashable {
     case restart(RestartReason)
     /// `If-Range` seems to be why the whole came; the same range is to be asked for once without it.
     case askAgainWithoutIfRange
+    /// The server has the version that is there already.
+    case unchanged
+    /// The answer to a condition contradicts it; the file is to be asked for without one.
+    case askAgainWithoutCondition
     /// All bytes are held already; the size is the argument.
     case complete(totalBytes: Int64)
     /// The same may be asked for again, not before the server's time where it told one.

@@ -7,7 +7,7 @@ struct DestinationPlan: Sendable {
     /// Checks that the directory can take files; blocks.
     init(_ record: DownloadRecord, calls: FileCalls) throws(DownloadError) {
         names = record.names
-        policy = record.request.conflictPolicy
+        policy = record.request.replacement
         self.calls = calls
         do {
             try calls.checkDirectory(names.directory)

@@ -36,6 +36,12 @@ package struct FileCalls: Sendable {
     package var syncDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Sets the mode of an open file.
     package var setMode: @Sendable (Int32, _ mode: UInt32) throws(SystemError) -> Void
+    /// Sets the time of the last change of an open file's bytes, in seconds since 1970.
+    package var setModified: @Sendable (Int32, _ seconds: Int64) throws(SystemError) -> Void
+    /// Sets an extended attribute of an open file, which not every file system takes.
+    package var setAttribute: @Sendable (Int32, _ name: String, [UInt8]) throws(SystemError) -> Void
+    /// Reads an extended attribute of so many bytes at most, also where there is none an error; a link is not followed.
+    package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
     /// Renames a file over whatever has the new name.
@@ -129,6 +135,19 @@ extension FileCalls {
         },
         setMode: { file, mode throws(SystemError) in
             _ = try checked { fchmod(file, mode_t(mode)) }
+        },
+        setModified: { file, seconds throws(SystemError) in
+            _ = try checked { setModifiedTime(file, seconds) }
+        },
+        setAttribute: { file, name, bytes throws(SystemError) in
+            _ = try checked { setExtendedAttribute(file, name, bytes, bytes.count) }
+        },
+        attribute: { path, name, maxBytes throws(SystemError) in
+            var bytes = [UInt8](repeating: 0, count: maxBytes)
+            let count = try checked {
+                bytes.withUnsafeMutableBytes { extendedAttribute(path, name, $0.baseAddress, maxBytes) }
+            }
+            return Array(bytes.prefix(count))
         },
         close: { file throws(SystemError) in
             // A process that is just being forked has the descriptor as well, and with it the lock, until it is another one.
@@ -291,6 +310,18 @@ private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 
     renamex_np(path, newPath, UInt32(RENAME_EXCL))
 }
 
+private func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
+    futimens(file, [timespec(tv_sec: 0, tv_nsec: Int(UTIME_OMIT)), timespec(tv_sec: Int(seconds), tv_nsec: 0)])
+}
+
+private func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
+    fsetxattr(file, name, bytes, count, 0, 0)
+}
+
+private func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    getxattr(path, name, bytes, count, 0, XATTR_NOFOLLOW)
+}
+
 private func syncData(_ file: Int32) -> Int32 {
     // fsync leaves the bytes in the drive's cache; not every file system has the call that does not.
     let result = fcntl(file, F_FULLFSYNC)
@@ -305,6 +336,18 @@ private func currentMask() -> mode_t {
 #else
 private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
     path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
+}
+
+private func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
+    hr_set_modified(file, seconds)
+}
+
+private func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
+    hr_set_attribute(file, name, bytes, count)
+}
+
+private func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    hr_attribute(path, name, bytes, count)
 }
 
 private func syncData(_ file: Int32) -> Int32 {

@@ -16,3 +16,10 @@ extension FileStamp {
         self.init(size: status.size, modified: status.modified, inode: status.inode)
     }
 }
+
+extension FileStatus {
+    /// What tells this file from another on the machine.
+    var identity: ControlRecord.FileIdentity {
+        ControlRecord.FileIdentity(device: device, inode: inode)
+    }
+}

@@ -159,6 +159,16 @@ final class PartialFile: Sendable {
         try calls.sync(file)
     }
 
+    /// Sets the time of the last change, in seconds since 1970.
+    func setModified(_ seconds: Int64) throws(SystemError) {
+        try calls.setModified(file, seconds)
+    }
+
+    /// Sets an extended attribute.
+    func setAttribute(_ name: String, _ bytes: [UInt8]) throws(SystemError) {
+        try calls.setAttribute(file, name, bytes)
+    }
+
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
         try calls.setMode(file, FileCalls.newFileMode)

@@ -223,8 +223,10 @@ extension DownloadTransfer {
         let size = session.heldBytes
         let final: FinishedFile
         do {
-            final = try session.finish(as: path, request.conflictPolicy) { environment.willName(record.id, $0, $1) }
-        } catch  where error.code == .fileExists && request.conflictPolicy == .skip {
+            final = try session.finish(as: path, from: attempts.sources.current) {
+                environment.willName(record.id, $0, $1)
+            }
+        } catch  where error.code == .fileExists && request.replacement == .skip {
             // It came while the bytes came: the same as if it had been there before.
             guard try DestinationPlan(record, calls: environment.files).isSatisfied(by: path) else { throw error }
             session.remove()

@@ -65,6 +65,8 @@ struct DownloadTransfer {
         var attempts = self.attempts
         attempts.meter.correct(to: session.held.count)
         do {
+            let path = plan.names.plannedPath
+            if session.held.isEmpty, try await isProven(at: path) { return unchanged(path, session) }
             return try await attempt(&session, &attempts, plan)
         } catch {
             attempts.meter.correct(to: session.held.count)
@@ -149,7 +151,8 @@ struct DownloadTransfer {
             let path = session.finalPath ?? plan.names.plannedPath
             return try await complete(&session, &attempts, path, nil)
         }
-        let ask = attempts.resume.ask(session.held, of: known)
+        var ask = attempts.resume.ask(session.held, of: known)
+        if session.held.isEmpty { ask.condition = condition(at: plan.names.plannedPath, attempts) }
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
@@ -212,6 +215,10 @@ struct DownloadTransfer {
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
+            if session.held.isEmpty, isKept(accepted, at: path, attempts) {
+                await drain(&body, of: head)
+                return unchanged(path, session)
+            }
             try sizeLimit.check(accepted.leastFileSize)
             attempts.resume.accepted(accepted.proof)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
@@ -236,6 +243,16 @@ struct DownloadTransfer {
         case .askAgainWithoutIfRange:
             tell(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
             attempts.resume.stopSendingIfRange()
+            return nil
+        case .unchanged:
+            await drain(&body, of: head)
+            let path = plan.names.plannedPath
+            // Somebody may have changed or removed it since the request.
+            guard condition(at: path, attempts) == ask.condition else { return nil }
+            return unchanged(path, session)
+        case .askAgainWithoutCondition:
+            tell(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
+            attempts.resume.stopSendingCondition()
             return nil
         case .complete:
             return try await complete(&session, &attempts, session.finalPath ?? named, nil)
@@ -278,14 +295,19 @@ struct DownloadTransfer {
 
     /// Reads a short body that nobody wants; a failure in it changes nothing.
     private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
-        guard let length = try? BodyFraming(of: head).length, length <= Self.maxDrainedBytes else { return }
+        // A 304 has no body, whatever its fields say.
+        let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
+        guard let length, length <= Self.maxDrainedBytes else { return }
         let deadline = environment.clock.now() + .seconds(1)
         while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
     }
 
-    func skipped(_ path: String) -> FinishedFile {
+    func skipped(_ path: String) -> FinishedFile { present(path, DownloadEvent.skipped) }
+
+    /// The result is a file that was there before, for the reason that an event tells.
+    func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
-        tell(.skipped(file))
+        tell(event(file))
         let status = (try? environment.files.status(path)) ?? nil
         return FinishedFile(url: file, stamp: status.map { FileStamp($0) })
     }

@@ -232,23 +232,24 @@ struct PartialSession {
     ///
     /// - Parameters:
     ///   - finalPath: The name it is meant to get.
-    ///   - conflictPolicy: What to do where that is taken.
+    ///   - source: Where it came from.
     ///   - willName: Told each name before it is tried, with what tells the file from one that has the name already.
     /// - Returns: The file under its final name.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept.
     mutating func finish(
         as finalPath: String,
-        _ conflictPolicy: DownloadRequest.ConflictPolicy,
+        from source: URL,
         willName: (String, FileStamp) -> Void
     ) throws(DownloadError) -> FinishedFile {
         // The last look, whoever decided the name.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
-        let partial = try opened()
+        let (partial, conflictPolicy) = (try opened(), record.request.replacement)
         var candidates = FinalNames(finalPath, names, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
+        setRemoteTime(of: partial)
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
         guard let status = partial.namedStatus, status.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
@@ -280,6 +281,7 @@ struct PartialSession {
         }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
+        note(source, on: partial, stamp)
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 
@@ -313,12 +315,5 @@ struct PartialSession {
         record.durable = policy.durable
         record.state = state
         return record
-    }
-}
-
-extension FileStatus {
-    /// What tells this file from another on the machine.
-    var identity: ControlRecord.FileIdentity {
-        ControlRecord.FileIdentity(device: device, inode: inode)
     }
 }

@@ -13,6 +13,8 @@ struct ResumeState: Sendable {
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
+    /// Whether a condition is believed to be understood.
+    private(set) var sendsCondition = true
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
 
@@ -88,5 +90,9 @@ struct ResumeState: Sendable {
 
     mutating func stopSendingIfRange() {
         sendsIfRange = false
+    }
+
+    mutating func stopSendingCondition() {
+        sendsCondition = false
     }
 }

@@ -17,6 +17,8 @@ enum Option: String, CaseIterable, Sendable {
     case timeout
     case connectTimeout = "connect-timeout"
     case ifExists = "if-exists"
+    case ifChanged = "if-changed"
+    case noRemoteTime = "no-remote-time"
     case noResume = "no-resume"
     case sync
     case cacert
@@ -99,6 +101,8 @@ enum Option: String, CaseIterable, Sendable {
             words: ["rename", "overwrite", "skip", "fail"],
             help: "rename, overwrite, skip or fail when the file exists (default: rename)"
         ),
+        Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
+        Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
         Entry(option: .noResume, help: "start at zero even if a part is there"),
         Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),
         Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),

@@ -10,6 +10,7 @@ import Foundation
 struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
+    var refetchPolicy = DownloadRequest.RefetchPolicy.always
     var headers: [HeaderField] = []
     var mirrors: [URL] = []
     let integrity: ChecksumOptions
@@ -104,9 +105,16 @@ struct GetOptions: Sendable {
             }
             conflictPolicy = policy
         }
+        if arguments.has(.ifChanged) {
+            guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
+                throw UsageError("--if-changed: it replaces the file, and --if-exists asks for something else")
+            }
+            refetchPolicy = .ifChanged
+        }
         if let value = arguments.value(.cacert) {
             configuration.certificateAuthorities = URL(filePath: value, directoryHint: .notDirectory).absoluteURL
         }
+        configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)
         // As other tools: --sync asks for more.
         configuration.durability = arguments.has(.sync) ? .full : .none
@@ -141,6 +149,7 @@ extension GetOptions {
             request.mirrors = mirrors
             let names = [url.lastPathComponent, output].compactMap(\.self)
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
+            request.refetchPolicy = refetchPolicy
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file) }
@@ -153,6 +162,7 @@ extension GetOptions {
         }
         request.conflictPolicy = conflictPolicy
         request.headers = headers
+        request.refetchPolicy = refetchPolicy
         return request
     }
 

@@ -8,7 +8,7 @@ import Foundation
 
 /// Events as JSON lines for a program: each has `event`, `id` and `url`.
 ///
-/// Every download ends with exactly one of `finished`, `skipped`, `failed`, `cancelled` and `removed`.
+/// Every download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
     static func line(for event: DownloadEvent, of item: Item) -> String {
         switch event {
@@ -70,6 +70,7 @@ enum JSONLines {
             return object("repairing", item, ["pieces": .integer(Int64(pieces)), "bytesWasted": .integer(bytes)]).text
         case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
+        case .unchanged(let file): return object("unchanged", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)
         case .failed(let error):
             return object(

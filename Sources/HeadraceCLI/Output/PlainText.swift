@@ -62,6 +62,7 @@ struct PlainText: Sendable {
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"
+        case .unchanged: "\(item.name): is there, and has not changed on the server"
         case .finished(let summary): finished(summary, item)
         default: nil
         }

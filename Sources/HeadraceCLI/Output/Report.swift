@@ -56,7 +56,7 @@ struct Report: Sendable {
         case .redirected, .responded, .resumed, .restarted, .retrying, .connectionOpened, .connectionClosed,
             .fellBackToOneConnection, .sourceFailed, .verifying, .verified, .piecesVerified, .repairing, .fellBack:
             break
-        case .skipped:
+        case .skipped, .unchanged:
             close(id)
             tally.addFinished(0)
         case .finished(let summary):

@@ -16,7 +16,7 @@ extension Verb {
             options: .those(
                 of: [
                     .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink, .ifExists,
-                    .title, .group, .priority,
+                    .ifChanged, .title, .group, .priority,
                     .paused, .begin, .registry, .json, .help,
                 ]
             ),
@@ -35,8 +35,9 @@ extension Verb {
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
                 of: [
-                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .sync, .cacert,
-                    .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .noRemoteTime,
+                    .sync,
+                    .cacert, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }

@@ -24,7 +24,8 @@ struct GetOptionsTests {
         #expect(!options.configuration.allowsInsecureRedirects)
         #expect(options.configuration.certificateAuthorities == nil)
         let request = try #require(try options.requests(listed: []).first)
-        #expect(request.conflictPolicy == .rename)
+        #expect(request.conflictPolicy == .rename && request.refetchPolicy == .always)
+        #expect(options.configuration.setsRemoteTime)
         #expect(request.headers.isEmpty)
     }
 
@@ -97,6 +98,13 @@ struct GetOptionsTests {
         #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
             try options.requests(listed: ["http://h/b"])
         }
+    }
+
+    @Test(arguments: [["--if-changed"], ["--if-changed", "--if-exists=overwrite"]])
+    func `a file that is kept up to date is one that may be replaced`(_ line: [String]) throws {
+        let options = try GetOptions(ParsedArguments(line + ["--no-remote-time", "http://h/a", "http://h/b"]))
+        #expect(try options.requests(listed: []).map(\.refetchPolicy) == [.ifChanged, .ifChanged])
+        #expect(!options.configuration.setsRemoteTime)
     }
 
     @Test
@@ -175,6 +183,10 @@ struct GetOptionsTests {
         (["--timeout", "9999999999"], "--timeout: \"9999999999\" is not a number of seconds"),
         (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
         (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
+        (
+            ["--if-exists", "skip", "--if-changed"],
+            "--if-changed: it replaces the file, and --if-exists asks for something else"
+        ),
         (["--header", "no colon"], "--header: \"no colon\" has no name with a colon after it"),
         (["--header", ": x"], "--header: \": x\" has no name with a colon after it"),
         (["-o", ""], "--output: the name is empty"),

@@ -35,6 +35,7 @@ struct JSONLinesTests {
             #""responded","id":"00ff","url":"http://h/x","status":200,"totalBytes":null,"file":"/d/a \"b\".bin"}"#
         ),
         (.skipped(file), #""skipped","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin"}"#),
+        (.unchanged(file), #""unchanged","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin"}"#),
         (
             .finished(summary),
             #""finished","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin","fileSize":3,"bytesFetched":4,"#

@@ -50,6 +50,7 @@ struct PlainTextTests {
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
         #expect(line(finished(), .quiet) == nil)
+        #expect(line(.unchanged(Self.file)) == "a.bin: is there, and has not changed on the server")
         #expect(line(.skipped(Self.file)) == "a.bin: exists already and is left as it is")
     }
 

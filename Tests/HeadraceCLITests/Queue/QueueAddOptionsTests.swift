@@ -43,6 +43,8 @@ struct QueueAddOptionsTests {
         let request = try #require(try requests(["http://h/a"]).first)
         #expect(request.title == nil && request.group == nil && request.earliestBegin == nil)
         #expect(request.priority == .normal && !request.startsPaused)
+        #expect(request.refetchPolicy == .always)
+        #expect(try requests(["--if-changed", "http://h/a"]).map(\.refetchPolicy) == [.ifChanged])
     }
 
     @Test(arguments: [("low", -10), ("normal", 0), ("high", 10), ("0", 0), ("17", 17), ("-3", -3)])

@@ -1,10 +1,14 @@
 extension Response {
-    /// Serves a resource: 200, 206, 412 and 416 as RFC 9110 says, as far as the resource's manners allow.
+    /// Serves a resource: 200, 206, 304, 412 and 416 as RFC 9110 says, as far as the resource's manners allow.
     ///
-    /// `If-Unmodified-Since` is true only for the very date of the resource, since other dates tell of other versions.
+    /// `If-Unmodified-Since` is true, and `If-Modified-Since` false, only for the very date of the resource, since other
+    /// dates tell of other versions.
     package static func file(_ resource: Resource) -> Response {
         answering { request in
             guard resource.satisfiesPreconditions(of: request) else { return .status(412) }
+            guard resource.isModified(for: request) else {
+                return Response.status(304).withHead { $0.fields = resource.fields }
+            }
             guard resource.honoursRange, let range = request["Range"].flatMap(RangeRequest.init),
                 resource.satisfiesIfRange(of: request)
             else {
@@ -41,6 +45,16 @@ extension Resource {
         }
         return true
     }
+
+    /// Judges `If-None-Match`, by the weak comparison, and `If-Modified-Since` where there is none.
+    fileprivate func isModified(for request: RecordedRequest) -> Bool {
+        if let wanted = request["If-None-Match"] {
+            return !tags(in: wanted).contains { etag.map(opaque) == opaque(of: $0) }
+        }
+        return request["If-Modified-Since"].map { $0 != lastModified } ?? true
+    }
+
+    private func opaque(of tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
 
     /// Judges `If-Range`, in which only a strong tag or the exact date counts (RFC 9110, section 13.1.5).
     fileprivate func satisfiesIfRange(of request: RecordedRequest) -> Bool {

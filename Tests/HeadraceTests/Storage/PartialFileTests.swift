@@ -269,7 +269,7 @@ struct PartialFileTests {
             var session = PartialSession(record, environment)
             defer { session.close() }
             let error = #expect(throws: DownloadError.self) {
-                try session.finish(as: out.path + "/" + name, .overwrite) { _, _ in }
+                try session.finish(as: out.path + "/" + name, from: record.request.url) { _, _ in }
             }
             #expect(error?.code == .fileSystem)
             #expect(try FileProbe.names(in: folder) == ["out"])

@@ -111,6 +111,13 @@ struct FileNameTests {
         #expect(names == ["from-url.bin", "\u{301}a (1).txt", "\u{301}a.txt"])
     }
 
+    @Test func `the first free number is taken, and an extension of two parts stays whole`() async throws {
+        let existing = ["a.tar.gz", "a (1).tar.gz", "a (3).tar.gz"]
+        let (error, names) = try await run(.ok(Self.body), path: "/a.tar.gz", existing: existing)
+        #expect(error == nil)
+        #expect(names == ["a (1).tar.gz", "a (2).tar.gz", "a (3).tar.gz", "a.tar.gz"])
+    }
+
     @Test(arguments: [(DownloadRequest.ConflictPolicy.skip, nil), (.fail, DownloadError.Code.fileExists)])
     func `K23 a proposed name that is taken is left alone where the policy says so`(
         _ policy: DownloadRequest.ConflictPolicy,

@@ -173,6 +173,7 @@ extension RegistryWriter {
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
         if !request.checksums.isEmpty { write(.checksums, request.checksums.map(\.description)) }
         if request.checksumPolicy != .refetch { write(.checksumPolicy, request.checksumPolicy.rawValue) }
+        if request.refetchPolicy != .always { write(.refetch, request.refetchPolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
         if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
         if request.withholdsUser { write(.withheldUser, true) }

@@ -124,6 +124,11 @@ extension RegistryScanner {
             let policy = DownloadRequest.ChecksumPolicy(rawValue: word)
             entry.request.checksumPolicy = policy ?? .fail
             if policy == nil { unknown.append("the checksum policy \"\(word)\"") }
+        case .refetch:
+            let word = try text()
+            let policy = DownloadRequest.RefetchPolicy(rawValue: word)
+            entry.request.refetchPolicy = policy ?? .always
+            if policy == nil { unknown.append("the refetch policy \"\(word)\"") }
         case .headers: entry.request.keep(try pairs().map { HeaderField(name: $0, value: $1) })
         case .withheld: entry.request.withhold(try texts())
         case .withheldUser: if try flag() { entry.request.withholdUser() }

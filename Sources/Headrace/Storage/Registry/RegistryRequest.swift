@@ -34,6 +34,8 @@ struct RegistryRequest: Sendable, Hashable {
     var checksums: [Checksum] = []
     /// What happens with a file that is not what its checksum says.
     var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
+    /// Whether a file that is there already is fetched again.
+    var refetchPolicy = DownloadRequest.RefetchPolicy.always
     /// What the download belongs to.
     var group: String?
     /// The most bytes per second of the download.
@@ -108,6 +110,7 @@ extension RegistryRequest {
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
         checksums = request.checksums
         checksumPolicy = request.checksumPolicy
+        refetchPolicy = request.refetchPolicy
         group = request.group
         rateLimit = request.rateLimit
         title = request.title
@@ -135,6 +138,7 @@ extension RegistryRequest {
         request.mirrors = mirrors.compactMap { URL(string: $0) }
         request.checksums = checksums
         request.checksumPolicy = checksumPolicy
+        request.refetchPolicy = refetchPolicy
         request.group = group
         request.rateLimit = rateLimit
         request.title = title

@@ -32,6 +32,7 @@ enum RegistryOption: String {
     case resume
     case checksums
     case checksumPolicy
+    case refetch
     /// Name and value of each field in turn.
     case headers
     /// The names of the fields that are not kept.

@@ -19,7 +19,8 @@ enum SegmentVerdict: Sendable, Equatable {
         case .restartFromThisBody(let reason, _), .restart(let reason):
             self = reason.isOtherVersion ? .otherVersion(reason.sentence) : .unfit(reason.sentence)
         case .askAgainWithoutIfRange: self = .askAgainWithoutIfRange
-        case .complete: self = .unfit("The server says that there is nothing more.")
+        case .unchanged, .askAgainWithoutCondition, .complete:
+            self = .unfit("The server says that there is nothing more.")
         case .retry(let refusal, let delay):
             let error = refusal.error(retryAfter: delay, isTransient: true)
             switch refusal {

@@ -49,6 +49,7 @@ enum RegistryFixture {
             headers: [HeaderField(name: "Accept", value: "a\\b"), HeaderField(name: "Cookie", value: "secret")],
             resumePolicy: .overlap
         )
+        request.refetchPolicy = .ifChanged
         request.group = "group"
         request.rateLimit = 1 << 40
         request.title = "näme\n\u{0}\u{2028}"

@@ -27,7 +27,7 @@ struct RegistryJournalTests {
         ]
         let payloads = [
             #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
-                + #""home:Down\"loads","conflict","overwrite","resume","overlap","headers",["Accept","a\\b"],"#
+                + #""home:Down\"loads","conflict","overwrite","resume","overlap","refetch","ifChanged","headers",["Accept","a\\b"],"#
                 + #""withheld",["Cookie"],"withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
@@ -155,7 +155,7 @@ struct RegistryJournalTests {
             #"["move","0000000000000001",9,"there"]"#,
             #"["state","0000000000000001",["verifying",1]]"#,
             #"["state","0000000000000001",["paused",1]]"#,
-            #"["add",["0000000000000003",5,"http://h/a","file","/f","conflict","ask","resume","hope","state",["x"]]]"#
+            #"["add",["0000000000000003",5,"http://h/a","file","/f","conflict","ask","resume","hope","refetch","?","state",["x"]]]"#
         )
         var expected = Fixture.image([])
         let place = RegistryPath("/f", bases: Fixture.bases)
@@ -177,7 +177,7 @@ struct RegistryJournalTests {
                 .unknown(#"more values of a change "move""#, line: 9), .unknown(#"the state "verifying""#, line: 11),
                 .unknown(#"more values of the state "paused""#, line: 13),
                 .unknown(#"the conflict policy "ask""#, line: 15), .unknown(#"the resume policy "hope""#, line: 15),
-                .unknown(#"the state "x""#, line: 15),
+                .unknown(#"the refetch policy "?""#, line: 15), .unknown(#"the state "x""#, line: 15),
             ]
         )
     }

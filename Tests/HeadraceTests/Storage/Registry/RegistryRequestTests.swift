@@ -68,6 +68,7 @@ struct RegistryRequestTests {
                 headers: [HeaderField(name: "Accept", value: "*/*"), HeaderField(name: "Origin", value: "null")],
                 resumePolicy: .overlap
             )
+            request.refetchPolicy = .ifChanged
             request.priority = .high
             request.earliestBegin = Date(timeIntervalSince1970: 1_767_225_600.125)
             request.startsPaused = true

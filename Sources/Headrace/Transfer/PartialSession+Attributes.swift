@@ -1,0 +1,39 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a file is given besides its bytes and its name; where that fails, the download does not.
+extension PartialSession {
+    /// Gives the file the time of the server's version; before the sync, which then covers it too.
+    func setRemoteTime(of partial: PartialFile) {
+        guard environment.configuration.setsRemoteTime else { return }
+        let now = HTTPDate(seconds: Int64(WallTime.nanoseconds() / 1_000_000_000))
+        guard let date = representation?.plausibleDate(at: now) else { return }
+        try? partial.setModified(date.seconds)
+    }
+
+    /// Notes on the named file, which has this stamp, where it came from and which version it is.
+    func note(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) {
+        let configuration = environment.configuration
+        guard configuration.storesOrigin || record.request.refetchPolicy == .ifChanged else { return }
+        try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8))
+        guard let condition = representation.flatMap(VersionCondition.init(of:)),
+            let line = KeptVersion(condition, of: source, stamp).encoded
+        else { return }
+        // A power cut must not leave a note on a file without its bytes.
+        guard configuration.durability == .full || (try? partial.sync()) != nil else { return }
+        try? partial.setAttribute(KeptVersion.attribute, line)
+    }
+}
+
+extension Representation {
+    /// The time that the server tells of the version; nil where it cannot be true.
+    ///
+    /// That is one in the future, and the beginning of 1970, which stands for none.
+    func plausibleDate(at now: HTTPDate) -> HTTPDate? {
+        let date = lastModified.flatMap(HTTPDate.init(parsing:))
+        return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }
+    }
+}

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The line that a finished file keeps of its version.
+@Suite(.timeLimit(.minutes(4)))
+struct KeptVersionTests {
+    private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"
+    private let status = FileStatus(kind: .regular, size: 5000, modified: -7, device: 1, inode: 2)
+
+    private func source(_ text: String = "http://h/a?b=c") throws -> URL { try #require(URL(string: text)) }
+
+    private func version(_ condition: VersionCondition = .modifiedSince(date)) throws -> KeptVersion {
+        KeptVersion(condition, of: try source(), FileStamp(status))
+    }
+
+    private func tag(_ text: String) throws -> VersionCondition { .noneMatch(try #require(EntityTag(parsing: text))) }
+
+    @Test func `a line is read back as it was written`() throws {
+        for condition in [try tag(#""v 1""#.filter { $0 != " " }), try tag(#"W/"""#), .modifiedSince(Self.date)] {
+            let version = try version(condition)
+            #expect(KeptVersion(decoding: try #require(version.encoded)) == version)
+        }
+    }
+
+    /// What releases have written has to be read by later ones.
+    @Test func `a line is as it has always been`() throws {
+        let line = #"1 4b0fcd5ea7d2b4a3 5000 -7 tag "v1""#
+        let written = String(decoding: try #require(try version(try tag(#""v1""#)).encoded), as: UTF8.self)
+        let words = written.split(separator: " ")
+        #expect(words.count == 6 && words[1].utf8.count == 16)
+        #expect(words.enumerated().filter { $0.offset != 1 }.map(\.element) == ["1", "5000", "-7", "tag", #""v1""#])
+        #expect(KeptVersion(decoding: Array(line.utf8))?.condition == (try tag(#""v1""#)))
+    }
+
+    @Test(arguments: [
+        "", "1", "2 s 1 2 tag \"v1\"", "1 s 1 2 tag v1", "1 s 1 2 tag \"v1\"\r\nX: y", "1 s 1 2 tag \"v1\" ",
+        "1 s x 2 tag \"v1\"", "1 s 1 x tag \"v1\"", "1 s 99999999999999999999 2 tag \"v1\"", "1 s 1 2 date now",
+        "1 s 1 2 date Wed, 01 Jan 2025 00:00:00 GMT\n", "1 s 1 2 mark \"v1\"", "1  1 2 tag", "1 s 1 2 tag",
+        "1 s 1 2 date", "\0", "1 s 1 2 tag \"" + String(repeating: "x", count: 1024) + "\"",
+    ])
+    func `what is no line says nothing`(_ text: String) {
+        #expect(KeptVersion(decoding: Array(text.utf8)) == nil)
+    }
+
+    @Test func `bytes at random are a field that may be sent, or nothing`() throws {
+        var random = SeededRandom(seed: 304)
+        let lines = try [version(), version(tag(#""v1""#))].map { try #require($0.encoded) }
+        for index in 0..<4000 {
+            var line = lines[index % 2]
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                line[Int.random(in: 0..<line.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            try KeptVersion(decoding: line)?.condition.field.validate()
+        }
+    }
+
+    @Test func `a tag that makes the line too long is not kept`() throws {
+        #expect(try version(tag("\"" + String(repeating: "x", count: 1024) + "\"")).encoded == nil)
+        #expect(try version(tag("\"" + String(repeating: "x", count: 900) + "\"")).encoded != nil)
+    }
+
+    @Test(arguments: ["http://h/a?b=c", "http://user:word@h/a?b=c"])
+    func `a file that is as it was is the version, whoever fetched it`(_ text: String) throws {
+        #expect(try version().isOf(status, from: source(text)))
+        var copy = status
+        (copy.inode, copy.device, copy.linkCount) = (3, 4, 2)
+        #expect(try version().isOf(copy, from: source(text)))
+    }
+
+    @Test(arguments: ["http://h/a?b=d", "http://h/a", "https://h/a?b=c", "http://g/a?b=c", "http://h/b?b=c"])
+    func `a file from elsewhere is not the version`(_ text: String) throws {
+        #expect(try !version().isOf(status, from: source(text)))
+    }
+
+    @Test func `a file of another size, time or kind is not the version`() throws {
+        for change: (inout FileStatus) -> Void in [
+            { $0.size += 1 }, { $0.modified += 1 }, { $0.kind = .other }, { $0.kind = .directory },
+        ] {
+            var other = status
+            change(&other)
+            #expect(try !version().isOf(other, from: source()))
+        }
+    }
+}

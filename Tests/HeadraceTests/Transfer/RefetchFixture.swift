@@ -1,0 +1,125 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A folder, a server, and downloads of one file that is to be kept up to date.
+struct RefetchFixture {
+    static let old = Resource(size: 5000, seed: 1, etag: "\"v1\"")
+    static let new = Resource(size: 5000, seed: 2, etag: "\"v2\"")
+
+    /// What came of one download.
+    struct Outcome {
+        var file: URL?
+        var error: DownloadError?
+        var events: [DownloadEvent]
+
+        var isUnchanged: Bool {
+            guard let file, error == nil, !isFinished else { return false }
+            return events.filter { $0 == .unchanged(file) }.count == 1
+        }
+
+        var isFinished: Bool { events.contains { if case .finished = $0 { true } else { false } } }
+    }
+
+    /// What somebody else does to a finished file.
+    enum Change: CaseIterable {
+        case writesTheSameSize
+        case appends
+        case touches
+        case replaces
+        case spoilsTheNote
+    }
+
+    /// Whether files here have attributes.
+    static let keepsAttributes: Bool = {
+        let path = FileManager.default.temporaryDirectory.path + "/headrace-\(UUID().uuidString)"
+        guard let file = try? FileCalls.system.create(path) else { return false }
+        defer {
+            try? FileCalls.system.close(file)
+            try? FileCalls.system.remove(path)
+        }
+        return (try? FileCalls.system.setAttribute(file, KeptVersion.attribute, [1])) != nil
+    }()
+
+    let folder: URL
+    let server: FaultServer
+
+    static func run(
+        _ response: Response,
+        in folder: URL? = nil,
+        _ body: (RefetchFixture) async throws -> Void
+    ) async throws {
+        try await withFaultServer(response) { server in
+            if let folder { return try await body(RefetchFixture(folder: folder, server: server)) }
+            try await withTemporaryDirectory { try await body(RefetchFixture(folder: $0, server: server)) }
+        }
+    }
+
+    var url: URL { server.url("/file.bin") }
+    var file: URL { folder.appending(path: "file.bin") }
+
+    var names: [String] {
+        get throws { try FileProbe.names(in: folder) }
+    }
+
+    var stamp: FileStamp {
+        get throws { FileStamp(try #require(try FileCalls.system.status(file.path))) }
+    }
+
+    /// The conditions that were sent.
+    var conditions: [String] {
+        server.requests.compactMap { $0["If-None-Match"] ?? $0["If-Modified-Since"] }
+    }
+
+    func holds(_ resource: Resource) -> Bool { resource.body.difference(fromFileAt: file) == nil }
+
+    /// One download by a manager of its own.
+    func fetch(
+        _ change: (inout DownloadRequest) -> Void = { _ in }
+    ) async throws -> Outcome {
+        try await withDownloadManager(DownloadManager.Configuration { $0.maxRetries = 0 }) { manager in
+            var request = DownloadRequest(url, to: .file(file))
+            request.refetchPolicy = .ifChanged
+            change(&request)
+            return try await Self.outcome(of: try await manager.download(request))
+        }
+    }
+
+    static func outcome(of download: Download) async throws -> Outcome {
+        var outcome = Outcome(events: [])
+        for await event in download.events { outcome.events.append(event) }
+        do {
+            outcome.file = try await download.value
+        } catch let error as DownloadError {
+            outcome.error = error
+        }
+        return outcome
+    }
+
+    func apply(_ change: Change) throws {
+        let (bytes, seconds) = (try FileProbe.bytes(of: file), try stamp.modified / 1_000_000_000)
+        switch change {
+        case .writesTheSameSize: try write(bytes.reversed()) { _ in }
+        case .appends: try write(bytes + [0]) { _ in }
+        case .touches: try write(bytes) { try FileCalls.system.setModified($0, 1_000_000_000) }
+        case .replaces:
+            try write(bytes.reversed(), replacing: true) { try FileCalls.system.setModified($0, seconds) }
+        case .spoilsTheNote:
+            try write(bytes) {
+                try FileCalls.system.setAttribute($0, KeptVersion.attribute, Array("2".utf8))
+                try FileCalls.system.setModified($0, seconds)
+            }
+        }
+    }
+
+    /// Writes the file, and does something with it while it is open.
+    func write(_ bytes: [UInt8], replacing: Bool = false, _ then: (Int32) throws -> Void) throws {
+        if replacing { try? FileCalls.system.remove(file.path) }
+        let open = try replacing ? FileCalls.system.create(file.path) : FileCalls.system.open(file.path)
+        defer { try? FileCalls.system.close(open) }
+        try FileCalls.system.writeAll(open, bytes)
+        try then(open)
+    }
+}

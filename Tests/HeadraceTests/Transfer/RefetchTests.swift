@@ -1,0 +1,245 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Files that are there, and are fetched again only where the server has another version.
+@Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
+struct RefetchTests {
+    private typealias Fixture = RefetchFixture
+
+    private static let versions: [(etag: String?, lastModified: String?, field: String?)] = [
+        ("\"v1\"", nil, "If-None-Match"), ("W/\"v1\"", nil, "If-None-Match"),
+        ("\"v1\"", "Wed, 01 Jan 2025 00:00:00 GMT", "If-None-Match"),
+        (nil, "Wed, 01 Jan 2025 00:00:00 GMT", "If-Modified-Since"),
+    ]
+
+    private static func resource(_ version: (etag: String?, lastModified: String?, field: String?)) -> Resource {
+        var resource = Resource(size: 5000, seed: 1, etag: version.etag)
+        resource.lastModified = version.lastModified
+        return resource
+    }
+
+    @Test(arguments: versions.indices)
+    func `a file that has not changed costs a request with a condition, and is the result`(_ index: Int) async throws {
+        let version = Self.versions[index]
+        let resource = Self.resource(version)
+        try await Fixture.run(.file(resource)) { fixture in
+            #expect(try await fixture.fetch().isFinished)
+            let before = try fixture.stamp
+            let second = try await fixture.fetch()
+            #expect(second.isUnchanged)
+            #expect(second.file == fixture.file)
+            #expect(fixture.server.requests.count == 2)
+            let request = try #require(fixture.server.requests.last)
+            #expect(request[try #require(version.field)] == version.etag ?? version.lastModified)
+            #expect(request.bodyBytesSent == 0)
+            // Nobody has touched it.
+            #expect(try fixture.stamp == before)
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test(arguments: versions.indices)
+    func `a file that has changed is fetched whole and replaces the old one`(_ index: Int) async throws {
+        let version = Self.versions[index]
+        var changed = Fixture.new
+        if version.etag == nil { (changed.etag, changed.lastModified) = (nil, "Wed, 01 Jan 2025 12:00:00 GMT") }
+        let response = Response.sequence([.file(Self.resource(version))], then: .file(changed))
+        try await Fixture.run(response) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.server.requests.last?[try #require(version.field)] != nil)
+            #expect(fixture.holds(changed))
+            #expect(try fixture.names == ["file.bin"])
+            // And it is the new version that is asked about from now on.
+            #expect(try await fixture.fetch().isUnchanged)
+        }
+    }
+
+    @Test func `the old file stays until the new one is complete, and that goes on where it was`() async throws {
+        let new = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
+        let response = Response.sequence([.file(Fixture.old), .file(new).truncated(after: 120_000)], then: .file(new))
+        try await Fixture.run(response) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().error?.code == .connectionLost)
+            #expect(fixture.holds(Fixture.old))
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.holds(new))
+            let last = try #require(fixture.server.requests.last)
+            #expect(last.rangeStart == 120_000 && last["If-None-Match"] == nil)
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test(arguments: RefetchFixture.Change.allCases)
+    func `a file that somebody has changed is fetched whole`(_ change: RefetchFixture.Change) async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fixture.fetch()
+            try fixture.apply(change)
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.server.requests.last?["If-None-Match"] == nil)
+            #expect(fixture.holds(Fixture.old))
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test func `a copy that has all of it is the file as well`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fixture.fetch()
+            let line = try FileCalls.system.attribute(fixture.file.path, KeptVersion.attribute, KeptVersion.maxBytes)
+            let seconds = try fixture.stamp.modified / 1_000_000_000
+            try fixture.write(try FileProbe.bytes(of: fixture.file), replacing: true) {
+                try FileCalls.system.setAttribute($0, KeptVersion.attribute, line)
+                try FileCalls.system.setModified($0, seconds)
+            }
+            #expect(try await fixture.fetch().isUnchanged)
+        }
+    }
+
+    @Test func `a version that nothing tells is fetched again and replaces the file`() async throws {
+        var resource = Fixture.old
+        (resource.etag, resource.lastModified) = (nil, nil)
+        try await Fixture.run(.file(resource)) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.conditions == [])
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    /// A second change in the same second would have the same date.
+    @Test func `a date as young as its answer is no condition`() async throws {
+        var resource = Fixture.old
+        (resource.etag, resource.lastModified) = (nil, resource.date)
+        try await Fixture.run(.file(resource)) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.conditions == [])
+        }
+    }
+
+    @Test func `a server that knows no conditions is not read to the end`() async throws {
+        try await Fixture.run(.whole(Resource(size: 50 << 20))) { fixture in
+            let size: Int64 = 50 << 20
+            try fixture.write([], replacing: true) { file in
+                try FileCalls.system.truncate(file, size)
+                let stamp = FileStamp(try FileCalls.system.openStatus(file))
+                let tag = try #require(EntityTag(parsing: "\"v1\""))
+                let version = KeptVersion(.noneMatch(tag), of: fixture.url, stamp)
+                try FileCalls.system.setAttribute(file, KeptVersion.attribute, try #require(version.encoded))
+            }
+            #expect(try await fixture.fetch().isUnchanged)
+            #expect(fixture.server.requests.map { $0.bodyBytesSent < size } == [true])
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test func `the same tag with another length is another version`() async throws {
+        let longer = Resource(size: 6000, seed: 2)
+        try await Fixture.run(.sequence([.whole(Fixture.old)], then: .whole(longer))) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.holds(longer))
+        }
+    }
+
+    @Test func `a file that the server has named is known again by its answer`() async throws {
+        let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
+        try await Fixture.run(named) { fixture in
+            _ = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
+            let second = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
+            #expect(second.isUnchanged)
+            #expect(second.file?.lastPathComponent == "told.bin")
+            #expect(try fixture.names == ["told.bin"])
+            #expect(fixture.server.requests.count == 2)
+        }
+    }
+
+    @Test func `a 304 that tells of another version is not believed`() async throws {
+        let lie = Response.status(304, headers: ["ETag": "\"v2\""])
+        try await Fixture.run(.sequence([.file(Fixture.old), lie], then: .file(Fixture.new))) { fixture in
+            _ = try await fixture.fetch()
+            let second = try await fixture.fetch()
+            #expect(second.isFinished)
+            #expect(second.events.contains { if case .fellBack = $0 { true } else { false } })
+            #expect(fixture.server.requests.map { $0["If-None-Match"] } == [nil, "\"v1\"", nil])
+            #expect(fixture.holds(Fixture.new))
+        }
+    }
+
+    @Test func `V16 a 304 without end ends in an error`() async throws {
+        let lie = Response.status(304, headers: ["ETag": "\"v2\""])
+        try await Fixture.run(.sequence([.file(Fixture.old)], then: lie)) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().error?.statusCode == 304)
+            #expect(fixture.server.requests.count == 3)
+            #expect(fixture.holds(Fixture.old))
+        }
+    }
+
+    @Test func `a file that is removed while the server is asked is fetched`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            let removed = Response.answering { request in
+                if request["If-None-Match"] != nil { try? FileCalls.system.remove(file.path) }
+                return .file(Fixture.old)
+            }
+            try await Fixture.run(removed, in: folder) { fixture in
+                _ = try await fixture.fetch()
+                #expect(try await fixture.fetch().isFinished)
+                #expect(fixture.server.requests.map { $0["If-None-Match"] } == [nil, "\"v1\"", nil])
+                #expect(fixture.holds(Fixture.old))
+            }
+        }
+    }
+
+    @Test func `the versions of another URL mean nothing, also those of a mirror`() async throws {
+        let routes: [String: Response] = [
+            "/file.bin": .sequence([.status(404)], then: .file(Fixture.new)), "/other": .file(Fixture.old),
+        ]
+        try await Fixture.run(.routes(routes)) { fixture in
+            _ = try await fixture.fetch { $0.mirrors = [fixture.server.url("/other")] }
+            #expect(fixture.holds(Fixture.old))
+            #expect(try await fixture.fetch { $0.url = fixture.server.url("/other") }.isUnchanged)
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.holds(Fixture.new))
+            #expect(fixture.server.requests.map { $0["If-None-Match"] } == [nil, nil, "\"v1\"", nil])
+        }
+    }
+
+    @Test func `a checksum of the request decides without the server, and before its version`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fixture.fetch()
+            let right = try await Checksum.compute(.sha256, ofFileAt: fixture.file)
+            let wrong = try #require(Checksum("md5:00000000000000000000000000000000"))
+            let proven = try await fixture.fetch { $0.checksums = [right] }
+            #expect(proven.isUnchanged && proven.events.contains(.verified(right)))
+            #expect(fixture.server.requests.count == 1)
+            // The file is the server's version, and not the one that is wanted.
+            #expect(try await fixture.fetch { $0.checksums = [wrong] }.error?.code == .checksum)
+            #expect(fixture.conditions == [])
+            #expect(fixture.holds(Fixture.old))
+        }
+    }
+
+    @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
+    func `a file of unknown version is replaced, whatever is done with others`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            try fixture.write(Array("old".utf8), replacing: true) { _ in }
+            #expect(try await fixture.fetch { $0.conflictPolicy = policy }.isFinished)
+            #expect(fixture.holds(Fixture.old))
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test func `K23 a directory in the place of the file is not replaced`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            try FileManager.default.createDirectory(at: fixture.file, withIntermediateDirectories: false)
+            #expect(try await fixture.fetch().error?.code == .fileSystem)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The time that a finished file has.
+@Suite(.timeLimit(.minutes(4)))
+struct RemoteTimeTests {
+    private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"
+    private static let seconds: Int64 = 1_735_689_600
+
+    /// Downloads over fake connections; gives the file's time in nanoseconds.
+    private func time(
+        _ lastModified: String?,
+        calls: FileCalls = .unsynced,
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+    ) async throws -> Int64 {
+        try await withTemporaryDirectory { folder in
+            let fields = [("Content-Length", "5")] + (lastModified.map { [("Last-Modified", $0)] } ?? [])
+            var configuration = DownloadManager.Configuration()
+            configure(&configuration)
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: configuration,
+                    transport: FakeTransport { _ in .init(fields: fields, body: Array("hello".utf8)) },
+                    files: calls,
+                    clock: ClockWitness(TestClock())
+                )
+            )
+            let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+            let file = try await download.value
+            #expect(await download.fileIsIntact)
+            await manager.shutdown()
+            return try #require(try FileCalls.system.status(file.path)).modified
+        }
+    }
+
+    @Test func `a finished file has the time of its last change on the server`() async throws {
+        #expect(try await time(Self.date) == Self.seconds * 1_000_000_000)
+    }
+
+    @Test(arguments: [nil, "Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "yesterday", ""])
+    func `without a time that can be true, the file has that of its last byte`(_ date: String?) async throws {
+        let before = Int64(Date().timeIntervalSince1970) - 10
+        #expect(try await time(date) / 1_000_000_000 >= before)
+    }
+
+    @Test func `the server's time is not taken where that is switched off`() async throws {
+        let recorder = FileCallRecorder(to: .unsynced)
+        let time = try await time(Self.date, calls: recorder.fileCalls) { $0.setsRemoteTime = false }
+        #expect(time > Self.seconds * 1_000_000_000)
+        #expect(!recorder.calls.contains(.setModified(Self.seconds)))
+    }
+
+    @Test func `a time that cannot be set fails no download`() async throws {
+        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            if case .setModified = call { throw SystemError(errno: EPERM) }
+        }
+        #expect(try await time(Self.date, calls: recorder.fileCalls) > Self.seconds * 1_000_000_000)
+    }
+
+    /// With the bytes on the disk and the name there, the time is as well, or the stamp would be of another file.
+    @Test func `the time is set once, after the bytes and before they are synced and named`() async throws {
+        let recorder = FileCallRecorder(to: .unsynced)
+        _ = try await time(Self.date, calls: recorder.fileCalls)
+        #expect(
+            recorder.calls == [
+                .checkDirectory, .status, .status, .create, .lock, .freeSpace, .write(offset: 0, count: 5),
+                .setModified(Self.seconds), .sync, .openStatus, .status, .setMode(FileCalls.newFileMode), .move,
+                .syncDirectory, .close, .status,
+            ]
+        )
+    }
+
+    @Test func `a file of several connections has the server's time as well`() async throws {
+        let resource = Resource(size: 3 << 20)
+        try await withTemporaryDirectory { folder in
+            let outcome = try await ResumeFixture.run(.file(resource), in: folder, expecting: resource) {
+                $0.maxConnectionsPerDownload = 4
+            }
+            #expect(outcome.isExact)
+            let status = try FileCalls.system.status(folder.appending(path: "file.bin").path)
+            #expect(status?.modified == Self.seconds * 1_000_000_000)
+        }
+    }
+}

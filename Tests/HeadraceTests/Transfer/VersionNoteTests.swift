@@ -1,0 +1,122 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What is noted on finished files of where they came from, and when.
+@Suite(.timeLimit(.minutes(4)))
+struct VersionNoteTests {
+    /// Downloads twice into a folder of its own over fake connections.
+    private func downloads(
+        _ policy: DownloadRequest.RefetchPolicy,
+        _ configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        failing: @escaping @Sendable (FileCallRecorder.Call) throws(SystemError) -> Void = { _ throws(SystemError) in }
+    ) async throws -> (areFinished: Bool, calls: [FileCallRecorder.Call], names: [String]) {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced, failing)
+            var configuration = DownloadManager.Configuration()
+            configure(&configuration)
+            let transport = FakeTransport { request in
+                let isKnown = request.fields.contains { $0.name == "If-None-Match" && $0.value == "\"v1\"" }
+                let fields = [("Content-Length", "5"), ("ETag", "\"v1\"")]
+                return isKnown ? .init(304) : .init(fields: fields, body: Array("hello".utf8))
+            }
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: configuration,
+                    transport: transport,
+                    files: recorder.fileCalls,
+                    clock: ClockWitness(TestClock())
+                )
+            )
+            var request = try DiskFixture.request(to: .directory(folder), .overwrite)
+            request.refetchPolicy = policy
+            var areFinished = true
+            for _ in 0..<2 {
+                let outcome = try await RefetchFixture.outcome(of: try await manager.download(request))
+                areFinished = areFinished && outcome.isFinished
+            }
+            await manager.shutdown()
+            return (areFinished, recorder.calls, try FileProbe.names(in: folder))
+        }
+    }
+
+    @Sendable private func isOfAttributes(_ call: FileCallRecorder.Call) -> Bool {
+        switch call {
+        case .setAttribute, .attribute: true
+        default: false
+        }
+    }
+
+    @Test func `nothing is noted or looked for unless it is asked for`() async throws {
+        let (areFinished, calls, _) = try await downloads(.always)
+        #expect(areFinished)
+        #expect(!calls.contains(where: isOfAttributes))
+    }
+
+    @Test func `a manager that stores origins notes them on every file, and looks for none`() async throws {
+        let (areFinished, calls, _) = try await downloads(.always) { $0.storesOrigin = true }
+        #expect(areFinished)
+        let notes: [FileCallRecorder.Call] = [
+            .setAttribute(KeptVersion.originAttribute), .setAttribute(KeptVersion.attribute),
+        ]
+        #expect(calls.filter(isOfAttributes) == notes + notes)
+    }
+
+    @Test func `where files have no attributes, each run fetches and replaces the file`() async throws {
+        let (areFinished, calls, names) = try await downloads(
+            .ifChanged,
+            failing: { call throws(SystemError) in
+                if isOfAttributes(call) { throw SystemError(errno: ENOTSUP) }
+            }
+        )
+        #expect(areFinished)
+        #expect(calls.contains(.attribute(KeptVersion.attribute)))
+        #expect(names == ["file.bin"])
+    }
+
+    @Test func `the version is noted on the named file, and only when its bytes are synced`() async throws {
+        let (_, calls, _) = try await downloads(.ifChanged) { $0.durability = .none }
+        let expected: [FileCallRecorder.Call] = [
+            .replace, .setAttribute(KeptVersion.originAttribute), .sync, .setAttribute(KeptVersion.attribute), .close,
+        ]
+        let first = try #require(calls.firstIndex(of: .replace))
+        #expect(Array(calls[first...].prefix(5)) == expected)
+    }
+
+    @Test func `a file that cannot be synced is no version to rely on, and finished all the same`() async throws {
+        let (areFinished, calls, _) = try await downloads(.ifChanged) {
+            $0.durability = .none
+        } failing: { call throws(SystemError) in
+            if call == .sync { throw SystemError(errno: EIO) }
+        }
+        #expect(areFinished)
+        #expect(!calls.contains(.setAttribute(KeptVersion.attribute)))
+    }
+
+    @Test(.enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
+    func `S10 the address on a file has neither user nor password nor query`() async throws {
+        try await RefetchFixture.run(.file(RefetchFixture.old)) { fixture in
+            let text = "http://user:secret@127.0.0.1:\(fixture.server.port)/file.bin?token=secret#secret"
+            let url = try #require(URL(string: text))
+            _ = try await fixture.fetch { $0.url = url }
+            let notes = try [KeptVersion.originAttribute, KeptVersion.attribute].map {
+                String(decoding: try FileCalls.system.attribute(fixture.file.path, $0, 2000), as: UTF8.self)
+            }
+            #expect(notes[0] == "http://127.0.0.1:\(fixture.server.port)/file.bin")
+            #expect(!notes[1].contains("secret") && !notes[1].contains("token"))
+            // It is the whole address that decides, all the same.
+            #expect(try await fixture.fetch { $0.url = url }.isUnchanged)
+            #expect(try await fixture.fetch().isFinished)
+        }
+    }
+}
