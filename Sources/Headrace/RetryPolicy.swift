@@ -26,7 +26,7 @@ public struct RetryPolicy: Sendable {
     /// How many retries a minute go to one host, over all downloads; nil for as many as there are.
     ///
     /// Those beyond wait for their turn, so that a host that comes back is not met by all of them at once.
-    public var maxRetriesPerHostAndMinute: Int? = 60
+    public var maxRetriesPerHostAndMinute: Int? = 300
     /// Asked about each failure of a request, with the error and the number of failures in a row, from 1; nil leaves all to the
     /// rest of the policy.
     ///

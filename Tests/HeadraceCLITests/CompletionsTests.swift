@@ -26,7 +26,7 @@ struct CompletionsTests {
 
     @Test(arguments: [
         (["headrace", "q"], "queue"), (["headrace", "queue", "mo"], "move"),
-        (["headrace", "get", "--if"], "--if-exists"),
+        (["headrace", "get", "--if-e"], "--if-exists"),
         (["headrace", "get", "--if-exists", "o"], "overwrite"), (["headrace", "queue", "list", "--sta"], "--state"),
         (["headrace", "queue", "list", "--state", "fai"], "failed"), (["headrace", "completions", "z"], "zsh"),
         (["headrace", "get", "--header", "x"], ""), (["headrace", "get", "-d", "/us"], "/usr"),

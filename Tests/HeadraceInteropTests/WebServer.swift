@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// A web server as a distribution has it, run on the loopback with a configuration of its own.
 struct WebServer: Sendable, CustomTestStringConvertible {

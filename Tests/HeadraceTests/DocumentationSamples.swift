@@ -24,12 +24,7 @@ private func oneFile(_ url: URL, _ folder: URL) async throws -> URL {
 
 private func progress(of download: Download) async {
     for await progress in download.progress {
-        print(
-            progress.bytesReceived,
-            progress.totalBytes ?? 0,
-            progress.bytesPerSecond,
-            progress.timeRemaining ?? .zero
-        )
+        print(progress.bytesReceived, progress.totalBytes ?? 0, progress.timeRemaining ?? .zero)
     }
 }
 
@@ -96,13 +91,12 @@ private func links(_ request: inout DownloadRequest, _ api: API, _ id: String) {
 }
 
 private func rates(_ download: Download) async throws {
-    let manager = try await DownloadManager(
-        configuration: .init {
-            $0.rateLimit = 10_000_000
-            $0.groupRateLimits = ["updates": 500_000]
-            $0.rateSchedule = RateSchedule("Mon-Fri 08:00-18:00 1M, else none")
-        }
-    )
+    let configuration = DownloadManager.Configuration {
+        $0.rateLimit = 10_000_000
+        $0.groupRateLimits = ["updates": 500_000]
+        $0.rateSchedule = RateSchedule("Mon-Fri 08:00-18:00 1M, else none")
+    }
+    let manager = try await DownloadManager(configuration: configuration)
     try manager.setRateLimit(2_000_000)
     try manager.setRateLimit(nil, ofGroup: "updates")
     try download.setRateLimit(100_000)
@@ -113,4 +107,11 @@ private func retries(_ configuration: inout DownloadManager.Configuration) {
     configuration.retryPolicy.decide = { error, failures in
         error.code == .tls && failures < 3 ? .retry(after: .seconds(5)) : .standard
     }
+}
+
+private func ensure(_ manager: DownloadManager, _ url: URL, _ folder: URL) async throws {
+    var request = DownloadRequest(url, to: .directory(folder))
+    request.refetchPolicy = .ifChanged
+    let file = try await manager.download(request).value
+    _ = file
 }

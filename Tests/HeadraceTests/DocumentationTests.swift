@@ -26,6 +26,7 @@ struct DocumentationTests {
     ])
     func `every test that a promise names exists`(_ name: String, _ heading: String, _ least: Int) throws {
         let promises = try #require(text(of: name).components(separatedBy: heading).dropFirst().first)
+            .components(separatedBy: "```").enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined()
         // Names go over line ends; symbols are between two backticks each.
         let words = promises.replacingOccurrences(of: "``", with: "").split(whereSeparator: \.isWhitespace)
         let names = words.joined(separator: " ").components(separatedBy: "`").enumerated()

@@ -56,6 +56,7 @@ struct CrashFixture {
             configuration: DownloadManager.Configuration {
                 $0.retryPolicy.maxFailures = 3
                 $0.retryPolicy.baseDelay = .zero
+                $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                 $0.durability = durability
                 $0.maxConnectionsPerDownload = connections
             },

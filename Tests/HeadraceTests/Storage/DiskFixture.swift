@@ -72,6 +72,7 @@ enum DiskFixture {
                 configuration: DownloadManager.Configuration {
                     $0.retryPolicy.maxFailures = retries
                     $0.retryPolicy.baseDelay = .zero
+                    $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                     $0.durability = durability
                     $0.resumesPartialDownloads = resumes
                     $0.maxConnectionsPerDownload = connections

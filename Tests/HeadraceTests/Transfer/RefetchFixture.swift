@@ -79,7 +79,7 @@ struct RefetchFixture {
     func fetch(
         _ change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> Outcome {
-        try await withDownloadManager(DownloadManager.Configuration { $0.maxRetries = 0 }) { manager in
+        try await withDownloadManager(DownloadManager.Configuration { $0.retryPolicy = .none }) { manager in
             var request = DownloadRequest(url, to: .file(file))
             request.refetchPolicy = .ifChanged
             change(&request)

@@ -91,6 +91,7 @@ enum ResumeFixture {
         var configuration = DownloadManager.Configuration {
             $0.retryPolicy.maxFailures = retries
             $0.retryPolicy.baseDelay = .zero
+            $0.retryPolicy.maxRetriesPerHostAndMinute = nil
         }
         configure(&configuration)
         return try await withDownloadManager(configuration) { manager in

@@ -20,6 +20,7 @@ struct RetryTests {
                 configuration: DownloadManager.Configuration {
                     $0.retryPolicy.maxFailures = retries
                     $0.retryPolicy.baseDelay = base
+                    $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                 },
                 transport: transport,
                 clock: ClockWitness(clock)
@@ -172,6 +173,7 @@ struct RetryTests {
                 let configuration = DownloadManager.Configuration {
                     $0.maxConcurrentDownloads = 3
                     $0.retryPolicy.baseDelay = .milliseconds(5)
+                    $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                     $0.durability = .none
                 }
                 try await withDownloadManager(configuration) { manager in

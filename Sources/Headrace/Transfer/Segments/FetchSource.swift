@@ -33,8 +33,10 @@ struct FetchSource: Sendable {
 }
 
 extension FetchSource {
-    /// The mirrors whose parts can be proven to be of this version: in the end, by a checksum, or by the entity tag that they
-    /// have in common. A date proves nothing about another source: many files have the same.
+    /// The mirrors whose parts can be proven to be of this version.
+    ///
+    /// A checksum proves them in the end, or an entity tag that they have in common at once. A date proves nothing about
+    /// another source: many files have the same.
     static func mirrors(
         of known: Representation,
         for transfer: DownloadTransfer,
