@@ -52,11 +52,6 @@ let package = Package(
             dependencies: ["HeadraceCLI", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
-        .testTarget(
-            name: "HeadraceInteropTests",
-            dependencies: ["Headrace", "HeadraceTestSupport"],
-            swiftSettings: settings
-        ),
         .executableTarget(
             name: "HeadraceBenchmarks",
             dependencies: ["Headrace"],

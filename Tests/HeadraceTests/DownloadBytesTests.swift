@@ -61,7 +61,6 @@ struct DownloadBytesTests {
             #expect(server.requests[1].rangeStart == 5 * mebibyte)
             _ = try await download.value
             #expect(file.body.difference(fromFileAt: target) == nil)
-            #expect(server.traffic.maxActiveRequests == 1)
         }
     }
 

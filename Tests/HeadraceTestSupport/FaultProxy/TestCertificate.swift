@@ -24,8 +24,7 @@ package enum TestCertificate: Sendable, CaseIterable {
         return file
     }
 
-    /// The certificate, in PEM.
-    package var pem: String {
+    var pem: String {
         switch self {
         case .trusted: Self.trustedPEM
         case .expired: Self.expiredPEM
@@ -47,8 +46,7 @@ package enum TestCertificate: Sendable, CaseIterable {
         -----END CERTIFICATE-----
         """
 
-    /// The key of all of them, in PEM.
-    package static let privateKey = """
+    static let privateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPPF3cJGsKvz9hzvm
         o2kbWMdgb9qmxlkTUI4iN8GTXR6hRANCAASxDVqNnp41LulzSFgpgm0+5fZmMyWy
