@@ -70,7 +70,6 @@ struct SegmentMirrorTests {
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.restarts.isEmpty)
         #expect(outcome.requests.contains { $0.path == "/b" })
-        if why == "another file" { #expect(notUsed(outcome).contains { $0.contains("/b is not asked") }) }
     }
 
     @Test(arguments: [Ending.fin, .reset])
