@@ -1,7 +1,8 @@
 import Dispatch
+import Synchronization
 import Testing
 
-/// Runs a test that computes for long on a thread of its own.
+/// Runs a test that computes for long on one of two threads apart.
 ///
 /// The tests that wait for servers and children share a few threads, and miss their moments where these are taken.
 struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
@@ -14,7 +15,8 @@ struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
         }
     }
 
-    private static let executor = OwnThread()
+    private static let threads = [OwnThread(), OwnThread()]
+    private static let count = Atomic(0)
 
     var isRecursive: Bool { true }
 
@@ -23,11 +25,12 @@ struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        try await withTaskExecutorPreference(Self.executor) { try await function() }
+        let number = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
+        try await withTaskExecutorPreference(Self.threads[number % Self.threads.count]) { try await function() }
     }
 }
 
 extension Trait where Self == ComputingTrait {
-    /// Runs on the one thread for tests that compute for long.
+    /// Runs on a thread for tests that compute for long.
     static var computing: Self { ComputingTrait() }
 }
