@@ -67,6 +67,10 @@ struct DownloadTransfer {
         do {
             let path = plan.names.plannedPath
             if session.held.isEmpty, try await isProven(at: path) { return unchanged(path, session) }
+            if session.held.isEmpty, try await takeOver(path, &session, &attempts) {
+                return unchanged(path, session)
+            }
+            attempts.meter.correct(to: session.held.count)
             return try await attempt(&session, &attempts, plan)
         } catch {
             attempts.meter.correct(to: session.held.count)
