@@ -60,11 +60,11 @@ struct RedirectPolicy: Sendable {
 struct Origin: Sendable, Hashable {
     private let scheme: String?
     private let host: String?
-    private let port: Int?
+    private let port: Int
 
     init(_ url: URL) {
         scheme = url.scheme?.lowercased()
         host = url.host()?.lowercased()
-        port = url.port ?? (scheme == "https" ? 443 : 80)
+        port = url.effectivePort
     }
 }

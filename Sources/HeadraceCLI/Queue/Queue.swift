@@ -34,11 +34,10 @@ extension Verb {
             operands: "",
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
-                of: [
+                of: Option.ofNetwork.union([
                     .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .noRemoteTime,
-                    .sync,
-                    .cacert, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
-                ]
+                    .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+                ])
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }
         ),
@@ -138,7 +137,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
 private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue run")
     var options = try GetOptions(arguments)
-    try options.checkCertificateAuthorities()
+    try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
     return try await reportingErrors { [options] in

@@ -141,11 +141,6 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `an option of a later release is refused`() {
-        #expect(throws: UsageError("--proxy: not yet")) { try GetOptions(ParsedArguments(["--proxy", "http://p/"])) }
-    }
-
-    @Test
     func `checksums are of one file, and a list has one for each name`() throws {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]

@@ -28,6 +28,14 @@ struct MutationTests {
                 + "<m:url priority='1' location='de'><![CDATA[http://m/f]]></m:url><m:url>https://n/f?a=1&amp;b</m:url>"
                 + "<o:x xmlns:o='o'/></m:file></m:metalink>"
         ],
+        .challenges: [
+            "Basic realm=\"a \\\"b\\\", c\", charset=UTF-8, Bearer, Negotiate YII/+a==",
+            "Digest realm=x, nonce=\"y==\" , ,Basic",
+        ],
+        .cookies: [
+            "a=b c; Domain=.b.example; Path=/x; Max-Age=60; HttpOnly",
+            "a=\"b\"; domain=a.b.example; Expires=Sun, 06-Nov-94 08:49:38 GMT",
+        ],
         .rateSchedule: ["Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M", "12:30-13:00 9K"],
     ]
 

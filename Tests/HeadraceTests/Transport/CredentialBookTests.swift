@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+/// Who is asked for a login, and which one is sent.
+@Suite(.timeLimit(.minutes(4)))
+struct CredentialBookTests {
+    private let one = Credential.basic(user: "u", password: "1")
+    private let two = Credential.bearer(token: "2")
+
+    private func origin(_ url: String) throws -> Origin {
+        Origin(try #require(URL(string: url)))
+    }
+
+    @Test func `one asks, the others wait, and its answer is for that origin alone`() throws {
+        var book = CredentialBook()
+        let (a, b) = (try origin("https://a/"), try origin("https://b/"))
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .wait)
+        #expect(book.challenged(b, sent: nil, candidate: nil) == .ask)
+        #expect(book.answered(a, one))
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .use(one))
+        #expect(book.known(for: a, else: nil) == one)
+        for other in ["http://a/", "https://a:444/", "https://x.a/", "https://b/"] {
+            #expect(book.known(for: try origin(other), else: nil) == nil)
+        }
+    }
+
+    @Test func `what was refused is not sent again`() throws {
+        var book = CredentialBook()
+        let a = try origin("https://a/")
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
+        #expect(book.answered(a, one))
+        #expect(book.challenged(a, sent: one, candidate: nil) == .ask)
+        #expect(book.known(for: a, else: one) == nil)
+        #expect(!book.answered(a, one))
+        #expect(book.challenged(a, sent: one, candidate: nil) == .ask)
+        #expect(book.answered(a, two))
+        // One that was sent with the old one does not ask again.
+        #expect(book.challenged(a, sent: one, candidate: nil) == .use(two))
+    }
+
+    @Test func `nothing is an answer, after which others may ask`() throws {
+        var book = CredentialBook()
+        let a = try origin("https://a/")
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
+        #expect(!book.answered(a, nil))
+        #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
+    }
+
+    @Test func `a candidate is tried before somebody is asked`() throws {
+        var book = CredentialBook()
+        let a = try origin("https://a/")
+        #expect(book.known(for: a, else: one) == one)
+        #expect(book.challenged(a, sent: nil, candidate: one) == .use(one))
+        #expect(book.challenged(a, sent: one, candidate: one) == .ask)
+        #expect(book.known(for: a, else: one) == nil)
+    }
+
+    @Test func `a credential is shown nowhere, and is what its scheme says`() {
+        let credential = Credential.basic(user: "Aladdin", password: "open sesame")
+        #expect(credential.field.value == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        #expect(two.field.value == "Bearer 2")
+        let url = URL(string: "http://user:sesame@a/")
+        var shown = "\(credential) \(String(reflecting: credential)) \(credential.field)"
+        if let url { dump(CredentialRequest(url: url, schemes: [.basic], refused: credential), to: &shown) }
+        #expect(!shown.contains("QWxh") && !shown.contains("sesame"))
+    }
+}
