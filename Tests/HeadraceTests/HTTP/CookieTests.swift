@@ -9,7 +9,8 @@ struct CookieTests {
     private static let now: Int64 = 784_111_777
 
     private func place(_ url: String) throws -> CookiePlace {
-        try #require(CookiePlace(try #require(URL(string: url))))
+        let url = try #require(URL(string: url))
+        return try #require(CookiePlace(url))
     }
 
     /// The field for a URL after another one has set cookies.

@@ -57,11 +57,11 @@ enum NetworkFixture {
 extension URL {
     /// The same with a user and a password.
     func with(login: String) throws -> URL {
-        try #require(URL(string: absoluteString.replacingOccurrences(of: "://", with: "://\(login)@")))
+        try #require(URL(string: absoluteString.replacing("://", with: "://\(login)@")))
     }
 
     /// The same at another host.
     func at(host: String) throws -> URL {
-        try #require(URL(string: absoluteString.replacingOccurrences(of: "127.0.0.1", with: host)))
+        try #require(URL(string: absoluteString.replacing("127.0.0.1", with: host)))
     }
 }

@@ -81,7 +81,7 @@ struct ProxySettingsTests {
         "socks5://u%00:secret@p",
     ])
     func `what is no proxy is refused, without its password`(_ text: String) {
-        let text = text.replacingOccurrences(of: "://p", with: "://user:secret@p")
+        let text = text.replacing("://p", with: "://user:secret@p")
         let error = #expect(throws: DownloadError.self) { try ProxySettings(environment: ["all_proxy": text]) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("all_proxy") == true)
