@@ -58,7 +58,8 @@ struct CurlFailure {
                 "The client certificate could not be used: \(detail). Give a PEM file and the key that belongs to it, "
                     + "without a passphrase."
             )
-        case HR_E_SSL_CLIENTCERT:
+        case HR_E_SSL_CLIENTCERT,
+            _ where asksForCertificate:
             return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
@@ -115,6 +116,9 @@ struct CurlFailure {
             )
         }
     }
+
+    /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
+    private var asksForCertificate: Bool { detail.lowercased().contains("certificate required") }
 
     /// Whether a handshake was cut rather than refused, for which libcurl has one code.
     private var isInterrupted: Bool {
