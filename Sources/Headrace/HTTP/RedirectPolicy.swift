@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Where a redirect leads, and whether to go there (RFC 9110, section 15.4).
@@ -57,12 +57,13 @@ struct RedirectPolicy: Sendable {
 }
 
 /// A scheme, a host and a port: where credentials may go (RFC 6454, section 4).
-struct Origin: Sendable, Hashable {
+package struct Origin: Sendable, Hashable {
     private let scheme: String?
     private let host: String?
     private let port: Int
 
-    init(_ url: URL) {
+    /// The origin of a URL.
+    package init(_ url: URL) {
         scheme = url.scheme?.lowercased()
         host = url.host()?.lowercased()
         port = url.effectivePort

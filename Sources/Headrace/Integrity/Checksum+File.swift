@@ -42,7 +42,7 @@ extension Checksum {
         let digest = try Digester(algorithm)
         let calls = FileCalls.system
         let file = try storage("\(path) could not be opened") { () throws(SystemError) in
-            try FileCalls.openToRead(path)
+            try FileCalls.openToRead(path, followingLinks: true)
         }
         defer { try? calls.close(file) }
         let status = try storage("\(path) could not be looked at") { () throws(SystemError) in

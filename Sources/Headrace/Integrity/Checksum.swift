@@ -118,6 +118,11 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
     }
 }
 
+extension Sequence<Checksum> {
+    /// The one of the strongest function; of several of one function, the last.
+    package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
+}
+
 extension [UInt8] {
     /// Reads pairs of hexadecimal digits.
     init?(hexadecimal digits: some StringProtocol) {

@@ -55,7 +55,7 @@ public struct ChecksumList: Sendable, Hashable {
         let ofName = entries.filter { $0.fileName == name }
         let ofPath = entries.filter { $0.fileName?.split(separator: "/").last.map(String.init) == name }
         let found = [ofName, ofPath, entries.filter { $0.fileName == nil }].first { !$0.isEmpty } ?? []
-        guard let strongest = found.map(\.checksum).max(by: { $0.algorithm < $1.algorithm }),
+        guard let strongest = found.map(\.checksum).strongest,
             found.allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
         else { return nil }
         return strongest

@@ -15,7 +15,7 @@ struct Verification: Sendable {
     private var digestedBytes: Int64 = 0
 
     init(_ request: DownloadRequest, checksServer: Bool) {
-        expected = request.checksums.max { $0.algorithm < $1.algorithm }
+        expected = request.checksums.strongest
         pieces = request.pieceHashes
         isRequested = request.isProvenAtEnd
         self.checksServer = checksServer
@@ -78,7 +78,7 @@ extension DigestFields {
     /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1).
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
         let content = head.status == 200 ? content : []
-        return (representation + content).max { $0.algorithm < $1.algorithm }
+        return (representation + content).strongest
     }
 }
 

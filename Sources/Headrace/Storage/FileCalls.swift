@@ -102,7 +102,7 @@ extension FileCalls {
             // Without O_NONBLOCK, a pipe put in the file's place would hold the caller.
             try checked { libraryOpen(path, O_NOFOLLOW | O_RDWR | O_CLOEXEC | O_NONBLOCK) }
         },
-        openForReading: openToRead,
+        openForReading: { path throws(SystemError) in try openToRead(path, followingLinks: false) },
         lock: { file throws(SystemError) in
             do throws(SystemError) {
                 _ = try checked { flock(file, LOCK_EX | LOCK_NB) }
@@ -112,7 +112,7 @@ extension FileCalls {
             }
         },
         read: { path, maxBytes throws(SystemError) in
-            let file = try openToRead(path)
+            let file = try openToRead(path, followingLinks: false)
             defer { _ = libraryClose(file) }
             return try readAll(file, 0, maxBytes)
         },
@@ -245,9 +245,10 @@ extension FileCalls {
     /// How much of a file is read at once where all of it is.
     package static let readBytes = 512 << 10
 
-    /// Opens a file for reading only; links are followed.
-    package static func openToRead(_ path: String) throws(SystemError) -> Int32 {
-        try checked { libraryOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    /// Opens a file for reading only.
+    package static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
+        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
+        return try checked { libraryOpen(path, followingLinks ? flags : flags | O_NOFOLLOW) }
     }
 }
 
@@ -261,10 +262,6 @@ private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
 
 private func libraryClose(_ file: Int32) -> Int32 {
     close(file)
-}
-
-@Sendable private func openToRead(_ path: String) throws(SystemError) -> Int32 {
-    try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
 }
 
 /// Reads until there are so many bytes, or no more.

@@ -10,9 +10,9 @@ extension Completions {
         var lines = [intro]
         for word in words(verbs) {
             let group = Verb.group(word, in: verbs)
-            let summary = group.isEmpty ? verbs.first { $0.name == word }?.summary ?? "" : "the commands on a list"
+            let summary = fishText(summary(of: word, verbs))
             lines.append(
-                "complete -c headrace -n 'not __fish_seen_subcommand_from \(firstWords)' -a \(word) -d \(fishText(summary))"
+                "complete -c headrace -n 'not __fish_seen_subcommand_from \(firstWords)' -a \(word) -d \(summary)"
             )
             let names = group.map { $0.words[1] }.joined(separator: " ")
             for verb in group {

@@ -7,7 +7,7 @@ extension Completions {
             local -a commands
             if (( CURRENT == 2 )); then
                 commands=(
-                    \(words(verbs).map { zshCommand($0, verbs) }.joined(separator: "\n            "))
+                    \(words(verbs).map { quoted("\($0):\(summary(of: $0, verbs))") }.joined(separator: "\n            "))
                 )
                 _describe command commands
                 return
@@ -26,12 +26,6 @@ extension Completions {
         if [ "$funcstack[1]" = _headrace ]; then _headrace "$@"; else compdef _headrace headrace; fi
 
         """
-    }
-
-    private static func zshCommand(_ word: String, _ verbs: [Verb]) -> String {
-        let group = Verb.group(word, in: verbs)
-        let summary = group.isEmpty ? verbs.first { $0.name == word }?.summary ?? "" : "the commands on a list"
-        return quoted("\(word):\(summary)")
     }
 
     private static func zshGroup(_ word: String, _ verbs: [Verb]) -> String {

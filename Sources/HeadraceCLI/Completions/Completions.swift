@@ -29,6 +29,12 @@ enum Completions {
         verbs.map { $0.words[0] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
+    /// What is said of the first word of a command.
+    static func summary(of word: String, _ verbs: [Verb]) -> String {
+        Verb.group(word, in: verbs).isEmpty
+            ? verbs.first { $0.name == word }?.summary ?? "" : "the commands on a list"
+    }
+
     /// The words that are groups of commands.
     static func groups(_ verbs: [Verb]) -> [String] {
         words(verbs).filter { !Verb.group($0, in: verbs).isEmpty }

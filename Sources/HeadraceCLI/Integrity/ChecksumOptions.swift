@@ -54,7 +54,7 @@ extension GetOptions {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         // What is meant for the server of the files is not for another one.
-        let isOfSameServer = urls.first.flatMap { URL(string: $0) }.map { $0.server == url.server } ?? false
+        let isOfSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
         let request = DownloadRequest(
             url,
             to: .file(folder.appending(path: "checksums")),
@@ -64,13 +64,5 @@ extension GetOptions {
             let file = try await manager.download(request).value
             return try Files.read(file.path(percentEncoded: false))
         }
-    }
-}
-
-extension URL {
-    /// Whom a request for it goes to.
-    fileprivate var server: [String] {
-        let scheme = scheme?.lowercased() ?? ""
-        return [scheme, host()?.lowercased() ?? "", "\(port ?? (scheme == "https" ? 443 : 80))"]
     }
 }

@@ -28,7 +28,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         }
         var failures: [ExitCode] = []
         for (file, checksums) in zip(files, expected) {
-            guard let strongest = checksums.max(by: { $0.algorithm < $1.algorithm }) else { continue }
+            guard let strongest = checksums.strongest else { continue }
             let status = await Comparison(file: file, expected: strongest, options).run()
             if status != .success { failures.append(status) }
         }

@@ -11,40 +11,13 @@ struct MirrorTests {
     private let other = ResumeFixture.new
     private let cut = ResumeFixture.cut
 
-    /// Runs a download from `/a`, with `/b` and what follows as mirrors.
-    private func run(
-        _ routes: [String: Response],
-        retries: Int = 0,
-        expecting expected: Resource = ResumeFixture.old,
-        change: @escaping @Sendable (inout DownloadRequest) -> Void = { _ in }
-    ) async throws -> ResumeOutcome {
-        try await withTemporaryDirectory { folder in
-            try await withFaultServer(.routes(routes)) { server in
-                let configuration = DownloadManager.Configuration {
-                    $0.retryPolicy.maxFailures = retries
-                    $0.retryPolicy.baseDelay = .zero
-                }
-                return try await withDownloadManager(configuration) { manager in
-                    var request = DownloadRequest(
-                        server.url("/a"),
-                        to: .file(folder.appending(path: "file.bin"))
-                    )
-                    request.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
-                    change(&request)
-                    let download = try await manager.download(request)
-                    return try await ResumeFixture.outcome(of: download, from: server, in: folder, expecting: expected)
-                }
-            }
-        }
-    }
-
     private func left(_ outcome: ResumeOutcome) -> [DownloadError] {
         outcome.events.compactMap { if case .sourceFailed(let error, _) = $0 { error } else { nil } }
     }
 
     @Test(arguments: [403, 404, 410, 500, 503])
     func `a source that refuses is left at once for the next one`(_ status: Int) async throws {
-        let outcome = try await run(["/a": .status(status), "/b": .file(file)], retries: 3)
+        let outcome = try await ResumeFixture.run(withMirrors: ["/a": .status(status), "/b": .file(file)], retries: 3)
         #expect(outcome.isExact)
         #expect(outcome.requests.map(\.path) == ["/a", "/b"])
         #expect(left(outcome).map(\.statusCode) == [status])
@@ -53,8 +26,8 @@ struct MirrorTests {
 
     @Test func `a source that is cut has its retries, and the next one goes on with the bytes`() async throws {
         let parts = [Response.file(file).truncated(after: cut)]
-        let outcome = try await run(
-            ["/a": .sequence(parts, then: .nothing(by: .fin)), "/b": .file(file)],
+        let outcome = try await ResumeFixture.run(
+            withMirrors: ["/a": .sequence(parts, then: .nothing(by: .fin)), "/b": .file(file)],
             retries: 2
         )
         #expect(outcome.isExact)
@@ -72,8 +45,8 @@ struct MirrorTests {
         other.lastModified = nil
         for isHonoured in [true, false] {
             other.ifRange = isHonoured ? .honoured : .ignored
-            let outcome = try await run(
-                ["/a": .file(file).truncated(after: cut), "/b": .file(other)],
+            let outcome = try await ResumeFixture.run(
+                withMirrors: ["/a": .file(file).truncated(after: cut), "/b": .file(other)],
                 expecting: other
             )
             #expect(outcome.isExact, "\(outcome.events)")
@@ -86,14 +59,17 @@ struct MirrorTests {
         dated.etag = nil
         other.etag = nil
         other.lastModified = dated.lastModified
-        let outcome = try await run(["/a": .file(dated).truncated(after: cut), "/b": .file(other)], expecting: other)
+        let outcome = try await ResumeFixture.run(
+            withMirrors: ["/a": .file(dated).truncated(after: cut), "/b": .file(other)],
+            expecting: other
+        )
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
     @Test func `what is held is kept where a mirror has nothing to put in its place`() async throws {
         let last = Response.sequence([.status(503)], then: .file(file))
-        let outcome = try await run([
+        let outcome = try await ResumeFixture.run(withMirrors: [
             "/a": .file(file).truncated(after: cut), "/b": .status(404), "/c": .ok("<html>Log in</html>"), "/d": last,
             "/e": .status(410),
         ])
@@ -103,7 +79,9 @@ struct MirrorTests {
     }
 
     @Test func `all sources failing is one error with the reason of each`() async throws {
-        let outcome = try await run(["/a": .status(404), "/b": .nothing(by: .fin), "/c": .status(503)])
+        let outcome = try await ResumeFixture.run(withMirrors: [
+            "/a": .status(404), "/b": .nothing(by: .fin), "/c": .status(503),
+        ])
         let error = try #require(outcome.error)
         #expect(error.code == .httpStatus)
         for text in ["3 sources", "/a: The server answered with status 404", "/b: ", "/c: ", "503"] {
@@ -139,7 +117,7 @@ struct MirrorTests {
     @Test func `D06 a secret field is for the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)
-            let outcome = try await run(["/a": .status(404)]) {
+            let outcome = try await ResumeFixture.run(withMirrors: ["/a": .status(404)]) {
                 $0.mirrors = [mirror.url("/m")]
                 $0.headers = [secret, HeaderField(name: "X-Open", value: "o")]
             }

@@ -36,19 +36,12 @@ struct RepairTests {
     ) async throws -> ResumeOutcome {
         let whole = hasWhole ? [try Checksum(of: Fixture.old.body)] : []
         let pieces = hasPieces ? try pieces() : nil
-        return try await withTemporaryDirectory { folder in
-            try await withFaultServer(.routes(routes)) { server in
-                try await Fixture.run(from: server, in: folder, retries: 0) {
-                    $0.maxConnectionsPerDownload = 2
-                } change: {
-                    $0.url = server.url("/a")
-                    $0.destination = .file(folder.appending(path: "file.bin"))
-                    $0.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
-                    $0.checksums = whole
-                    $0.pieceHashes = pieces
-                    $0.checksumPolicy = policy
-                }
-            }
+        return try await Fixture.run(withMirrors: routes) {
+            $0.checksums = whole
+            $0.pieceHashes = pieces
+            $0.checksumPolicy = policy
+        } configure: {
+            $0.maxConnectionsPerDownload = 2
         }
     }
 

@@ -106,6 +106,26 @@ enum ResumeFixture {
         }
     }
 
+    /// One run from `/a`, with the other paths as its mirrors in their order.
+    static func run(
+        withMirrors routes: [String: Response],
+        expecting expected: Resource = old,
+        retries: Int = 0,
+        change: (inout DownloadRequest) -> Void = { _ in },
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(routes)) { server in
+                try await run(from: server, in: folder, expecting: expected, retries: retries, configure: configure) {
+                    $0.url = server.url("/a")
+                    $0.destination = .file(folder.appending(path: "file.bin"))
+                    $0.mirrors = routes.keys.sorted().dropFirst().map { server.url($0) }
+                    change(&$0)
+                }
+            }
+        }
+    }
+
     /// Follows a download to its end, and tells what came of it.
     static func outcome(
         of download: Download,

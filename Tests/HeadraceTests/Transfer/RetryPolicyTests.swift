@@ -16,14 +16,10 @@ struct RetryPolicyTests {
     ) async throws -> ResumeOutcome {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(response) { server in
-                var configuration = DownloadManager.Configuration()
-                configuration.retryPolicy.baseDelay = .zero
-                configure(&configuration.retryPolicy)
-                return try await withDownloadManager(configuration) { manager in
-                    var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
-                    request.mirrors = (0..<mirrors).map { server.url("/m\($0)") }
-                    let download = try await manager.download(request)
-                    return try await ResumeFixture.outcome(of: download, from: server, in: folder, expecting: file)
+                try await ResumeFixture.run(from: server, in: folder) {
+                    configure(&$0.retryPolicy)
+                } change: {
+                    $0.mirrors = (0..<mirrors).map { server.url("/m\($0)") }
                 }
             }
         }

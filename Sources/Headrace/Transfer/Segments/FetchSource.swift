@@ -60,7 +60,8 @@ extension [FetchSource] {
     /// The sources with what they know of each other.
     var acquainted: [FetchSource] {
         indices.map { index in
-            let twins = indices.filter { self[$0].url.host()?.lowercased() == self[index].url.host()?.lowercased() }
+            let host = HostConnections.host(of: self[index].url)
+            let twins = indices.filter { HostConnections.host(of: self[$0].url) == host }
             var source = self[index]
             source.twins = (before: twins.count { $0 < index }, count: twins.count)
             return source

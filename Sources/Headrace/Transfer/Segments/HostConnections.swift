@@ -38,5 +38,5 @@ final class HostConnections: Sendable {
         limits.withLock { $0.left(id, Self.host(of: url)) }
     }
 
-    private static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }
+    static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }
 }
