@@ -141,4 +141,75 @@ struct NetworkTests {
             }
         }
     }
+
+    @Test(arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]])
+    func `a list of checksums is fetched with the login, and the login not kept`(_ words: [String]) async throws {
+        let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
+        let response = Response.answering { request in
+            request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok(Response.Body(stringLiteral: list)) : .status(401)
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let place = folder.appending(path: "run")
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+                try write("machine 127.0.0.1 login u password hidden", to: "netrc", in: folder)
+                try write("abc", to: "a", in: place)
+                let options = ["--netrc-file", "../netrc", "--checksum-file", server.url("/SUMS").absoluteString]
+                var process = try ToolProcess(words + options, in: place)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(server.requests.count == 1)
+                #expect(try secrets(in: place) == [])
+            }
+        }
+    }
+
+    @Test(arguments: ["--json", "--verbose"])
+    func `S10 no secret is in what the tool writes`(_ option: String) async throws {
+        let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
+        let response = Response.answering { request in
+            guard request["Authorization"] != nil else { return .status(401) }
+            guard request.path == "/cut" else { return .redirect(to: "/cut").header("Set-Cookie", "new=hidden") }
+            return .file(Resource(size: 300_000, seed: 1, etag: "\"v1\"")).truncated(after: 120_000)
+        }
+        try await withFaultServer(response) { server in
+            try await withForwardProxy(dialogue) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let place = folder.appending(path: "run")
+                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+                    try write("machine 127.0.0.1 login u password hidden", to: "netrc", in: folder)
+                    try write("127.0.0.1\tFALSE\t/\tFALSE\t0\ts\thidden", to: "cookies", in: folder)
+                    var process = try ToolProcess(
+                        [
+                            "get", option, "--retries", "0", "--jobs", "1",
+                            "--proxy", proxy.address("http", login: "p:hidden").absoluteString,
+                            "--netrc-file", "../netrc", "--cookies", "../cookies",
+                            server.url("/a").absoluteString,
+                            server.url("/b").absoluteString.replacing("://", with: "://u:hidden@"),
+                        ],
+                        in: place
+                    )
+                    let result = try await process.result()
+                    #expect(result.status == 3, "\(result.errors)")
+                    let last = try #require(server.requests.last)
+                    #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["Cookie"] == "s=hidden; new=hidden")
+                    #expect(dialogue.requests.allSatisfy { $0.login != nil })
+                    #expect(try secrets(in: place) == [])
+                    // The streams, and a part and a record of each download.
+                    #expect(try FileProbe.names(in: place).count >= 7)
+                }
+            }
+        }
+    }
+
+    /// What is written in a folder that has the secret in it, in clear or in base64.
+    private func secrets(in folder: URL) throws -> [String] {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
+        return names.filter { name in
+            // What is no file has no bytes.
+            let bytes = (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
+            let text = String(decoding: bytes, as: UTF8.self)
+            return ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"].contains { text.contains($0) }
+        }
+    }
 }

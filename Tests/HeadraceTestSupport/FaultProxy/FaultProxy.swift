@@ -110,11 +110,12 @@ package final class FaultProxy: Sendable {
             session = accepted
         }
         defer { session?.free() }
-        guard let (port, first) = approach.target(of: client) else { return }
+        let line = ClientLine(socket: client, session: session)
+        guard let (port, first) = approach.target(of: line) else { return }
         guard let server = try? Socket.connected(to: port), add(server, to: number) else { return }
         server.prepare()
         _ = first.withUnsafeBytes { server.send($0) }
-        ProxyConnection(client: client, server: server, link: link(number), session: session).run()
+        ProxyConnection(client: line, server: server, link: link(number)).run()
     }
 }
 
@@ -146,14 +147,16 @@ package func withFaultProxy<Result>(
 /// Runs the body beside a proxy that clients are told to use, and takes it down afterwards.
 /// - Parameters:
 ///   - dialogue: What it wants to hear before it carries a connection.
+///   - certificate: Presented to clients, who must speak TLS to it then.
 ///   - body: Gets the proxy.
 /// - Returns: What the body returns.
 /// - Throws: What the body throws, or `CallFailure` when no proxy can be started.
 package func withForwardProxy<Result>(
     _ dialogue: ProxyDialogue,
+    presenting certificate: TestCertificate? = nil,
     _ body: (FaultProxy) async throws -> Result
 ) async throws -> Result {
-    let proxy = try FaultProxy(by: .asked(dialogue), presenting: nil, asksForCertificate: false) { _ in Link() }
+    let proxy = try FaultProxy(by: .asked(dialogue), presenting: certificate, asksForCertificate: false) { _ in Link() }
     return try await run(proxy, body)
 }
 

@@ -18,6 +18,8 @@ package final class ProxyDialogue: Sendable {
         package var line: String
         /// The login as it was sent.
         package var login: String?
+        /// The header fields of HTTP, each as a line.
+        package var fields: [String] = []
     }
 
     private let kind: Kind
@@ -40,7 +42,7 @@ package final class ProxyDialogue: Sendable {
     package var requests: [Request] { log.withLock { $0 } }
 
     /// Where to connect, and what to send there first; nil where the client was sent away.
-    func target(of client: Socket) -> (port: UInt16, first: [UInt8])? {
+    func target(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         switch kind {
         case .http: httpTarget(of: client)
         case .socks5: socksTarget(of: client)
@@ -49,7 +51,7 @@ package final class ProxyDialogue: Sendable {
 
     // MARK: HTTP
 
-    private func httpTarget(of client: Socket) -> (port: UInt16, first: [UInt8])? {
+    private func httpTarget(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
             guard let byte = read(1, of: client) else { return nil }
@@ -60,7 +62,7 @@ package final class ProxyDialogue: Sendable {
         let line = lines.removeFirst()
         let sent = lines.first { $0.lowercased().hasPrefix("proxy-authorization:") }
             .map { String($0.dropFirst("proxy-authorization: ".count)) }
-        log.withLock { $0.append(Request(line: line, login: sent)) }
+        log.withLock { $0.append(Request(line: line, login: sent, fields: lines)) }
         if let status = login != nil && sent != login ? 407 : refusal {
             let challenge = status == 407 ? "Proxy-Authenticate: Basic realm=\"proxy\"\r\n" : ""
             say("HTTP/1.1 \(status) No\r\n\(challenge)Content-Length: 0\r\nConnection: close\r\n\r\n", to: client)
@@ -86,7 +88,7 @@ package final class ProxyDialogue: Sendable {
 
     // MARK: SOCKS
 
-    private func socksTarget(of client: Socket) -> (port: UInt16, first: [UInt8])? {
+    private func socksTarget(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         guard let greeting = read(2, of: client), let methods = read(Int(greeting[1]), of: client) else { return nil }
         let method: UInt8 = login == nil ? 0 : 2
         guard methods.contains(method) else {
@@ -119,7 +121,7 @@ package final class ProxyDialogue: Sendable {
         return (port, [])
     }
 
-    private func host(_ kind: UInt8, of client: Socket) -> String? {
+    private func host(_ kind: UInt8, of client: ClientLine) -> String? {
         let count = kind == 1 ? 4 : kind == 4 ? 16 : read(1, of: client).map { Int($0[0]) }
         guard let count, let bytes = read(count, of: client) else { return nil }
         return kind == 3 ? String(decoding: bytes, as: UTF8.self) : IPAddress(bytes: bytes)?.description
@@ -127,7 +129,7 @@ package final class ProxyDialogue: Sendable {
 
     // MARK: Bytes
 
-    private func read(_ count: Int, of client: Socket) -> [UInt8]? {
+    private func read(_ count: Int, of client: ClientLine) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
             var part = [UInt8](repeating: 0, count: count - bytes.count)
@@ -138,11 +140,11 @@ package final class ProxyDialogue: Sendable {
         return bytes
     }
 
-    private func say(_ text: String, to client: Socket) {
+    private func say(_ text: String, to client: ClientLine) {
         say(Array(text.utf8), to: client)
     }
 
-    private func say(_ bytes: [UInt8], to client: Socket) {
+    private func say(_ bytes: [UInt8], to client: ClientLine) {
         _ = bytes.withUnsafeBytes { client.send($0) }
     }
 }
@@ -154,7 +156,7 @@ enum Approach: Sendable {
     /// It is asked.
     case asked(ProxyDialogue)
 
-    func target(of client: Socket) -> (port: UInt16, first: [UInt8])? {
+    func target(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         switch self {
         case .fixed(let port): (port, [])
         case .asked(let dialogue): dialogue.target(of: client)

@@ -145,23 +145,46 @@ struct ProxyTests {
         }
     }
 
-    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: ["http", "socks5"])
-    func `https goes through a tunnel, with the server's own certificate`(_ scheme: String) async throws {
-        let dialogue = ProxyDialogue(scheme == "http" ? .http : .socks5)
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: ["http", "https", "socks5"])
+    func `https goes through a tunnel, whose ends have a login each`(_ scheme: String) async throws {
+        let login = scheme == "socks5" ? "user:secret" : "Basic dXNlcjpzZWNyZXQ="
+        let dialogue = ProxyDialogue(scheme == "socks5" ? .socks5 : .http, login: login)
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
             try await withFaultServer(.ok("hello")) { server in
                 try await withFaultProxy(to: server, presenting: .trusted) { secure in
-                    try await withForwardProxy(dialogue) { proxy in
+                    try await withForwardProxy(dialogue, presenting: scheme == "https" ? .trusted : nil) { proxy in
                         let token = HeaderField(name: "Authorization", value: "Bearer t")
                         let outcome = try await NetworkFixture.run(secure.url("/a"), headers: [token]) {
                             $0.certificateAuthorities = authority
-                            $0.proxy = .url(proxy.address(scheme))
+                            $0.proxy = .url(proxy.address(scheme, login: "user:secret"))
                         }
                         #expect(outcome.bytes == hello, "\(outcome.told)")
-                        #expect(dialogue.requests.count == 1)
+                        #expect(dialogue.requests.map(\.login) == [login])
+                        #expect(dialogue.requests.allSatisfy { !$0.fields.contains { $0.contains("Bearer") } })
                         #expect(server.requests.map { $0["Authorization"] } == ["Bearer t"])
+                        #expect(server.requests.map { $0["Proxy-Authorization"] } == [nil])
                     }
+                }
+            }
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: [true, false])
+    func `an HTTPS proxy is told nothing before its certificate is checked`(_ isTrusted: Bool) async throws {
+        let dialogue = ProxyDialogue(.http, login: "Basic dXNlcjpzZWNyZXQ=")
+        try await withTemporaryDirectory { folder in
+            let authority = try TestCertificate.writeAuthority(in: folder)
+            try await withFaultServer(.ok("hello")) { server in
+                try await withForwardProxy(dialogue, presenting: .trusted) { proxy in
+                    let outcome = try await NetworkFixture.run(server.url("/a")) {
+                        if isTrusted { $0.certificateAuthorities = authority }
+                        $0.proxy = .url(proxy.address("https", login: "user:secret"))
+                    }
+                    #expect(outcome.bytes == (isTrusted ? hello : nil), "\(outcome.told)")
+                    #expect(outcome.error?.code == (isTrusted ? nil : .tls), "\(outcome.told)")
+                    #expect(dialogue.requests.count == (isTrusted ? 1 : 0))
+                    #expect(!outcome.told.contains("secret"))
                 }
             }
         }

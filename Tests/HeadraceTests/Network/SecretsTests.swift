@@ -39,6 +39,43 @@ struct SecretsTests {
         }
     }
 
+    @Test func `S10 a list that is read again has no login, and its downloads ask for one`() async throws {
+        let login = "Basic dTpoaWRkZW4="
+        let response = Response.answering { request in
+            guard request["Authorization"] == login else {
+                return .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+            }
+            let file = Response.file(ResumeFixture.old)
+            return request["Range"] == nil ? file.truncated(after: ResumeFixture.cut) : file
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let asked = Locked(0)
+                let configuration = NetworkFixture.configuration {
+                    $0.registryDirectory = folder.appending(path: "list", directoryHint: .isDirectory)
+                    $0.maxConnectionsPerDownload = 1
+                    $0.credentials = { _ in
+                        asked.withLock { $0 += 1 }
+                        return .basic(user: "u", password: "hidden")
+                    }
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let outcome = try await NetworkFixture.run(server.url("/file.bin"), in: manager, folder)
+                    #expect(outcome.error?.code == .connectionLost, "\(outcome.told)")
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let download = try #require(await manager.downloads.first)
+                    await download.resume()
+                    let file = try await download.value
+                    #expect(ResumeFixture.old.body.difference(fromFileAt: file) == nil)
+                }
+                #expect(asked.withLock { $0 } == 2)
+                #expect(server.requests.map { $0["Authorization"] } == [nil, login, nil, login])
+                #expect(server.requests.map { $0["Range"] != nil } == [false, false, true, true])
+            }
+        }
+    }
+
     /// Each secret has this in it, in clear and in base64.
     private static let secrets = ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"]
 

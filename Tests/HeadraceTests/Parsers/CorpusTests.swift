@@ -39,6 +39,8 @@ struct CorpusTests {
             case .metalink: (try? Metalink(parsing: bytes)) != nil
             case .challenges: !Challenge.all(in: text).isEmpty
             case .cookies: isCookie(text)
+            case .cookieFile: (try? CookieFile.cookies(parsing: bytes)) != nil
+            case .netrc: (try? Netrc(parsing: bytes)) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

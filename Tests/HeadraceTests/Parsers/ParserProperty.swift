@@ -25,6 +25,8 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case metalink
     case challenges
     case cookies
+    case cookieFile = "cookie-file"
+    case netrc
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -42,6 +44,8 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .metalink: Self.metalinkViolation(bytes)
         case .challenges: Self.challengeViolation(String(utf8OrLatin1: bytes))
         case .cookies: Self.cookieViolation(String(utf8OrLatin1: bytes))
+        case .cookieFile: Self.cookieFileViolation(bytes)
+        case .netrc: Self.netrcViolation(bytes)
         }
     }
 

@@ -6,6 +6,21 @@ import Testing
 /// Who is asked for a login, and which one is sent.
 @Suite(.timeLimit(.minutes(4)))
 struct CredentialBookTests {
+    /// A book by reference, since what is expected cannot change a variable.
+    private final class Book {
+        private var book = CredentialBook()
+
+        func known(for origin: Origin, else candidate: Credential?) -> Credential? {
+            book.known(for: origin, else: candidate)
+        }
+
+        func challenged(_ origin: Origin, sent: Credential?, candidate: Credential?) -> CredentialBook.Next {
+            book.challenged(origin, sent: sent, candidate: candidate)
+        }
+
+        func answered(_ origin: Origin, _ credential: Credential?) -> Bool { book.answered(origin, credential) }
+    }
+
     private let one = Credential.basic(user: "u", password: "1")
     private let two = Credential.bearer(token: "2")
 
@@ -14,7 +29,7 @@ struct CredentialBookTests {
     }
 
     @Test func `one asks, the others wait, and its answer is for that origin alone`() throws {
-        var book = CredentialBook()
+        let book = Book()
         let (a, b) = (try origin("https://a/"), try origin("https://b/"))
         #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
         #expect(book.challenged(a, sent: nil, candidate: nil) == .wait)
@@ -28,7 +43,7 @@ struct CredentialBookTests {
     }
 
     @Test func `what was refused is not sent again`() throws {
-        var book = CredentialBook()
+        let book = Book()
         let a = try origin("https://a/")
         #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
         #expect(book.answered(a, one))
@@ -42,7 +57,7 @@ struct CredentialBookTests {
     }
 
     @Test func `nothing is an answer, after which others may ask`() throws {
-        var book = CredentialBook()
+        let book = Book()
         let a = try origin("https://a/")
         #expect(book.challenged(a, sent: nil, candidate: nil) == .ask)
         #expect(!book.answered(a, nil))
@@ -50,7 +65,7 @@ struct CredentialBookTests {
     }
 
     @Test func `a candidate is tried before somebody is asked`() throws {
-        var book = CredentialBook()
+        let book = Book()
         let a = try origin("https://a/")
         #expect(book.known(for: a, else: one) == one)
         #expect(book.challenged(a, sent: nil, candidate: one) == .use(one))

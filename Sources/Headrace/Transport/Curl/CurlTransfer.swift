@@ -89,6 +89,7 @@ final class CurlTransfer {
         // The rest does without in a libcurl that was built without it.
         set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
+        set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
