@@ -106,9 +106,9 @@ extension DownloadManager {
         /// Asked for a credential when a server answers 401; nil for nobody.
         ///
         /// It is asked once for each refusal, also where several downloads meet the same one, and what it gives is kept in
-        /// memory and sent to that origin (scheme, host and port) alone, from then on with each request. One that was refused
-        /// is not sent again: the next request tells of it in ``CredentialRequest/refused``. Nil leaves the server's refusal
-        /// as it is; what it throws becomes the cause of the download's error. A request with an `Authorization` field, or
+        /// memory and sent to that origin (scheme, host and port) alone, from then on with each request. Where one is refused,
+        /// it is asked once more and told of it in ``CredentialRequest/refused``; the same one again is not sent. Nil leaves
+        /// the server's refusal as it is; what it throws becomes the cause of the download's error. A request with an `Authorization` field, or
         /// with user and password in its URL, is not asked about. Where there is a ``DownloadRequest/linkProvider`` too, it is
         /// asked after this.
         ///

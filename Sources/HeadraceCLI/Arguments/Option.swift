@@ -125,7 +125,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .proxy,
             argument: "URL",
-            help: "go through this http, https, socks5 or socks5h proxy; '' for none (default: the environment's)"
+            help: "an http, https, socks5 or socks5h proxy; '' for none (default: the environment's)"
         ),
         Entry(option: .netrc, help: "log in as ~/.netrc says"),
         Entry(option: .netrcFile, argument: "FILE", help: "log in as this file says"),

@@ -137,6 +137,30 @@ struct LoginTests {
         }
     }
 
+    /// It was once refused for good by one 401, so that nothing else of that server could be had.
+    @Test(arguments: [false, true])
+    func `a login that is refused for one file is good for the others`(_ isInFile: Bool) async throws {
+        let response = Response.answering { request in
+            request["Authorization"] == Self.basic && request.path != "/closed"
+                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+        let netrc = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration {
+                    if isInFile { $0.netrc = netrc } else { $0.credentials = { _ in Self.good } }
+                }
+                try await withDownloadManager(configuration) { manager in
+                    for (path, status) in [("/a", nil), ("/closed", 401), ("/b", nil)] as [(String, Int?)] {
+                        let outcome = try await NetworkFixture.run(server.url(path), in: manager, folder)
+                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.told)")
+                    }
+                }
+            }
+            #expect(server.requests.filter { $0.path == "/closed" }.count == 1)
+        }
+    }
+
     @Test func `no login, one that cannot be had, and a scheme that is not supported are refusals`() async throws {
         struct Offline: Error {}
         try await withFaultServer(Self.guarded()) { server in

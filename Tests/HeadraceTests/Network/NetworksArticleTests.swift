@@ -3,7 +3,6 @@ import Headrace
 import HeadraceTestSupport
 import Testing
 
-// sample begin
 func configuration(
     asking user: @escaping @Sendable (_ realm: String) async -> (name: String, password: String)?
 )
@@ -18,22 +17,10 @@ func configuration(
         }
     }
 }
-// sample end
 
-/// The sample of the page on logins and networks is this file's.
+/// The sample of the page on logins and networks does what it is for.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworksArticleTests {
-    @Test func `the page on logins and networks shows the sample above`() throws {
-        let source = URL(filePath: #filePath)
-        let text = try String(contentsOf: source, encoding: .utf8)
-        let sample = try #require(
-            text.split(separator: "// sample begin\n").dropFirst().first?.split(separator: "// sample end").first
-        )
-        let page = source.deletingLastPathComponent()
-            .appending(path: "../../../Sources/Headrace/Documentation.docc/Networks.md").standardized
-        #expect(try String(contentsOf: page, encoding: .utf8).contains("```swift\n\(sample)```"))
-    }
-
     @Test func `the sample logs in once, and gives up where it is refused`() async throws {
         let realms = Locked<[String]>([])
         let response = Response.answering { request in

@@ -14,34 +14,27 @@ struct CredentialBook: Sendable {
 
     private struct Place {
         var known: Credential?
-        var refused: Set<Credential> = []
         var isAsking = false
     }
 
     private var places: [Origin: Place] = [:]
 
-    /// What is sent to an origin without being asked for: the last good one, else the candidate unless it was refused.
-    func known(for origin: Origin, else candidate: Credential?) -> Credential? {
-        places[origin]?.known ?? candidate.flatMap { isRefused($0, by: origin) ? nil : $0 }
-    }
+    /// What is sent to an origin without being asked for: the last one that was not refused.
+    func known(for origin: Origin) -> Credential? { places[origin]?.known }
 
-    private func isRefused(_ credential: Credential, by origin: Origin) -> Bool {
-        places[origin]?.refused.contains(credential) == true
-    }
-
-    /// An origin has answered 401 to a request with this credential, or without one.
+    /// An origin has answered 401 to a request that was sent with these credentials, one after the other.
     ///
-    /// A candidate is one that need not be asked for.
-    mutating func challenged(_ origin: Origin, sent: Credential?, candidate: Credential?) -> Next {
+    /// They are refused for that request alone: a login may be good for one part of a server and not for another. A
+    /// candidate is one that need not be asked for.
+    mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         var place = places[origin] ?? Place()
         defer { places[origin] = place }
-        if let sent {
-            place.refused.insert(sent)
-            if place.known == sent { place.known = nil }
+        if let known = place.known {
+            // Another request may have found one meanwhile.
+            guard refused.contains(known) else { return .use(known) }
+            place.known = nil
         }
-        // Another request may have found one meanwhile.
-        if let known = place.known { return .use(known) }
-        if let candidate, !place.refused.contains(candidate) {
+        if let candidate, !refused.contains(candidate) {
             place.known = candidate
             return .use(candidate)
         }
@@ -50,11 +43,9 @@ struct CredentialBook: Sendable {
         return .ask
     }
 
-    /// The answer to the one who asked; false for one that is none, or was refused before.
-    mutating func answered(_ origin: Origin, _ credential: Credential?) -> Bool {
+    /// The answer to the one who asked; nil for none that is of use to it.
+    mutating func answered(_ origin: Origin, _ credential: Credential?) {
         places[origin]?.isAsking = false
-        guard let credential, !isRefused(credential, by: origin) else { return false }
-        places[origin]?.known = credential
-        return true
+        if let credential { places[origin]?.known = credential }
     }
 }

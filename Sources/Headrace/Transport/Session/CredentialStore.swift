@@ -11,8 +11,8 @@ final class CredentialStore: Sendable {
     /// What one who needs a credential finds.
     private enum Finding {
         case next(CredentialBook.Next)
-        /// The answer, which is none, to somebody else who asked.
-        case refusal(Result<Credential?, any Error>)
+        /// The answer to somebody else who asked.
+        case answer(Result<Credential?, any Error>)
         /// The one who asked is done or has gone, or the one who waits has.
         case change
     }
@@ -41,23 +41,22 @@ final class CredentialStore: Sendable {
 
     /// What to send to a URL's origin before it asks.
     func known(for url: URL) -> Credential? {
-        let own = own(for: url, isAskedFor: false)
-        return state.withLock { $0.book.known(for: Origin(url), else: own) }
+        state.withLock { $0.book.known(for: Origin(url)) } ?? own(for: url, isAskedFor: false)
     }
 
-    /// A credential for an origin that has answered 401; nil where there is none that was not refused.
+    /// A credential for a request that was answered with 401; nil where there is none but those that were refused.
     ///
     /// Those who come while one is asked for wait, and have the same answer.
-    func credential(for request: CredentialRequest, sent: Credential?) async throws -> Credential? {
+    func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains(.basic)
         let own = takesPassword ? own(for: request.url, isAskedFor: true) : nil
         while true {
             try Task.checkCancellation()
-            switch await find(for: origin, sent: sent, own) {
+            switch await find(for: origin, refused, own) {
             case .next(.use(let credential)): return credential
-            case .next(.ask): return try await ask(request, for: origin)
-            case .refusal(let result): return try result.get()
+            case .next(.ask): return try await ask(request, for: origin, refused)
+            case .answer(let result): return try result.get(unless: refused)
             case .next(.wait), .change: break
             }
         }
@@ -72,7 +71,7 @@ final class CredentialStore: Sendable {
     }
 
     /// Looks into the book; where somebody asks, not before there is an answer.
-    private func find(for origin: Origin, sent: Credential?, _ own: Credential?) async -> Finding {
+    private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> Finding {
         let id = state.withLock { state in
             state.lastWaiter += 1
             return state.lastWaiter
@@ -80,7 +79,7 @@ final class CredentialStore: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let finding: Finding? = state.withLock { state in
-                    let next = state.book.challenged(origin, sent: sent, candidate: own)
+                    let next = state.book.challenged(origin, refused: refused, candidate: own)
                     guard next == .wait else { return .next(next) }
                     guard !Task.isCancelled else { return .change }
                     state.waiters[id] = Waiter(origin: origin, continuation: continuation)
@@ -93,7 +92,11 @@ final class CredentialStore: Sendable {
         }
     }
 
-    private func ask(_ request: CredentialRequest, for origin: Origin) async throws -> Credential? {
+    private func ask(
+        _ request: CredentialRequest,
+        for origin: Origin,
+        _ refused: Set<Credential>
+    ) async throws -> Credential? {
         let result: Result<Credential?, any Error>
         do {
             let answer = try await withTaskExecutorPreference(globalConcurrentExecutor) {
@@ -105,17 +108,21 @@ final class CredentialStore: Sendable {
             result = .failure(error)
         }
         // Where it is this download that ends, another one asks.
-        let hasGone = Task.isCancelled
-        let (isKnown, waiters) = state.withLock { state in
-            let isKnown = state.book.answered(origin, (try? result.get()) ?? nil)
+        let finding = Task.isCancelled ? Finding.change : .answer(result)
+        let waiters = state.withLock { state in
+            state.book.answered(origin, (try? result.get(unless: refused)) ?? nil)
             let waiters = state.waiters.filter { $0.value.origin == origin }
             for id in waiters.keys { state.waiters[id] = nil }
-            return (isKnown, Array(waiters.values))
+            return Array(waiters.values)
         }
-        let refusal = isKnown ? result : result.map { _ in nil }
-        for waiter in waiters {
-            waiter.continuation.resume(returning: isKnown || hasGone ? .change : .refusal(refusal))
-        }
-        return try refusal.get()
+        for waiter in waiters { waiter.continuation.resume(returning: finding) }
+        return try result.get(unless: refused)
+    }
+}
+
+extension Result where Success == Credential? {
+    /// The credential; nil for one that was refused.
+    fileprivate func get(unless refused: Set<Credential>) throws(Failure) -> Credential? {
+        try get().flatMap { refused.contains($0) ? nil : $0 }
     }
 }

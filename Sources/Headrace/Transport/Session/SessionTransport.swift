@@ -38,16 +38,18 @@ struct SessionTransport: Transport {
         request.proxy = proxies.proxy(for: request.url)
         let store = request.fields.contains(where: \.isAuthorization) ? nil : credentials
         var login = store?.known(for: request.url)
+        var refused: Set<Credential> = []
         var attempts = 0
         while true {
             let step: Step<Result> = try await base.perform(prepared(request, login)) { head, body in
                 cookies?.store(head)
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
-                if head.status == 401, let store, attempts < Self.maxLogins,
-                    let next = try await answer(head, sent: login, store)
-                {
-                    await body.drain(of: head)
-                    return .again(next)
+                if head.status == 401, let store, attempts < Self.maxLogins {
+                    if let login { refused.insert(login) }
+                    if let next = try await answer(head, sent: login, refused, store) {
+                        await body.drain(of: head)
+                        return .again(next)
+                    }
                 }
                 return .done(try await receive(head, &body))
             }
@@ -75,6 +77,7 @@ struct SessionTransport: Transport {
     private func answer(
         _ head: ResponseHead,
         sent: Credential?,
+        _ refused: Set<Credential>,
         _ store: CredentialStore
     ) async throws -> Credential? {
         let challenges = Challenge.all(of: head)
@@ -95,7 +98,7 @@ struct SessionTransport: Transport {
             refused: sent
         )
         do {
-            return try await store.credential(for: request, sent: sent)
+            return try await store.credential(for: request, refused: refused)
         } catch  where !Task.isCancelled {
             let reason = (error as? DownloadError)?.message ?? "\(error)"
             throw DownloadError(
