@@ -54,6 +54,8 @@ struct CookieTests {
             // The text.
             (" a = b c ; HttpOnly; x", "http://h.example/", "http://h.example/", "a=b c"),
             ("a=\"b\"", "http://h.example/", "http://h.example/", "a=\"b\""),
+            ("a=b;\u{320}c; Secure", "http://h.example/", "https://h.example/", nil),
+            ("a=b;\u{320}c", "http://h.example/", "http://h.example/", "a=b"),
             ("a=b=c", "http://h.example/", "http://h.example/", "a=b=c"),
             ("a=", "http://h.example/", "http://h.example/", "a="),
             ("=b", "http://h.example/", "http://h.example/", nil),

@@ -77,8 +77,8 @@ extension Cookie {
     /// many. Other public suffixes, as `co.uk`, are not known.
     init?(parsing text: String, from place: CookiePlace, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
-        var parts = text.split(separator: ";", omittingEmptySubsequences: false)[...]
-        let pair = (parts.popFirst() ?? "").split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        var parts = Self.split(text[...], at: ";")[...]
+        let pair = Self.split(parts.popFirst() ?? "", at: "=", maxSplits: 1)
         guard pair.count == 2 else { return nil }
         name = String(pair[0].trimmed)
         value = String(pair[1].trimmed)
@@ -86,7 +86,7 @@ extension Cookie {
         (domain, isHostOnly, path, isSecure, expires) = (place.host, true, place.defaultPath, false, nil)
         var maxAge: Int64?
         for part in parts {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let pair = Self.split(part, at: "=", maxSplits: 1)
             let value = pair.count == 2 ? String(pair[1].trimmed) : ""
             switch pair.first.map({ $0.trimmed.lowercased() }) {
             case "domain":
@@ -103,6 +103,12 @@ extension Cookie {
         if let maxAge { expires = maxAge <= 0 ? .min : now.addingReportingOverflow(maxAge).partialValue }
         guard Self.mayBeSet(for: domain, by: place), place.isSecure || !isSecure else { return nil }
         if domain == place.host, !domain.contains(".") { isHostOnly = true }
+    }
+
+    /// A separator counts before a combining mark too, where it is no character of its own.
+    private static func split(_ text: Substring, at separator: Unicode.Scalar, maxSplits: Int = .max) -> [Substring] {
+        text.unicodeScalars.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: false)
+            .map(Substring.init)
     }
 
     private static func mayBeSet(for domain: String, by place: CookiePlace) -> Bool {
