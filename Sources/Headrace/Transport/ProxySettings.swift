@@ -86,7 +86,7 @@ struct ProxyExceptions: Sendable, Hashable {
 
     /// Reads names, addresses and blocks of addresses between commas or blanks; what is none of them is passed over.
     init(parsing text: String) {
-        self.init(text.split { ", \t\r\n".contains($0) }.map(String.init))
+        self.init(text.split { $0 == "," || $0.isWhitespace }.map(String.init))
     }
 
     func matches(_ host: String, port: Int) -> Bool {

@@ -48,7 +48,7 @@ struct ProxySettingsTests {
         ("*.a.example", "http://b.a.example/", true),
         ("A.Example.", "http://a.eXample/", true),
         ("a.example", "http://a.example./", true),
-        ("x, a.example y", "http://a.example/", true),
+        ("x, a.example y", "http://a.example/", true), ("x\na.example", "http://a.example/", true),
         ("a.example:80", "http://a.example/", true),
         ("a.example:443", "https://a.example/", true),
         ("a.example:8080", "http://a.example/", false),
