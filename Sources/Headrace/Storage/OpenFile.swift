@@ -1,4 +1,6 @@
-/// A file that is there, to be read in order. All calls block.
+/// A file that is there, to be read in order.
+///
+/// All calls block.
 struct OpenFile: ~Copyable {
     let status: FileStatus
     private let path: String

@@ -21,6 +21,7 @@ enum Option: String, CaseIterable, Sendable {
     case noRemoteTime = "no-remote-time"
     case noResume = "no-resume"
     case sync
+    case dryRun = "dry-run"
     case cacert
     case pinnedKey = "pinned-key"
     case cert
@@ -113,6 +114,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
         Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
         Entry(option: .noResume, help: "start at zero even if a part is there"),
+        Entry(option: .dryRun, help: "ask for the files, tell their sizes and places, and fetch nothing"),
         Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),
         Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
         Entry(

@@ -30,6 +30,24 @@ struct Verb: Sendable {
                 ),
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
             ),
+            Verb(
+                name: "repair",
+                operands: "FILE [URL...]",
+                summary: "fetch what is wrong of a file that is there",
+                options: .those(
+                    of: Set(Option.allCases).subtracting(Option.ofQueueOnly)
+                        .subtracting([
+                            .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
+                            .version,
+                        ])
+                ),
+                notes: """
+                    The file is compared with --checksum, --checksum-file or --metalink. Where a Metalink document has
+                    checksums of its pieces, those that are right are kept; else a wrong file is fetched as a whole.
+                    It is replaced when the new one is proved to be right, and not before.
+                    """,
+                run: { arguments async throws(UsageError) in try await repair(arguments) }
+            ),
         ] + queue + [completions]
 
     /// The words of the name.

@@ -15,16 +15,22 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         for request in requests { try request.check() }
+        guard !arguments.has(.dryRun) else { return try await dryRun(requests, options) }
         try options.makeDirectory()
-        let signals = Signals()
-        return try await withDownloadManager(options.configuration) { manager in
-            let run = Run(manager, .alone, options, signals.requests)
-            // The first ones begin while the others are entered.
-            let limit = options.configuration.maxConcurrentDownloads
-            try await manager.download(Array(requests.prefix(limit)))
-            try await manager.download(Array(requests.dropFirst(limit)))
-            return await run.finish()
-        }
+        return try await download(requests, options)
+    }
+}
+
+/// Runs downloads to their ends, and gives the status.
+func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
+    let signals = Signals()
+    return try await withDownloadManager(options.configuration) { manager in
+        let run = Run(manager, .alone, options, signals.requests)
+        // The first ones begin while the others are entered.
+        let limit = options.configuration.maxConcurrentDownloads
+        try await manager.download(Array(requests.prefix(limit)))
+        try await manager.download(Array(requests.dropFirst(limit)))
+        return await run.finish()
     }
 }
 

@@ -30,7 +30,7 @@ actor Reporter {
             }
         isQuiet = style == .quiet
         report = Report(style: style, verbosity: options.verbosity)
-        if style == .json { canWriteOutput = Console.output.write(JSONLines.head + "\n") }
+        if style == .json { canWriteOutput = Self.write(JSONLines.head) }
     }
 
     /// How often ``draw()`` is wanted; nil where nothing moves.
@@ -155,9 +155,13 @@ actor Reporter {
 
     /// The downloads go on when nobody reads the output any more; the exit status tells.
     private func write(_ text: String) {
-        guard canWriteOutput else { return }
-        canWriteOutput = Console.output.write(text + "\n")
-        if !canWriteOutput { Console.error.write("headrace: standard output cannot be written\n") }
+        if canWriteOutput { canWriteOutput = Self.write(text) }
+    }
+
+    private static func write(_ line: String) -> Bool {
+        if Console.output.write(line + "\n") { return true }
+        Console.error.write("headrace: standard output cannot be written\n")
+        return false
     }
 
     private func drawArea(_ snapshot: Snapshot) {

@@ -116,6 +116,26 @@ struct GetTests {
         }
     }
 
+    @Test
+    func `a dry run tells names and sizes, and leaves nothing`() async throws {
+        let named = Response.ok(body).header("Content-Disposition", "attachment; filename=b.bin")
+        try await withFaultServer(.routes(["/a": .redirect(to: "/b"), "/b": named])) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/none"].map { server.url($0).absoluteString }
+                var process = try ToolProcess(["get", "--dry-run", "-d", "files"] + urls, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 4)
+                #expect(result.outputLines.count == 1)
+                #expect(result.output.hasSuffix("/files/b.bin: 293 KiB (\(urls[0]))\n"), "\(result.output)")
+                #expect(result.errorLines == ["headrace: none: The server answered with status 404 (\(urls[1]))"])
+                #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
+                let json = try await ToolProcess.run("get", "--dry-run", "--json", urls[0], in: folder)
+                #expect(json.outputLines.count == 2)
+                #expect(json.outputLines.last?.contains(#""event":"responded""#) == true)
+            }
+        }
+    }
+
     #if os(Linux)
     @Test
     func `on a terminal the downloads share an area that is redrawn`() async throws {

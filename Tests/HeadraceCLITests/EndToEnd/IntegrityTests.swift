@@ -116,6 +116,56 @@ struct IntegrityTests {
     }
 
     @Test
+    func `repair fetches what is wrong of a file by the pieces of a document`() async throws {
+        let whole = Resource(.bytes(Array("abcabcabc".utf8)))
+        try await withFaultServer(.file(whole)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)
+                let document = """
+                    <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a">
+                    <pieces length="3" type="sha-256">\(pieces)</pieces><url>\(url)</url></file></metalink>
+                    """
+                try Data(document.utf8).write(to: folder.appending(path: "a.meta4"))
+                for (there, events) in [
+                    ("abcabcabX", ["repairing", "finished"]), ("abcabcabc", ["unchanged"]), ("", ["finished"]),
+                ] {
+                    try Data(there.utf8).write(to: folder.appending(path: "a"))
+                    let result = try await ToolProcess.run("repair", "--json", "a", "--metalink", "a.meta4", in: folder)
+                    #expect(result.status == 0, "\(result.errors)")
+                    for event in events {
+                        #expect(result.output.contains("\"event\":\"\(event)\""), "\(result.output)")
+                    }
+                    #expect(try FileProbe.bytes(of: folder.appending(path: "a")) == Array("abcabcabc".utf8))
+                    #expect(try names(in: folder) == ["a", "a.meta4"])
+                }
+                #expect(server.requests.map { $0["Range"] } == ["bytes=6-", nil])
+            }
+        }
+    }
+
+    @Test
+    func `repair leaves a file whose source is wrong as well, and asks for what it needs`() async throws {
+        try await withFaultServer(.ok("abd")) { server in
+            try await withTemporaryDirectory { folder in
+                try Data("abX".utf8).write(to: folder.appending(path: "a"))
+                let (url, checksum) = (server.url("/a").absoluteString, "sha256=\(digits)")
+                let result = try await ToolProcess.run("repair", "-q", "a", url, "--checksum", checksum, in: folder)
+                #expect(result.status == 6)
+                #expect(try FileProbe.bytes(of: folder.appending(path: "a")) == Array("abX".utf8))
+                for (line, word) in [
+                    (["repair"], "no file"), (["repair", "a", url], "nothing to compare"),
+                    (["repair", "a", "--checksum", checksum], "no URL"), (["repair", "none", url], "no such file"),
+                ] {
+                    var process = try ToolProcess(line, in: folder)
+                    let result = try await process.result()
+                    #expect(result.status == 2 && result.errors.contains(word), "\(result.errors)")
+                }
+            }
+        }
+    }
+
+    @Test
     func `the list on the disk keeps the checksum`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in

@@ -1,0 +1,44 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Runs `headrace repair`: compares a file that is there, and fetches what is wrong of it.
+func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    var options = try GetOptions(arguments)
+    guard let file = options.urls.first else { throw UsageError("no file is given") }
+    options.urls.removeFirst()
+    options.refetchPolicy = .ifChanged
+    guard Files.exists(file) else { throw UsageError("\(file): there is no such file; headrace get fetches one") }
+    let place = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
+    let documents = try options.readMetalinks()
+    let document = documents.count == 1 ? documents.first : documents.first { $0.name == place.lastPathComponent }
+    guard documents.isEmpty || document != nil else {
+        throw UsageError("--metalink: none of its files is named \(place.lastPathComponent)")
+    }
+    let told = document?.request(to: place.deletingLastPathComponent())
+    let sources =
+        try options.urls.map { text throws(UsageError) in
+            guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
+            return url
+        } + (told.map { [$0.url] + $0.mirrors } ?? [])
+    guard let source = sources.first else { throw UsageError("no URL is given, and no document that has one") }
+    try options.readNetworkFiles()
+    return try await reportingErrors { [options] in
+        let list = try await options.readChecksumList()
+        var request = DownloadRequest(source, to: .file(place), headers: options.headers)
+        request.mirrors = Array(sources.dropFirst())
+        request.refetchPolicy = .ifChanged
+        request.checksums =
+            try options.integrity.checksums(forFileNamed: [place.lastPathComponent], in: list) + (told?.checksums ?? [])
+        request.pieceHashes = told?.pieceHashes
+        guard request.pieceHashes != nil || !request.checksums.isEmpty else {
+            throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
+        }
+        try request.check()
+        return try await download([request], options)
+    }
+}
