@@ -24,7 +24,8 @@ package enum TestCertificate: Sendable, CaseIterable {
         return file
     }
 
-    var pem: String {
+    /// The certificate, in PEM.
+    package var pem: String {
         switch self {
         case .trusted: Self.trustedPEM
         case .expired: Self.expiredPEM
@@ -46,7 +47,8 @@ package enum TestCertificate: Sendable, CaseIterable {
         -----END CERTIFICATE-----
         """
 
-    static let privateKey = """
+    /// The key of all of them, in PEM.
+    package static let privateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPPF3cJGsKvz9hzvm
         o2kbWMdgb9qmxlkTUI4iN8GTXR6hRANCAASxDVqNnp41LulzSFgpgm0+5fZmMyWy
