@@ -293,13 +293,21 @@ struct DownloadTransfer {
         )
     }
 
-    /// Reads a short body that nobody wants; a failure in it changes nothing.
+    /// Reads a short body that nobody wants, so that its connection can be kept; for a second at the most.
+    ///
+    /// A failure in it changes nothing.
     private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
         // A 304 has no body, whatever its fields say.
         let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
         guard let length, length <= Self.maxDrainedBytes else { return }
-        let deadline = environment.clock.now() + .seconds(1)
-        while environment.clock.now() < deadline, let chunk = try? await body.next() { body.recycle(chunk) }
+        await withTaskGroup { group in
+            group.addTask { [body] in
+                // By no clock of the download's: what is waited for is the network, which may send nothing more.
+                if (try? await Task.sleep(for: .seconds(1))) != nil { body.cancel() }
+            }
+            while let chunk = try? await body.next() { body.recycle(chunk) }
+            group.cancelAll()
+        }
     }
 
     func skipped(_ path: String) -> FinishedFile { present(path, DownloadEvent.skipped) }
