@@ -19,6 +19,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Headrace", targets: ["Headrace"]),
+        .library(name: "HeadraceFoundation", targets: ["HeadraceFoundation"]),
         .executable(name: "headrace", targets: ["HeadraceCLI"]),
         .executable(name: "headrace-bench", targets: ["HeadraceBenchmarks"]),
     ],
@@ -29,6 +30,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
         .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
+        .target(name: "HeadraceFoundation", dependencies: ["Headrace"], swiftSettings: settings),
         .executableTarget(name: "HeadraceCLI", dependencies: ["Headrace"], swiftSettings: settings),
         .target(
             name: "CHeadraceTestSupport",
@@ -44,7 +46,7 @@ let package = Package(
         ),
         .testTarget(
             name: "HeadraceTests",
-            dependencies: ["Headrace", "HeadraceTestSupport"],
+            dependencies: ["Headrace", "HeadraceFoundation", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
         .testTarget(

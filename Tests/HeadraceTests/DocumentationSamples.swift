@@ -1,5 +1,6 @@
 import Foundation
 import Headrace
+import HeadraceFoundation
 
 // The samples of the documentation, as they stand there: what does not compile here does not belong there.
 
@@ -114,4 +115,9 @@ private func ensure(_ manager: DownloadManager, _ url: URL, _ folder: URL) async
     request.refetchPolicy = .ifChanged
     let file = try await manager.download(request).value
     _ = file
+}
+
+func mirror(_ download: Download) async {
+    let progress = Progress(totalUnitCount: -1)
+    await download.report(to: progress)
 }

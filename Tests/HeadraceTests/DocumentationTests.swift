@@ -10,7 +10,7 @@ func copy(_ download: Download, from offset: Int64, to output: FileHandle) async
 }
 
 /// The documentation's promises name the tests that hold them.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct DocumentationTests {
     private let tests = URL(filePath: #filePath).deletingLastPathComponent()
     private var library: URL { tests.appending(path: "../../Sources/Headrace").standardized }

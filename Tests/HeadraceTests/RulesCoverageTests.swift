@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Every case that a downloader has to stand has a test with its id in the name, or a reason why it has none.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct RulesCoverageTests {
     /// How many cases each area has; the ids are the area's letter and a number from 01.
     private static let areas: [(letter: Character, count: Int)] = [

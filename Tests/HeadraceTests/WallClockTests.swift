@@ -3,7 +3,7 @@ import Testing
 
 /// Times come from the injected clock and from clocks that nobody can set; a clock on the wall that is wrong, or jumps by
 /// an hour, then moves no timer.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct WallClockTests {
     private static let wallClocks = [
         "Date()", "Date.now", "timeIntervalSinceNow", "gettimeofday", "CLOCK_REALTIME", "time(nil)", "time(NULL)",

@@ -26,6 +26,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             let name = URL(filePath: file, directoryHint: .notDirectory).lastPathComponent
             return try options.integrity.checksums(forFileNamed: [name], in: list)
         }
+        if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         var failures: [ExitCode] = []
         for (file, checksums) in zip(files, expected) {
             guard let strongest = checksums.strongest else { continue }
@@ -83,7 +84,11 @@ private struct Comparison: Sendable {
             write(object("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)]))
         } else {
             let name = file.printable
-            let columns = Columns(width: Console.error.size.columns, longestName: name.displayWidth)
+            let columns = Columns(
+                width: Console.error.size.columns,
+                longestName: name.displayWidth,
+                Console.glyphs
+            )
             show([columns.line(name: name, verified: bytes, of: size)], &display.area)
         }
     }

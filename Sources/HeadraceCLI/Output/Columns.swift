@@ -9,6 +9,7 @@ struct Columns: Sendable, Equatable {
     static let size = 2 * Format.sizeWidth + 1
 
     let name: Int
+    private let glyphs: Glyphs
     private(set) var bar = 0
     private(set) var showsPercent = false
     private(set) var showsSize = false
@@ -16,7 +17,8 @@ struct Columns: Sendable, Equatable {
     private(set) var showsTime = false
 
     /// Gives space to what matters most first; what is left goes to the name, as far as it needs it, then to the bar.
-    init(width: Int, longestName: Int) {
+    init(width: Int, longestName: Int, _ glyphs: Glyphs) {
+        self.glyphs = glyphs
         // The last column stays free: a character there makes some terminals wrap.
         var rest = max(1, width - 1) - Self.leastName
         func take(_ columns: Int) -> Bool {
@@ -37,7 +39,7 @@ struct Columns: Sendable, Equatable {
     /// Puts one line together.
     func line(name: String, fraction: Double?, size: String, speed: String, time: String) -> String {
         var parts = [name.fitted(to: self.name)]
-        if bar > 0 { parts.append(Self.bar(fraction, width: bar)) }
+        if bar > 0 { parts.append(glyphs.bar(fraction, width: bar)) }
         let percent = fraction.map(Format.percent) ?? ""
         if showsPercent { parts.append(percent.fitted(to: Self.percent, alignment: .trailing)) }
         if showsSize { parts.append(size.fitted(to: Self.size, alignment: .trailing)) }
@@ -45,12 +47,6 @@ struct Columns: Sendable, Equatable {
         if showsTime { parts.append(time.fitted(to: Format.durationWidth, alignment: .trailing)) }
         var line = parts.joined(separator: String(repeating: " ", count: Self.gap))
         while line.last == " " { line.removeLast() }
-        return line
-    }
-
-    private static func bar(_ fraction: Double?, width: Int) -> String {
-        let inner = width - 2
-        let filled = min(inner, max(0, Int(Format.wholeNumber((fraction ?? 0) * Double(inner)))))
-        return "[" + String(repeating: "#", count: filled) + String(repeating: "-", count: inner - filled) + "]"
+        return glyphs.fit(line)
     }
 }

@@ -6,10 +6,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Events as JSON lines for a program: each has `event`, `id` and `url`.
+/// Events as JSON lines for a program: after the first one, each has `event`, `id` and `url`.
+///
+/// The page "JSON lines" of the documentation is the schema; what a program that follows it cannot read is a new version.
 ///
 /// Every download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
+    /// The first line, with the version of the schema.
+    static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
+
     static func line(for event: DownloadEvent, of item: Item) -> String {
         switch event {
         case .started: return object("started", item).text

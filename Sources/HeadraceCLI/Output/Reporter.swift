@@ -30,6 +30,7 @@ actor Reporter {
             }
         isQuiet = style == .quiet
         report = Report(style: style, verbosity: options.verbosity)
+        if style == .json { canWriteOutput = Console.output.write(JSONLines.head + "\n") }
     }
 
     /// How often ``draw()`` is wanted; nil where nothing moves.
@@ -162,7 +163,7 @@ actor Reporter {
     private func drawArea(_ snapshot: Snapshot) {
         guard report.style == .live, Console.error.isForeground || snapshot.running.isEmpty else { return }
         let (columns, rows) = Console.error.size
-        let live = snapshot.draw(width: columns, height: rows)
+        let live = snapshot.draw(width: columns, height: rows, Console.glyphs)
         if let frame = area.frame(permanent: permanent, live: live, width: columns) { Console.error.write(frame) }
         permanent = []
     }

@@ -7,13 +7,13 @@ struct Snapshot: Sendable, Equatable {
     var tally: Tally
 
     /// The lines of the live area, fitted to a terminal of this size.
-    func draw(width: Int, height: Int) -> [String] {
+    func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
         let failed = tally.failed == 0 ? "" : ", \(tally.failed) failed"
         let label = "\(tally.ended)/\(tally.count) done\(failed)"
         let names = running.map(\.name.printable)
         let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)
-        let columns = Columns(width: width, longestName: longest)
+        let columns = Columns(width: width, longestName: longest, glyphs)
         let whole = tally.count > 1 ? [draw(whole: label, columns)] : []
         // The cursor stands below the area.
         let space = max(1, height - 1)
@@ -22,7 +22,7 @@ struct Snapshot: Sendable, Equatable {
         }
         let shown = max(0, space - whole.count - 1)
         let rows = zip(names, running).prefix(shown).map { draw($1, as: $0, columns) }
-        let more = "… and \(running.count - shown) more".shortened(to: max(1, width - 1))
+        let more = glyphs.fit("… and \(running.count - shown) more".shortened(to: max(1, width - 1)))
         return Array((rows + [more] + whole).suffix(space))
     }
 

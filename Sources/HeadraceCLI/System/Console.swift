@@ -41,6 +41,9 @@ struct Console: Sendable {
         }
     }
 
+    /// What the locale lets live lines be drawn with.
+    static let glyphs = Glyphs { name in getenv(name).map { String(cString: $0) } }
+
     /// Ends the process.
     static func exit(_ status: ExitCode) -> Never {
         #if canImport(Glibc)

@@ -97,7 +97,10 @@ struct GetTests {
                 var process = try ToolProcess(["get", "--json"] + urls, in: folder)
                 let result = try await process.result()
                 #expect(result.status == 4)
-                let objects = try result.outputLines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+                #expect(result.outputLines.first == #"{"event":"stream","version":1}"#)
+                let objects = try result.outputLines.dropFirst().map {
+                    try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+                }
                 let endings = ["finished", "skipped", "failed", "cancelled"]
                 for url in urls {
                     let events = objects.filter { $0.url == url }.map(\.event)

@@ -57,7 +57,9 @@ struct QueueFolder {
         let place = url.appending(path: "run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
         let path = url.appending(path: registry).path(percentEncoded: false)
-        return try ToolProcess(["queue", "run", "--registry", path] + options, in: place, terminal: terminal)
+        // A server that is held by a test is not to be a stall, however busy the machine is.
+        let words = ["queue", "run", "--registry", path, "--timeout", "600"]
+        return try ToolProcess(words + options, in: place, terminal: terminal)
     }
 
     func list() async throws -> [Line] {

@@ -188,7 +188,7 @@ struct QueueRunTests {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
-                var first = try folder.run("--timeout", "600")
+                var first = try folder.run()
                 try await server.waitForRequests(count: 1)
                 var second = try folder.run()
                 let result = try await second.result()
@@ -213,7 +213,7 @@ struct QueueRunTests {
                     options: ["--group", "g"]
                 )
                 #expect(try await folder.queue("pause", "%3").status == 0)
-                var stopped = try folder.run("-j", "1", "--timeout", "600")
+                var stopped = try folder.run("-j", "1")
                 try await server.waitUntil { $0.requests.first?.bodyBytesSent == 100_000 }
                 stopped.send(SIGINT)
                 let result = try await stopped.result()

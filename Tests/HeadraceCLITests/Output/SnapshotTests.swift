@@ -6,7 +6,11 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct SnapshotTests {
     private func draw(_ running: [Item], of tally: Tally? = nil, width: Int = 80, height: Int = 24) -> [String] {
-        Snapshot(running: running, tally: tally ?? Tally(open: running.count)).draw(width: width, height: height)
+        Snapshot(running: running, tally: tally ?? Tally(open: running.count)).draw(
+            width: width,
+            height: height,
+            .ascii
+        )
     }
 
     @Test
@@ -16,7 +20,7 @@ struct SnapshotTests {
     }
 
     @Test(arguments: [
-        (1, "…"),
+        (1, "~"),
         (10, "a.bin"),
         (20, "a.bin           50%"),
         (40, "a.bin                   50%  10.0 MiB/s"),
@@ -62,7 +66,7 @@ struct SnapshotTests {
         #expect(
             lines == [
                 "twenty-letters.tar.x  [####----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
-                "ubuntu-24.…amd64.iso  [####----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
+                "ubuntu-24.~amd64.iso  [####----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
                 "0/2 done              [####----]   50%    100 MiB/200 MiB  20.0 MiB/s      0:05",
             ]
         )
@@ -110,7 +114,7 @@ struct SnapshotTests {
         let running = (0..<20).map { Item.connecting("\($0).bin") }
         #expect(draw(running, width: 20, height: 22).count == 21)
         let lines = draw(running, width: 20, height: 6)
-        #expect(lines == ["0.bin", "1.bin", "2.bin", "… and 17 more", "0/20 done        0%"])
+        #expect(lines == ["0.bin", "1.bin", "2.bin", "~ and 17 more", "0/20 done        0%"])
         #expect(draw(running, width: 20, height: 2) == ["0/20 done        0%"])
         #expect(draw(running, width: 20, height: 1) == ["0/20 done        0%"])
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct ContentDispositionTests {
     private func names(_ text: String) -> [String] { ContentDisposition(parsing: text).fileNames }
 

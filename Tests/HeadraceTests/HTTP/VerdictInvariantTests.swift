@@ -3,7 +3,7 @@ import Testing
 @testable import Headrace
 
 /// What holds for every answer, whatever its fields: the rules said once more, over all combinations of a table.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct VerdictInvariantTests {
     private static let heads: [ResponseHead] = {
         var heads = [[String: String]()]

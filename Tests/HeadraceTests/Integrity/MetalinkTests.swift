@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct MetalinkTests {
     private static let sha256 = String(repeating: "0a", count: 32)
     private static let md5 = String(repeating: "Ff", count: 16)

@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// What a fuzzer does for minutes, done for a moment with each run: inputs that are nearly right.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct MutationTests {
     private static let a256 = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// Verbs at random on fifty downloads, against what the actions say and an array for the order.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct DownloadQueueWalkTests {
     private struct Walk {
         var random: SeededRandom

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct ListOrderTests {
     private func id(_ number: UInt64) -> Download.ID { Download.ID(rawValue: number) }
 

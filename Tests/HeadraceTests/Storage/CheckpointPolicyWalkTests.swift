@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct CheckpointPolicyWalkTests {
     @Test(arguments: 0..<30)
     func `X02 in a random walk a record never claims what no sync covered`(_ seed: UInt64) {

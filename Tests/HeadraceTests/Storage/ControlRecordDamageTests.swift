@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct ControlRecordDamageTests {
     typealias Failure = ControlRecord.DecodingFailure
 

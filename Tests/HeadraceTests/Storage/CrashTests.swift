@@ -5,7 +5,7 @@ import Testing
 @testable import Headrace
 
 /// Crashes between any two changes of a disk: a second run ends with the exact file, whatever was lost.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct CrashTests {
     private static let size = 8000
     /// One download with a cut and a record every three chunks.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct WorkerPlacesTests {
     private enum Thread {
         case woken(WorkerPlaces<Int>.Past)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct HostRetriesTests {
     @Test func `ten at once, and then one a second`() {
         var retries = HostRetries(perMinute: 60)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct ResponseStreamStateTests {
     private func streaming(highWatermark: Int = 400) -> ResponseStreamState {
         var state = ResponseStreamState(highWatermark: highWatermark)

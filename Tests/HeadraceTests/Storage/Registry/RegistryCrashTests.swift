@@ -12,7 +12,7 @@ import Darwin
 #endif
 
 /// Crashes between any two changes of a disk: the list that is read is one that was true since the last call returned.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryCrashTests {
     private typealias Fixture = RegistryFixture
 

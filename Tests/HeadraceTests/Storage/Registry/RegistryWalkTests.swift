@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// Random changes, and random damage: what is undamaged is always read.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryWalkTests {
     private typealias Fixture = RegistryFixture
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct RateLimiterTests {
     private static let rates: [Int64] = [100_000, 2_000_000, 50_000_000]
 

@@ -32,7 +32,7 @@ struct ByteRateTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct RateScheduleTests {
     typealias Entry = RateSchedule.Entry
 

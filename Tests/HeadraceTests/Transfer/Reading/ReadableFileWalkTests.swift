@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct ReadableFileWalkTests {
     @Test(arguments: 0..<40)
     func `in a random walk nobody is given bytes of two versions, or bytes that are not there`(_ seed: UInt64) throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct HostLimitsTests {
     private let ids = (0..<12).map { Download.ID(rawValue: UInt64($0)) }
 

@@ -5,7 +5,7 @@ import Testing
 private let mebibyte = Double(1 << 20)
 
 /// Whole downloads over connections of given speeds, in simulated time, which is the same in every run.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentSceneTests {
     /// Prints the figure that was reached, and holds it against the one to reach.
     private func expect(

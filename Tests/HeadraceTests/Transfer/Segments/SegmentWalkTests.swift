@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentWalkTests {
     @Test(arguments: 0..<40)
     func `in a random walk no byte is written twice, and the plan ends`(_ seed: UInt64) {

@@ -1,0 +1,36 @@
+import Dispatch
+import Synchronization
+import Testing
+
+/// Runs a test that computes for long on one of two threads apart.
+///
+/// The tests that wait for servers and children share a few threads, and miss their moments where these are taken.
+struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
+    private final class OwnThread: TaskExecutor {
+        private let queue = DispatchQueue(label: "headrace.computing-tests")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    private static let threads = [OwnThread(), OwnThread()]
+    private static let count = Atomic(0)
+
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        let number = Self.count.wrappingAdd(1, ordering: .relaxed).oldValue
+        try await withTaskExecutorPreference(Self.threads[number % Self.threads.count]) { try await function() }
+    }
+}
+
+extension Trait where Self == ComputingTrait {
+    /// Runs on a thread for tests that compute for long.
+    static var computing: Self { ComputingTrait() }
+}

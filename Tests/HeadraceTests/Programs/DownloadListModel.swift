@@ -1,0 +1,58 @@
+import Headrace
+import HeadraceTestSupport
+import Observation
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@MainActor @Observable
+final class DownloadListModel {
+    private(set) var rows: [DownloadSnapshot] = []
+    let manager: DownloadManager
+
+    init(_ manager: DownloadManager) {
+        self.manager = manager
+    }
+
+    func follow() async {
+        for await rows in manager.snapshots { self.rows = rows }
+    }
+
+    func toggle(_ row: DownloadSnapshot) async {
+        guard let download = manager[row.id] else { return }
+        if row.state == .paused { await download.resume() } else { await download.pause() }
+    }
+}
+
+/// The model of the documentation at work, without the view.
+@Suite(.timeLimit(.minutes(4)))
+struct DownloadListModelTests {
+    @Test func `the model of the sample has a row for each download, and its button works`() async throws {
+        let gate = try Gate()
+        let file = Response.file(Resource(size: 300_000))
+        try await withFaultServer(.sequence([file.held(after: 1000, until: gate)], then: file)) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager { manager in
+                    let model = await DownloadListModel(manager)
+                    async let followed: Void = model.follow()
+                    _ = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
+                    try await waits(for: .running, in: model)
+                    await model.toggle(try #require(await model.rows.first))
+                    try await waits(for: .paused, in: model)
+                    await model.toggle(try #require(await model.rows.first))
+                    try await waits(for: .finished, in: model)
+                    await manager.shutdown()
+                    await followed
+                }
+            }
+        }
+    }
+
+    private func waits(for state: DownloadState.Kind, in model: DownloadListModel) async throws {
+        while await model.rows.first?.state.kind != state { try await Task.sleep(for: .milliseconds(5)) }
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Headrace
+import HeadraceFoundation
+import HeadraceTestSupport
+import Testing
+
+/// The progress object of Foundation as a mirror of a download, and as its remote control.
+@Suite(.timeLimit(.minutes(4)))
+struct FoundationProgressTests {
+    private let body = Response.Body.pattern(size: 300_000)
+
+    /// Runs `meanwhile` beside the reporting, which ends by itself with the download.
+    private func reporting(
+        _ response: Response,
+        meanwhile: (Progress, Download, FaultServer) async throws -> Void = { _, _, _ in }
+    ) async throws -> (progress: Progress, state: DownloadState) {
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager(.init { $0.retryPolicy.maxFailures = 0 }) { manager in
+                    let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    let download = try await manager.download(request)
+                    let progress = Progress(totalUnitCount: 0)
+                    async let reported: Void = download.report(to: progress)
+                    try await meanwhile(progress, download, server)
+                    await reported
+                    return (progress, download.state)
+                }
+            }
+        }
+    }
+
+    @Test func `a download that finishes completes its progress, and that of the parent`() async throws {
+        let parent = Progress(totalUnitCount: 2)
+        let (progress, state) = try await reporting(.ok(body)) { progress, _, _ in
+            parent.addChild(progress, withPendingUnitCount: 1)
+        }
+        #expect(progress.isFinished && progress.totalUnitCount == 300_000)
+        #expect(parent.fractionCompleted == 0.5)
+        #expect(progress.kind == .file)
+        #expect(progress.userInfo[.fileOperationKindKey] as? Progress.FileOperationKind == .downloading)
+        #expect(progress.userInfo[.throughputKey] is Int)
+        #expect(state == .finished(try #require(progress.userInfo[.fileURLKey] as? URL)))
+        #expect(!progress.isPausable && !progress.isCancellable)
+    }
+
+    @Test func `an empty file is a complete one`() async throws {
+        let (progress, _) = try await reporting(.ok(""))
+        #expect(progress.isFinished && progress.fractionCompleted == 1)
+    }
+
+    @Test func `a size that is not known is indeterminate until the end`() async throws {
+        let gate = try Gate()
+        let response = Response.ok(body).chunked().held(after: 100_000, until: gate)
+        let (progress, _) = try await reporting(response) { progress, download, _ in
+            for await snapshot in download.progress where snapshot.bytesReceived > 0 { break }
+            while progress.completedUnitCount == 0 { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(progress.isIndeterminate)
+            gate.open()
+        }
+        #expect(progress.isFinished && progress.totalUnitCount == 300_000)
+    }
+
+    @Test func `cancelling the progress cancels the download`() async throws {
+        let gate = try Gate()
+        let (progress, state) = try await reporting(.ok(body).held(after: 1000, until: gate)) { progress, _, server in
+            try await server.waitForRequests(count: 1)
+            while !progress.isCancellable { try await Task.sleep(for: .milliseconds(5)) }
+            progress.cancel()
+        }
+        #expect(state == .cancelled)
+        #expect(progress.isCancelled && !progress.isFinished)
+    }
+
+    @Test func `a download that is cancelled cancels its progress`() async throws {
+        let gate = try Gate()
+        let (progress, _) = try await reporting(.ok(body).held(after: 1000, until: gate)) { _, download, server in
+            try await server.waitForRequests(count: 1)
+            await download.cancel()
+        }
+        #expect(progress.isCancelled)
+    }
+
+    @Test func `pausing and resuming the progress does so to the download`() async throws {
+        let gate = try Gate()
+        let file = Response.file(Resource(size: 300_000))
+        let response = Response.sequence([file.held(after: 1000, until: gate)], then: file)
+        let (progress, state) = try await reporting(response) { progress, download, server in
+            try await server.waitForRequests(count: 1)
+            while !progress.isPausable { try await Task.sleep(for: .milliseconds(5)) }
+            progress.pause()
+            for await state in download.states where state == .paused { break }
+            progress.resume()
+        }
+        #expect(state.kind == .finished)
+        #expect(progress.isFinished && !progress.isPaused)
+    }
+
+    @Test func `a failure leaves the progress where the bytes end`() async throws {
+        let (progress, state) = try await reporting(.ok(body).truncated(after: 1000))
+        #expect(state.kind == .failed)
+        #expect(progress.completedUnitCount == 1000 && progress.totalUnitCount == 300_000)
+        #expect(!progress.isFinished && !progress.isCancelled)
+    }
+}
