@@ -75,6 +75,16 @@ public struct DownloadError: Error, Sendable {
         )
     }
 
+    static func proxyLogin(_ proxy: ProxyServer) -> DownloadError {
+        DownloadError(
+            .proxy,
+            proxy.user == nil
+                ? "The proxy \(proxy) asks for a login. Give its URL with user and password."
+                : "The proxy \(proxy) refuses its login. Check the user and the password in its URL.",
+            statusCode: proxy.isSOCKS ? nil : 407
+        )
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
@@ -116,6 +126,7 @@ extension DownloadError {
             case addressRefused
             case connection
             case tls
+            case proxy
             case stalled
             case connectionLost
             case httpStatus
@@ -165,6 +176,8 @@ extension DownloadError {
         public static let connection = Code(.connection)
         /// TLS failed: the certificate, its name, or the handshake.
         public static let tls = Code(.tls)
+        /// The proxy refused, or wants a login; see ``DownloadError/statusCode`` for its answer.
+        public static let proxy = Code(.proxy)
         /// No byte, or too few, came for longer than the stall timeout.
         public static let stalled = Code(.stalled)
         /// The connection ended before the answer did.

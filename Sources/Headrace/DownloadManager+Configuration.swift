@@ -73,7 +73,8 @@ extension DownloadManager {
         /// Where a name has several addresses, one that is allowed is enough; where none is, the download fails with
         /// ``DownloadError/Code/addressRefused`` and is not tried again. A connection that is kept for later requests
         /// was asked about when it was made. A proxy would connect to the target by itself, with nobody asked, so with
-        /// this set the proxies of the environment (`http_proxy` and its like) are not used.
+        /// this set the proxies of the environment (`http_proxy` and its like) are not used, and one that is given in
+        /// ``proxy`` is an error.
         ///
         /// The closure runs on the network's thread and has to return at once.
         public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
@@ -93,6 +94,32 @@ extension DownloadManager {
         public var storesOrigin = false
         /// A PEM file of certificate authorities that replaces the system's.
         public var certificateAuthorities: URL?
+        /// The keys that servers may have, besides a valid certificate; none for any key.
+        ///
+        /// Each is `sha256//` and the base64 of the SHA-256 of a public key (its SubjectPublicKeyInfo), as in HTTP public key
+        /// pinning. They hold for each https server that is connected to, also those that redirects lead to.
+        public var pinnedPublicKeys: [String] = []
+        /// What is shown to https servers that ask for a certificate of the client; nil for nothing.
+        public var clientCertificate: ClientCertificate?
+        /// The way to the servers: through a proxy or not.
+        public var proxy = Proxy.environment
+        /// Asked for a credential when a server answers 401; nil for nobody.
+        ///
+        /// It is asked once for each refusal, also where several downloads meet the same one, and what it gives is kept in
+        /// memory and sent to that origin (scheme, host and port) alone, from then on with each request. Where one is refused,
+        /// it is asked once more and told of it in ``CredentialRequest/refused``; the same one again is not sent. Nil leaves
+        /// the server's refusal as it is; what it throws becomes the cause of the download's error. A request with an `Authorization` field, or
+        /// with user and password in its URL, is not asked about. Where there is a ``DownloadRequest/linkProvider`` too, it is
+        /// asked after this.
+        ///
+        /// Its task is cancelled when the download that asks has to stop; another one that waits asks then.
+        public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
+        /// Logins by host, tried before ``credentials`` is asked; nil for none.
+        ///
+        /// That of a machine is sent with each request to its host, the one for all hosts where a server asks for it.
+        public var netrc: Netrc?
+        /// Keeps the cookies that servers set, and sends them back; nil for none.
+        public var cookies: CookieJar?
         /// The `User-Agent` field of each request.
         public var userAgent = "headrace/\(headraceVersion)"
 
@@ -110,7 +137,8 @@ extension DownloadManager {
             case full
         }
 
-        func validate() throws(DownloadError) {
+        /// Throws `invalidRequest` unless the settings can work.
+        package func validate() throws(DownloadError) {
             guard maxConcurrentDownloads >= 1 else {
                 throw DownloadError(
                     .invalidRequest,
@@ -149,6 +177,8 @@ extension DownloadManager {
             if let file = certificateAuthorities, !file.isFileURL {
                 throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")
             }
+            try validateTLS()
+            try validateProxy()
         }
     }
 }

@@ -36,7 +36,11 @@ public actor DownloadManager {
         try await self.init(
             environment: TransferEnvironment(
                 configuration: configuration,
-                transport: try makeTransport(configuration),
+                transport: try SessionTransport(
+                    try makeTransport(configuration),
+                    configuration,
+                    environment: ProcessInfo.processInfo.environment
+                ),
                 clock: ClockWitness(clock)
             )
         )
@@ -248,6 +252,8 @@ private func makeTransport(_ configuration: DownloadManager.Configuration) throw
         CurlOptions(
             userAgent: configuration.userAgent,
             certificateAuthorities: configuration.certificateAuthorities?.filePath,
+            pinnedPublicKeys: configuration.pinnedPublicKeys,
+            clientCertificate: configuration.clientCertificate,
             allowsAddress: configuration.allowsAddress
         )
     )

@@ -135,7 +135,8 @@ extension DownloadRequest {
         /// new version is fetched as a whole, and replaces the file when it is complete, whatever ``conflictPolicy`` says.
         ///
         /// Where the request has ``DownloadRequest/checksums``, they decide instead, and no server is asked about a file that
-        /// has them.
+        /// has them. Where it has ``DownloadRequest/pieceHashes``, the pieces of the file that are right are copied, and only the
+        /// others are fetched.
         ///
         /// A finished download keeps tag, date, size and time of its file in an extended attribute of it. A file without
         /// one, from another URL, or changed since, is fetched again.

@@ -107,26 +107,34 @@ extension IPAddress {
     }
 }
 
-/// All addresses that begin with the same bits.
-private struct Block {
-    let first: IPAddress
-    let bits: Int
+extension IPAddress {
+    /// All addresses that begin with the same bits.
+    struct Block: Sendable, Hashable {
+        let first: IPAddress
+        let bits: Int
 
-    /// - Parameter text: As in `10.0.0.0/8`; it is written in this file, so that a wrong one is a programming error.
-    init(_ text: String) {
-        let parts = text.split(separator: "/")
-        guard parts.count == 2, let first = IPAddress(String(parts[0])), let bits = Int(parts[1]) else {
-            preconditionFailure("Not a block of addresses: \(text)")
+        /// Reads a block as in `10.0.0.0/8`; nil for any other text.
+        init?(parsing text: some StringProtocol) {
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 2, let first = IPAddress(String(parts[0])), let bits = Int64(digits: parts[1]),
+                bits <= 8 * first.bytes.count
+            else { return nil }
+            self.first = first
+            self.bits = Int(bits)
         }
-        self.first = first
-        self.bits = bits
-    }
 
-    func contains(_ address: IPAddress) -> Bool {
-        guard address.bytes.count == first.bytes.count else { return false }
-        return zip(address.bytes, first.bytes).enumerated().allSatisfy { index, pair in
-            let shared = min(max(bits - 8 * index, 0), 8)
-            return (pair.0 ^ pair.1) & ~UInt8(0xff >> shared) == 0
+        /// - Parameter text: One that is written in this file, so that a wrong one is a programming error.
+        fileprivate init(_ text: String) {
+            guard let block = Block(parsing: text) else { preconditionFailure("Not a block of addresses: \(text)") }
+            self = block
+        }
+
+        func contains(_ address: IPAddress) -> Bool {
+            guard address.bytes.count == first.bytes.count else { return false }
+            return zip(address.bytes, first.bytes).enumerated().allSatisfy { index, pair in
+                let shared = min(max(bits - 8 * index, 0), 8)
+                return (pair.0 ^ pair.1) & ~UInt8(0xff >> shared) == 0
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ extension ExitCode {
         .nameResolution: .network,
         .connection: .network,
         .tls: .network,
+        .proxy: .network,
         .stalled: .network,
         .connectionLost: .network,
         .httpStatus: .refused,

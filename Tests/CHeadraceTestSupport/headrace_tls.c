@@ -11,6 +11,7 @@ static struct {
     void (*SSL_CTX_free)(void *);
     int (*SSL_CTX_use_certificate_ASN1)(void *, int, const unsigned char *);
     int (*SSL_CTX_use_PrivateKey_ASN1)(int, void *, const unsigned char *, long);
+    void (*SSL_CTX_set_verify)(void *, int, int (*)(int, void *));
     void *(*SSL_new)(void *);
     void (*SSL_free)(void *);
     int (*SSL_set_fd)(void *, int);
@@ -34,7 +35,7 @@ static void load(void) {
     }
 #define FIND(name) ((*(void **)&ssl.name = dlsym(library, #name)) != NULL)
     is_loaded = FIND(TLS_server_method) && FIND(SSL_CTX_new) && FIND(SSL_CTX_free)
-        && FIND(SSL_CTX_use_certificate_ASN1) && FIND(SSL_CTX_use_PrivateKey_ASN1) && FIND(SSL_new) && FIND(SSL_free)
+        && FIND(SSL_CTX_use_certificate_ASN1) && FIND(SSL_CTX_use_PrivateKey_ASN1) && FIND(SSL_CTX_set_verify) && FIND(SSL_new) && FIND(SSL_free)
         && FIND(SSL_set_fd) && FIND(SSL_accept) && FIND(SSL_read) && FIND(SSL_pending) && FIND(SSL_write)
         && FIND(SSL_shutdown);
 #undef FIND
@@ -54,6 +55,18 @@ htls_context htls_context_new(const unsigned char *certificate, int certificate_
     }
     ssl.SSL_CTX_free(context);
     return NULL;
+}
+
+static int accept_any(int is_trusted, void *store) {
+    (void)is_trusted;
+    (void)store;
+    return 1;
+}
+
+void htls_context_ask_client(htls_context context) {
+    const int verify_peer = 1;
+    const int fail_if_none = 2;
+    ssl.SSL_CTX_set_verify(context, verify_peer | fail_if_none, accept_any);
 }
 
 void htls_context_free(htls_context context) {

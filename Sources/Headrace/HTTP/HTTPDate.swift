@@ -17,6 +17,12 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         self.seconds = seconds
     }
 
+    /// Nil for a day that does not exist; `month` counts from 0, `time` the seconds since midnight.
+    init?(year: Int, month: Int, day: Int, time: Int) {
+        guard let seconds = Fields(year: year, month: month, day: day, time: time).seconds else { return nil }
+        self.seconds = seconds
+    }
+
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
 }
 

@@ -7,6 +7,11 @@ extension HeaderField {
     /// Fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
     private static let bound: Set<String> = ["authorization", "cookie", "origin", "proxy-authorization", "referer"]
 
+    static let authorization = "Authorization"
+
+    /// Whether it is the field that a login goes in.
+    var isAuthorization: Bool { name.lowercased() == "authorization" }
+
     /// True for fields that carry or name credentials and so stay with the origin they were given for.
     var isBoundToOrigin: Bool { isSecret || Self.bound.contains(name.lowercased()) }
 

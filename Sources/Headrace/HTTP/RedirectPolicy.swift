@@ -60,12 +60,12 @@ struct RedirectPolicy: Sendable {
 package struct Origin: Sendable, Hashable {
     private let scheme: String?
     private let host: String?
-    private let port: Int?
+    private let port: Int
 
     /// The origin of a URL.
     package init(_ url: URL) {
         scheme = url.scheme?.lowercased()
         host = url.host()?.lowercased()
-        port = url.port ?? (scheme == "https" ? 443 : 80)
+        port = url.effectivePort
     }
 }

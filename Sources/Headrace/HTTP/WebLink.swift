@@ -58,7 +58,7 @@ extension FieldScanner {
         String(take { !ends.utf8.contains($0) })
     }
 
-    fileprivate mutating func skipBlanks(and other: String = "") {
+    mutating func skipBlanks(and other: String = "") {
         _ = take { " \t".utf8.contains($0) || other.utf8.contains($0) }
     }
 
@@ -91,7 +91,7 @@ extension FieldScanner {
     }
 
     /// What is up to the next quote; one that is missing stands at the end.
-    fileprivate mutating func quoted() -> String {
+    mutating func quoted() -> String {
         var value: [UInt8] = []
         while var byte = take(), byte != UInt8(ascii: "\"") {
             if byte == UInt8(ascii: "\\"), let escaped = take() { byte = escaped }

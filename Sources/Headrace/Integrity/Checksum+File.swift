@@ -40,40 +40,14 @@ extension Checksum {
         _ onProgress: @Sendable (_ bytes: Int64, _ size: Int64) -> Void
     ) async throws -> Checksum {
         let digest = try Digester(algorithm)
-        let calls = FileCalls.system
-        let file = try storage("\(path) could not be opened") { () throws(SystemError) in
-            try FileCalls.openToRead(path, followingLinks: true)
-        }
-        defer { try? calls.close(file) }
-        let status = try storage("\(path) could not be looked at") { () throws(SystemError) in
-            try calls.openStatus(file)
-        }
-        guard status.kind == .regular else {
-            throw DownloadError(.fileSystem, "\(path) is not a file with bytes.")
-        }
+        let file = try OpenFile(path, followingLinks: true)
+        let size = file.status.size
         var done: Int64 = 0
-        try await FileCalls.readInOrder(0..<status.size) { bytes in
+        try await file.read(0..<size) { bytes in
             digest.update(bytes)
             done += Int64(bytes.count)
-            onProgress(done, status.size)
-        } reading: { offset, maxBytes throws(DownloadError) in
-            try storage("\(path) could not be read") { () throws(SystemError) in
-                try calls.readAt(file, offset, maxBytes)
-            }
-        } whenShort: {
-            DownloadError(.fileSystem, "\(path) became shorter while it was read.")
+            onProgress(done, size)
         }
         return try digest.finalize()
-    }
-
-    private static func storage<Result>(
-        _ what: String,
-        _ call: () throws(SystemError) -> Result
-    ) throws(DownloadError) -> Result {
-        do {
-            return try call()
-        } catch {
-            throw .storage(what, error)
-        }
     }
 }

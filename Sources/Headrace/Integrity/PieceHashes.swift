@@ -28,11 +28,11 @@ public struct PieceHashes: Sendable, Hashable {
         return !whole.overflow && fileSize > whole.partialValue && fileSize - whole.partialValue <= length
     }
 
-    /// The bytes of each piece of a file that they fit.
+    /// The bytes of each piece that begins in a file of this size, as far as they are in it.
     func ranges(fileSize: Int64) -> [Range<Int64>] {
-        checksums.indices.map { index in
+        checksums.indices.prefix { Int64($0) <= (fileSize - 1) / length }.map { index in
             let start = Int64(index) * length
-            return start..<min(start + length, fileSize)
+            return start..<start + min(length, fileSize - start)
         }
     }
 

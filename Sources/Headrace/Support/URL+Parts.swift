@@ -20,6 +20,16 @@ extension URL {
         return String(text.prefix { $0 != "?" && $0 != "#" }.prefix(2000)).printable
     }
 
+    /// The port, where none is written that of the scheme.
+    var effectivePort: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
+
+    /// The user and the password in the URL, decoded; the password is empty where there is none.
+    var login: (user: String, password: String)? {
+        guard let user = user(percentEncoded: true) else { return nil }
+        let password = password(percentEncoded: true) ?? ""
+        return (String(utf8OrLatin1: user.utf8.percentDecoded), String(utf8OrLatin1: password.utf8.percentDecoded))
+    }
+
     /// The file's path as the system calls take it.
     var filePath: String { absoluteURL.path(percentEncoded: false) }
 }

@@ -65,7 +65,7 @@ extension DownloadTransfer {
         let error: DownloadError
         if let expected = attempts.verification.expected {
             let (digest, start) = try attempts.verification.takeDigest(expected.algorithm)
-            try await reading.read(start..<size, of: session, into: digest)
+            try await reading.read(start..<size, into: digest, from: session.read)
             let found = try digest.finalize()
             guard found != expected else {
                 tell(.verified(found))
@@ -80,12 +80,7 @@ extension DownloadTransfer {
             error = DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
         }
         guard let pieces else { return Mismatch(error: error) }
-        var found: [Checksum] = []
-        for range in pieces.ranges(fileSize: size) {
-            let digest = try Digester(pieces.algorithm)
-            try await reading.read(range, of: session, into: digest)
-            found.append(try digest.finalize())
-        }
+        let found = try await reading.checksums(of: pieces, fileSize: size, from: session.read)
         let bad = pieces.badRanges(found: found, fileSize: size)
         if bad.isEmpty, attempts.verification.expected == nil {
             tell(.piecesVerified(count: found.count))
@@ -95,6 +90,34 @@ extension DownloadTransfer {
         let isRepairable = !bad.isEmpty && bad.count < size
         let count = zip(found, pieces.checksums).count { $0 != $1 }
         return Mismatch(error: error, bad: isRepairable ? (bad, count) : nil)
+    }
+
+    /// Copies the right pieces of a file that is there into the partial, where the request has checksums of them, so that only
+    /// the others are fetched; true where all are right and nothing else is told.
+    func takeOver(
+        _ path: String,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts
+    ) async throws -> Bool {
+        guard request.refetchPolicy == .ifChanged, let pieces = request.pieceHashes,
+            let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
+        else { return false }
+        let size = file.status.size
+        var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
+        let found = try await reading.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
+        let bad = pieces.badRanges(found: found, fileSize: size)
+        if bad.isEmpty, pieces.fit(fileSize: size) {
+            guard request.checksums.isEmpty else { return false }
+            tell(.piecesVerified(count: found.count))
+            return true
+        }
+        var right = ByteRangeSet(pieces.ranges(fileSize: size))
+        for range in bad.ranges { right.remove(range) }
+        guard !right.isEmpty else { return false }
+        try await session.takeOver(right, of: file, for: path)
+        let count = zip(found, pieces.checksums).count { $0 == $1 }
+        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: 0))
+        return false
     }
 
     /// Gives up what is wrong; returns where the same source is to be asked again, else throws the error.
@@ -117,7 +140,7 @@ extension DownloadTransfer {
     }
 }
 
-/// The reading of a complete partial, with its progress.
+/// The reading of a file that is to be compared, with its progress.
 private struct Reading {
     private let transfer: DownloadTransfer
     private var progress: DownloadProgress
@@ -130,13 +153,26 @@ private struct Reading {
         lastReport = transfer.environment.clock.now()
     }
 
-    mutating func read(_ range: Range<Int64>, of session: PartialSession, into digest: Digester) async throws {
+    typealias Source = (Range<Int64>, (UnsafeRawBufferPointer) throws -> Void) async throws -> Void
+
+    /// The checksum of each piece that begins in the file, as far as it is there.
+    mutating func checksums(of pieces: PieceHashes, fileSize: Int64, from read: Source) async throws -> [Checksum] {
+        var found: [Checksum] = []
+        for range in pieces.ranges(fileSize: fileSize) {
+            let digest = try Digester(pieces.algorithm)
+            try await self.read(range, into: digest, from: read)
+            found.append(try digest.finalize())
+        }
+        return found
+    }
+
+    mutating func read(_ range: Range<Int64>, into digest: Digester, from read: Source) async throws {
         guard !range.isEmpty else { return }
         if !isTold { transfer.tell(.verifying) }
         isTold = true
         progress.bytesVerified = range.lowerBound
         (progress.bytesPerSecond, progress.timeRemaining) = (0, nil)
-        try await session.read(range) { bytes in
+        try await read(range) { bytes in
             digest.update(bytes)
             progress.bytesVerified? += Int64(bytes.count)
             let now = transfer.environment.clock.now()

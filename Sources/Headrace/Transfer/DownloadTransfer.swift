@@ -8,9 +8,6 @@ import Foundation
 ///
 /// Runs on the blocking executor, where its file calls may block.
 struct DownloadTransfer {
-    /// The longest body of a redirect or refusal that is read to keep its connection.
-    private static let maxDrainedBytes: Int64 = 64 * 1024
-
     /// Thrown where the transfer was told to stop.
     struct Stopped: Error {
         /// Whether a partial is left.
@@ -67,6 +64,10 @@ struct DownloadTransfer {
         do {
             let path = plan.names.plannedPath
             if session.held.isEmpty, try await isProven(at: path) { return unchanged(path, session) }
+            if session.held.isEmpty, try await takeOver(path, &session, &attempts) {
+                return unchanged(path, session)
+            }
+            attempts.meter.correct(to: session.held.count)
             return try await attempt(&session, &attempts, plan)
         } catch {
             attempts.meter.correct(to: session.held.count)
@@ -160,7 +161,7 @@ struct DownloadTransfer {
             let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
                 if let target = try chain.policy.target(of: head, after: chain.count) {
-                    await drain(&body, of: head)
+                    await body.drain(of: head)
                     return Step.redirected(target, head)
                 }
                 let answer = Answer(head: head, chain: chain, latency: environment.clock.now() - start)
@@ -216,7 +217,7 @@ struct DownloadTransfer {
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             if session.held.isEmpty, isKept(accepted, at: path, attempts) {
-                await drain(&body, of: head)
+                await body.drain(of: head)
                 return unchanged(path, session)
             }
             try sizeLimit.check(accepted.leastFileSize)
@@ -245,7 +246,7 @@ struct DownloadTransfer {
             attempts.resume.stopSendingIfRange()
             return nil
         case .unchanged:
-            await drain(&body, of: head)
+            await body.drain(of: head)
             let path = plan.names.plannedPath
             // Somebody may have changed or removed it since the request.
             guard condition(at: path, attempts) == ask.condition else { return nil }
@@ -260,10 +261,10 @@ struct DownloadTransfer {
             if head.isHostRefusal {
                 environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())
             }
-            await drain(&body, of: head)
+            await body.drain(of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal):
-            await drain(&body, of: head)
+            await body.drain(of: head)
             throw refusal.error()
         }
     }
@@ -291,23 +292,6 @@ struct DownloadTransfer {
             .resourceChanged,
             "The download started again too often, the last time for this: \(reason.sentence)"
         )
-    }
-
-    /// Reads a short body that nobody wants, so that its connection can be kept; for a second at the most.
-    ///
-    /// A failure in it changes nothing.
-    private func drain(_ body: inout ResponseBody, of head: ResponseHead) async {
-        // A 304 has no body, whatever its fields say.
-        let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
-        guard let length, length <= Self.maxDrainedBytes else { return }
-        await withTaskGroup { group in
-            group.addTask { [body] in
-                // By no clock of the download's: what is waited for is the network, which may send nothing more.
-                if (try? await Task.sleep(for: .seconds(1))) != nil { body.cancel() }
-            }
-            while let chunk = try? await body.next() { body.recycle(chunk) }
-            group.cancelAll()
-        }
     }
 
     func skipped(_ path: String) -> FinishedFile { present(path, DownloadEvent.skipped) }

@@ -15,6 +15,24 @@ extension PartialSession {
         }
     }
 
+    /// Copies ranges of another file, which are held from now on as of a version of which nothing is told.
+    mutating func takeOver(_ ranges: ByteRangeSet, of file: borrowing OpenFile, for finalPath: String) async throws {
+        let partial = try opened()
+        try partial.requireSpace(for: file.status.size)
+        (representation, self.finalPath) = (Representation(), finalPath)
+        policy = newPolicy()
+        readers.change { $0.began(path, totalBytes: nil) }
+        for range in ranges.ranges {
+            var offset = range.lowerBound
+            try await file.read(range) { bytes in
+                try partial.write(bytes, at: offset)
+                let end = offset + Int64(bytes.count)
+                try complete(wrote(offset..<end))
+                offset = end
+            }
+        }
+    }
+
     /// Gives up bytes that are wrong, to be fetched again.
     mutating func giveUp(_ bad: ByteRangeSet) {
         var kept = held

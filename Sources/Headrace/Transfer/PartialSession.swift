@@ -286,7 +286,7 @@ struct PartialSession {
     }
 
     /// The partial, which is created where there is none yet.
-    private mutating func opened() throws(DownloadError) -> PartialFile {
+    mutating func opened() throws(DownloadError) -> PartialFile {
         if let partial { return partial }
         let created = try PartialFile.create(path, calls: environment.files)
         partial = created

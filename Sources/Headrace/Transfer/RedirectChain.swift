@@ -20,13 +20,21 @@ struct RedirectChain: Sendable {
         url = source
         fields = request.headers
         if Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
+        enter(source)
     }
 
     /// Credentials that were dropped on the way do not come back, not even at their own origin.
     mutating func follow(_ target: URL) {
         if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
-        url = target
+        enter(target)
         count += 1
+    }
+
+    /// User and password in a URL go into a field that stays with its origin, unless there is one already.
+    private mutating func enter(_ target: URL) {
+        url = target.withoutCredentials
+        guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }
+        fields.append(Credential.basic(user: login.user, password: login.password).field)
     }
 
     func request(with rangeFields: [HeaderField], _ configuration: DownloadManager.Configuration) -> TransportRequest {

@@ -34,6 +34,8 @@ package struct TransportRequest: Sendable, Hashable {
     package var connectTimeout: Duration
     /// How long no byte may come while somebody is ready to take it.
     package var stallTimeout: Duration
+    /// The proxy to go through; nil for none.
+    package var proxy: ProxyServer?
     /// The bytes of the answer that may wait in memory at first; nil for as many as there is room for.
     package var bufferBytes: Int?
 

@@ -28,7 +28,7 @@ enum Help {
     private static func table(_ options: [Option.Entry]) -> [String] {
         let width = options.map { name(of: $0).count }.max() ?? 0
         return options.map { entry in
-            "  \(padded(name(of: entry), to: width))  \(entry.help)\(entry.isPending ? " [not yet]" : "")"
+            "  \(padded(name(of: entry), to: width))  \(entry.help)"
         }
     }
 

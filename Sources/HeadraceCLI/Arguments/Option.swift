@@ -22,7 +22,13 @@ enum Option: String, CaseIterable, Sendable {
     case noResume = "no-resume"
     case sync
     case cacert
+    case pinnedKey = "pinned-key"
+    case cert
+    case key
     case proxy
+    case netrc
+    case netrcFile = "netrc-file"
+    case cookies
     case allowDowngrade = "allow-downgrade"
     case json
     case quiet
@@ -40,6 +46,11 @@ enum Option: String, CaseIterable, Sendable {
     case limitPerHost = "limit-per-host"
     case watch
 
+    /// Those on the way to the servers and on who goes it.
+    static let ofNetwork: Set<Option> = [
+        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies,
+    ]
+
     /// Those that mean nothing without a list on the disk.
     static let ofQueueOnly: Set<Option> = [
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch,
@@ -53,8 +64,6 @@ enum Option: String, CaseIterable, Sendable {
         var argument: String?
         /// What the argument can be, where there is no more than a few.
         var words: [String] = []
-        /// Refused after its argument was checked: the library cannot do it yet.
-        var isPending = false
         let help: String
     }
 
@@ -106,7 +115,21 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .noResume, help: "start at zero even if a part is there"),
         Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),
         Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
-        Entry(option: .proxy, argument: "URL", isPending: true, help: "go through this proxy"),
+        Entry(
+            option: .pinnedKey,
+            argument: "KEY",
+            help: "a key that https servers may have, as sha256//BASE64; repeatable"
+        ),
+        Entry(option: .cert, argument: "FILE", help: "PEM file of a client certificate, for servers that ask"),
+        Entry(option: .key, argument: "FILE", help: "PEM file of its private key (default: the same file)"),
+        Entry(
+            option: .proxy,
+            argument: "URL",
+            help: "an http, https, socks5 or socks5h proxy; '' for none (default: the environment's)"
+        ),
+        Entry(option: .netrc, help: "log in as ~/.netrc says"),
+        Entry(option: .netrcFile, argument: "FILE", help: "log in as this file says"),
+        Entry(option: .cookies, argument: "FILE", help: "send the cookies of this cookies.txt, and new ones"),
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
         Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
         Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),

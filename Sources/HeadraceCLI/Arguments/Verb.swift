@@ -23,10 +23,10 @@ struct Verb: Sendable {
                 operands: "FILE...",
                 summary: "compare files that are there with their checksums",
                 options: .those(
-                    of: [
-                        .checksum, .checksumFile, .header, .retries, .timeout, .connectTimeout, .cacert,
-                        .allowDowngrade, .json, .quiet, .help,
-                    ]
+                    of: Option.ofNetwork.union([
+                        .checksum, .checksumFile, .header, .retries, .timeout, .connectTimeout, .allowDowngrade,
+                        .json, .quiet, .help,
+                    ])
                 ),
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
             ),

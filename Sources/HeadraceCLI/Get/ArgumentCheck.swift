@@ -67,13 +67,6 @@ enum ArgumentCheck {
         return HeaderField(name: String(text[..<colon]), value: String(Substring(value)))
     }
 
-    /// Throws for options that a later release fills in.
-    static func pendingOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        for entry in Option.table where entry.isPending && arguments.has(entry.option) {
-            throw UsageError("--\(entry.option.rawValue): not yet")
-        }
-    }
-
     private static func isDigits(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }

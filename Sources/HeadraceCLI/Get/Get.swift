@@ -8,10 +8,10 @@ import Foundation
 
 /// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    let options = try GetOptions(arguments)
+    var options = try GetOptions(arguments)
     let (listed, files) = (try options.readList(), try options.readMetalinks())
-    try options.checkCertificateAuthorities()
-    return try await reportingErrors {
+    try options.readNetworkFiles()
+    return try await reportingErrors { [options] in
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         for request in requests { try request.check() }
@@ -44,25 +44,14 @@ extension GetOptions {
     func readList() throws(UsageError) -> [String] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
-        let bytes: [UInt8]
-        do throws(Files.Failure) {
-            bytes = try Files.read(inputFile)
-        } catch {
-            throw UsageError("--input-file: \(name): \(error.reason)")
-        }
-        return try URLList(bytes, name: name).urls
+        return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).urls
     }
 
     /// Reads the documents, and gives the files that they name.
     func readMetalinks() throws(UsageError) -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
-            let bytes: [UInt8]
-            do throws(Files.Failure) {
-                bytes = try Files.read(name)
-            } catch {
-                throw UsageError("--metalink: \(name): \(error.reason)")
-            }
+            let bytes = try Self.read(name, of: .metalink)
             do throws(DownloadError) {
                 files += try Metalink(parsing: bytes).files
             } catch {
@@ -72,21 +61,21 @@ extension GetOptions {
         return files
     }
 
+    /// All bytes of a file that an option names.
+    static func read(_ path: String, of option: Option, called name: String? = nil) throws(UsageError) -> [UInt8] {
+        do throws(Files.Failure) {
+            return try Files.read(path)
+        } catch {
+            throw UsageError("--\(option.rawValue): \(name ?? path): \(error.reason)")
+        }
+    }
+
     /// Makes the directory that the files go to, with all above it.
     func makeDirectory() throws(DownloadError) {
         do throws(Files.Failure) {
             try Files.makeDirectory(directory)
         } catch {
             throw DownloadError(.fileSystem, "\(directory): the directory could not be made: \(error.reason)")
-        }
-    }
-
-    func checkCertificateAuthorities() throws(UsageError) {
-        guard let path = configuration.certificateAuthorities?.path(percentEncoded: false) else { return }
-        do throws(Files.Failure) {
-            try Files.checkReadable(path)
-        } catch {
-            throw UsageError("--cacert: \(path): \(error.reason)")
         }
     }
 }

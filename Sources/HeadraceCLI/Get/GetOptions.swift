@@ -19,6 +19,7 @@ struct GetOptions: Sendable {
     var inputFile: String?
     /// Documents that name files with their mirrors.
     var metalinks: [String] = []
+    var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
     var urls: [String]
@@ -30,17 +31,17 @@ struct GetOptions: Sendable {
         case verbose
     }
 
-    /// Checks each argument, also of the options that are refused for now.
+    /// Checks each argument.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
+        try readNetworkOptions(arguments)
         if arguments.has(.verbose) { verbosity = .verbose }
         if arguments.has(.quiet) { verbosity = .quiet }
         writesJSON = arguments.has(.json)
-        try ArgumentCheck.pendingOptions(arguments)
     }
 
     private mutating func readPlaces(_ arguments: ParsedArguments) throws(UsageError) {
@@ -110,9 +111,6 @@ struct GetOptions: Sendable {
                 throw UsageError("--if-changed: it replaces the file, and --if-exists asks for something else")
             }
             refetchPolicy = .ifChanged
-        }
-        if let value = arguments.value(.cacert) {
-            configuration.certificateAuthorities = URL(filePath: value, directoryHint: .notDirectory).absoluteURL
         }
         configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)

@@ -8,7 +8,7 @@ import Foundation
 
 /// Runs `headrace verify`: compares files that are there with their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    let options = try GetOptions(arguments)
+    var options = try GetOptions(arguments)
     let files = options.urls
     guard !files.isEmpty else { throw UsageError("no file is given") }
     guard !options.integrity.checksums.isEmpty || options.integrity.list != nil else {
@@ -19,8 +19,8 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             "--checksum: there are \(files.count) files, and a checksum is of one; --checksum-file has many"
         )
     }
-    try options.checkCertificateAuthorities()
-    return try await reportingErrors {
+    try options.readNetworkFiles()
+    return try await reportingErrors { [options] in
         let list = try await options.readChecksumList()
         let expected = try files.map { file throws(UsageError) in
             let name = URL(filePath: file, directoryHint: .notDirectory).lastPathComponent

@@ -14,12 +14,16 @@ extension Verb {
             operands: "URL...",
             summary: "add downloads to a list that is kept on the disk, and print their ids",
             options: .those(
-                of: [
+                of: Option.ofNetwork.union([
                     .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink, .ifExists,
                     .ifChanged, .title, .group, .priority,
                     .paused, .begin, .registry, .json, .help,
-                ]
+                ])
             ),
+            notes: """
+                What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
+                queue run takes what is for the downloads.
+                """,
             run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
         ),
         Verb(
@@ -34,11 +38,10 @@ extension Verb {
             operands: "",
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
-                of: [
+                of: Option.ofNetwork.union([
                     .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .noRemoteTime,
-                    .sync,
-                    .cacert, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
-                ]
+                    .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+                ])
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }
         ),
@@ -91,10 +94,11 @@ extension Verb {
 }
 
 private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    let options = try QueueAddOptions(arguments, now: .now)
+    var options = try QueueAddOptions(arguments, now: .now)
     let (listed, files) = (try options.places.readList(), try options.places.readMetalinks())
+    try options.places.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors {
+    return try await reportingErrors { [options] in
         let list = try await options.places.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         for request in requests { try request.check() }
@@ -138,7 +142,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
 private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue run")
     var options = try GetOptions(arguments)
-    try options.checkCertificateAuthorities()
+    try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
     return try await reportingErrors { [options] in

@@ -8,7 +8,7 @@ import Foundation
 
 /// The options of `queue add` with their meaning.
 struct QueueAddOptions: Sendable {
-    let places: GetOptions
+    var places: GetOptions
     private let title: String?
     private let group: String?
     private let priority: DownloadPriority
@@ -25,6 +25,13 @@ struct QueueAddOptions: Sendable {
         isPaused = arguments.has(.paused)
         for field in places.headers where Self.secret.contains(field.name.lowercased()) {
             throw UsageError("--header: \(field.name) is a secret, and the list keeps none; headrace get takes it")
+        }
+        if places.integrity.list?.contains("://") != true,
+            let option = Option.allCases.first(where: { Option.ofNetwork.contains($0) && arguments.has($0) })
+        {
+            throw UsageError(
+                "--\(option.rawValue): without the URL of a --checksum-file nothing is fetched; queue run takes it"
+            )
         }
     }
 

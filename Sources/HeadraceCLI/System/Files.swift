@@ -60,6 +60,12 @@ enum Files {
         guard access(path, R_OK) == 0 else { throw Failure(errno) }
     }
 
+    /// Whether nobody but its owner can read the file; of one that is not there nothing is known.
+    static func isPrivate(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) != 0 || status.st_mode & (S_IRGRP | S_IROTH) == 0
+    }
+
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     private static func isDirectory(_ path: String) -> Bool {

@@ -14,6 +14,8 @@ typedef void *htls_session;
 bool htls_load(void);
 /// Returns NULL where the certificate or the key, both DER, cannot be used.
 htls_context htls_context_new(const unsigned char *certificate, int certificate_size, const unsigned char *key, int key_size);
+/// Has clients present a certificate, whichever it is, or the handshake fails.
+void htls_context_ask_client(htls_context context);
 void htls_context_free(htls_context context);
 
 /// Waits for the client's part of the handshake; NULL where it fails. The socket stays the caller's.

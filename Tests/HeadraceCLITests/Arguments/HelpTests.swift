@@ -14,7 +14,6 @@ struct HelpTests {
         let lines = Help.text(on: [verb]).split(separator: "\n")
         let line = try #require(lines.first { $0.contains("--\(option.rawValue) ") })
         #expect(line.contains(entry.help))
-        #expect(line.contains("[not yet]") == entry.isPending)
         if let short = entry.short { #expect(line.contains("-\(short), ")) }
         if let argument = entry.argument { #expect(line.contains("--\(option.rawValue) \(argument) ")) }
     }

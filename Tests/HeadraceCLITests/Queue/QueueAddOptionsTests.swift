@@ -70,6 +70,10 @@ struct QueueAddOptionsTests {
             ["http://user:word@h/x"],
             "http://h/x: the URL has a user or a password in it, and the list keeps no secrets; headrace get takes it"
         ),
+        (
+            ["--checksum-file", "SUMS", "--proxy", "http://p:1"],
+            "--proxy: without the URL of a --checksum-file nothing is fetched; queue run takes it"
+        ),
     ])
     func `a list keeps no secrets, and an option that makes no sense is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try requests(line + ["http://h/a"]) }

@@ -18,20 +18,21 @@ package final class FaultProxy: Sendable {
     package static var speaksTLS: Bool { TLSContext.isAvailable }
 
     private let listener: Listener
-    private let serverPort: UInt16
+    private let approach: Approach
     private let context: TLSContext?
     private let link: @Sendable (Int) -> Link
     private let state = Locked(State())
     private let acceptor = Locked<Acceptor?>(nil)
 
     fileprivate init(
-        to serverPort: UInt16,
+        by approach: Approach,
         presenting certificate: TestCertificate?,
+        asksForCertificate: Bool,
         link: @escaping @Sendable (Int) -> Link
     ) throws {
-        self.serverPort = serverPort
+        self.approach = approach
         self.link = link
-        context = try certificate.map(TLSContext.init)
+        context = try certificate.map { try TLSContext($0, asksForCertificate: asksForCertificate) }
         listener = try Listener()
     }
 
@@ -41,6 +42,13 @@ package final class FaultProxy: Sendable {
     /// Returns the URL of a path in its encoded form; https where the proxy presents a certificate.
     package func url(_ path: String = "/") -> URL {
         let text = "\(context == nil ? "http" : "https")://127.0.0.1:\(listener.port)\(path)"
+        guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
+        return url
+    }
+
+    /// Returns the URL under which clients are told of it, as one that is asked where to go.
+    package func address(_ scheme: String, login: String? = nil) -> URL {
+        let text = "\(scheme)://\(login.map { "\($0)@" } ?? "")127.0.0.1:\(listener.port)"
         guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
         return url
     }
@@ -102,9 +110,12 @@ package final class FaultProxy: Sendable {
             session = accepted
         }
         defer { session?.free() }
-        guard let server = try? Socket.connected(to: serverPort), add(server, to: number) else { return }
+        let line = ClientLine(socket: client, session: session)
+        guard let (port, first) = approach.target(of: line) else { return }
+        guard let server = try? Socket.connected(to: port), add(server, to: number) else { return }
         server.prepare()
-        ProxyConnection(client: client, server: server, link: link(number), session: session).run()
+        _ = first.withUnsafeBytes { server.send($0) }
+        ProxyConnection(client: line, server: server, link: link(number)).run()
     }
 }
 
@@ -112,6 +123,7 @@ package final class FaultProxy: Sendable {
 /// - Parameters:
 ///   - server: Where connections are carried to.
 ///   - certificate: Presented to clients, who must speak TLS then; the server itself never does.
+///   - asksForCertificate: Whether clients have to present one too, whichever it is.
 ///   - link: How a connection is carried, by its number from zero.
 ///   - body: Gets the proxy.
 /// - Returns: What the body returns.
@@ -119,10 +131,36 @@ package final class FaultProxy: Sendable {
 package func withFaultProxy<Result>(
     to server: FaultServer,
     presenting certificate: TestCertificate? = nil,
+    asksForCertificate: Bool = false,
     link: @escaping @Sendable (Int) -> Link = { _ in Link() },
     _ body: (FaultProxy) async throws -> Result
 ) async throws -> Result {
-    let proxy = try FaultProxy(to: server.port, presenting: certificate, link: link)
+    let proxy = try FaultProxy(
+        by: .fixed(server.port),
+        presenting: certificate,
+        asksForCertificate: asksForCertificate,
+        link: link
+    )
+    return try await run(proxy, body)
+}
+
+/// Runs the body beside a proxy that clients are told to use, and takes it down afterwards.
+/// - Parameters:
+///   - dialogue: What it wants to hear before it carries a connection.
+///   - certificate: Presented to clients, who must speak TLS to it then.
+///   - body: Gets the proxy.
+/// - Returns: What the body returns.
+/// - Throws: What the body throws, or `CallFailure` when no proxy can be started.
+package func withForwardProxy<Result>(
+    _ dialogue: ProxyDialogue,
+    presenting certificate: TestCertificate? = nil,
+    _ body: (FaultProxy) async throws -> Result
+) async throws -> Result {
+    let proxy = try FaultProxy(by: .asked(dialogue), presenting: certificate, asksForCertificate: false) { _ in Link() }
+    return try await run(proxy, body)
+}
+
+private func run<Result>(_ proxy: FaultProxy, _ body: (FaultProxy) async throws -> Result) async throws -> Result {
     do {
         try proxy.start()
         let result = try await body(proxy)

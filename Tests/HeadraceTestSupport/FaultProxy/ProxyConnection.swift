@@ -8,29 +8,20 @@ import Darwin
 
 /// A client's connection and the one to the server behind it, on one thread.
 struct ProxyConnection {
-    private let client: Socket
-    private let server: Socket
-    private let link: Link
-    private let session: TLSSession?
-
-    init(client: Socket, server: Socket, link: Link, session: TLSSession?) {
-        self.client = client
-        self.server = server
-        self.link = link
-        self.session = session
-    }
+    let client: ClientLine
+    let server: Socket
+    let link: Link
 
     /// Carries bytes until a side or the link ends it; the sockets stay open.
     func run() {
         guard let ending = carry() else { return }
         switch ending {
         case .fin:
-            if link.saysGoodbye { session?.sayGoodbye() }
-            client.finish()
+            client.finish(saysGoodbye: link.saysGoodbye)
         case .reset:
-            client.armReset()
+            client.socket.armReset()
         case .stall:
-            _ = client.wait()
+            _ = client.socket.wait()
         }
     }
 
@@ -49,7 +40,7 @@ struct ProxyConnection {
             }
             while rest > 0, let piece = down.receive(at: now) {
                 let part = piece.prefix(Int(clamping: rest))
-                guard part.withUnsafeBytes(send) else { return nil }
+                guard part.withUnsafeBytes(client.send) else { return nil }
                 rest -= Int64(part.count)
             }
             if rest <= 0, let cut = link.cut { return cut.ending }
@@ -57,17 +48,17 @@ struct ProxyConnection {
 
             let isHeldBack = isServerDone || down.isFull
             var sockets = [
-                pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: client.socket.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: isHeldBack ? -1 : server.descriptor, events: Int16(POLLIN), revents: 0),
             ]
             let arrival = [up.nextArrival, down.nextArrival].compactMap(\.self).min()
             guard Poll.wait(for: &sockets, timeout: arrival.map { $0 - start.duration(to: .now) }) else { continue }
             if sockets[0].revents != 0 {
                 repeat {
-                    let count = session?.receive(into: &buffer) ?? client.receive(into: &buffer)
+                    let count = client.receive(into: &buffer)
                     guard count > 0 else { return nil }
                     up.send(buffer[..<count], at: start.duration(to: .now))
-                } while session?.hasPending == true
+                } while client.session?.hasPending == true
             }
             if sockets[1].revents != 0 {
                 let count = server.receive(into: &buffer)
@@ -76,9 +67,25 @@ struct ProxyConnection {
             }
         }
     }
+}
 
-    /// Sends to the client; false where the connection broke.
-    private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        session.map { $0.send(bytes) } ?? (client.send(bytes) == bytes.count)
+/// A client's connection, encrypted or not.
+struct ClientLine {
+    let socket: Socket
+    let session: TLSSession?
+
+    /// Receives what there is, after a wait if need be; not more than zero at the end.
+    func receive(into buffer: inout [UInt8]) -> Int {
+        session?.receive(into: &buffer) ?? socket.receive(into: &buffer)
+    }
+
+    /// Sends everything; false where the connection broke.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        session.map { $0.send(bytes) } ?? (socket.send(bytes) == bytes.count)
+    }
+
+    func finish(saysGoodbye: Bool = true) {
+        if saysGoodbye { session?.sayGoodbye() }
+        socket.finish()
     }
 }

@@ -17,12 +17,13 @@ final class TLSContext: Sendable {
 
     static var isAvailable: Bool { htls_load() }
 
-    init(_ certificate: TestCertificate) throws {
+    init(_ certificate: TestCertificate, asksForCertificate: Bool) throws {
         let chain = Self.decoded(certificate.pem)
         let key = Self.decoded(TestCertificate.privateKey)
         guard htls_load(), let context = htls_context_new(chain, Int32(chain.count), key, Int32(key.count)) else {
             throw CallFailure("libssl", code: 0)
         }
+        if asksForCertificate { htls_context_ask_client(context) }
         self.context = Pointer(raw: context)
     }
 

@@ -24,6 +24,16 @@ package enum TestCertificate: Sendable, CaseIterable {
         return file
     }
 
+    /// Writes the ``trusted`` certificate, and its key behind it, for a client to present, and returns where.
+    package static func writeClient(in folder: URL) throws -> URL {
+        let file = folder.appending(path: "client.pem")
+        try Data("\(trustedPEM)\n\(privateKey)\n".utf8).write(to: file)
+        return file
+    }
+
+    /// What pins the one key.
+    package static var pin: String { "sha256//uO70nFIm1LBM/c7Y7WM79HvxqS21z3DzUNqi5mz7dv4=" }
+
     /// The certificate, in PEM.
     package var pem: String {
         switch self {

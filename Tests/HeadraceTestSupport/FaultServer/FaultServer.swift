@@ -16,13 +16,20 @@ package final class FaultServer: Sendable {
     private let greeting: @Sendable (Int) -> Ending?
     private let acceptor = Locked<Acceptor?>(nil)
 
-    fileprivate init(_ response: Response, greeting: @escaping @Sendable (Int) -> Ending?) throws {
+    fileprivate init(_ response: Response, onIPv6: Bool, greeting: @escaping @Sendable (Int) -> Ending?) throws {
         self.response = response
         self.greeting = greeting
-        listener = try Listener()
+        listener = try Listener(onIPv6: onIPv6)
     }
 
-    /// The port on 127.0.0.1.
+    /// Whether a server can be at ::1.
+    package static var hasIPv6: Bool {
+        guard let listener = try? Listener(onIPv6: true) else { return false }
+        listener.close()
+        return true
+    }
+
+    /// The port on 127.0.0.1 or ::1.
     package var port: UInt16 {
         listener.port
     }
@@ -94,6 +101,7 @@ package final class FaultServer: Sendable {
 /// Runs the body beside a server, and takes the server down afterwards: sockets shut, threads joined.
 /// - Parameters:
 ///   - response: What the server answers; `.routes`, `.sequence` and `.answering` choose among responses.
+///   - onIPv6: Whether it is at ::1, whose URLs have the host `[::1]`.
 ///   - isListening: False for a port that refuses connections until `listen()`.
 ///   - greeting: Ends a connection right after it was accepted, by its number from zero; `nil` lets it live.
 ///   - body: Gets the server.
@@ -101,11 +109,12 @@ package final class FaultServer: Sendable {
 /// - Throws: What the body throws, or `CallFailure` when no server can be started.
 package func withFaultServer<Result>(
     _ response: Response,
+    onIPv6: Bool = false,
     isListening: Bool = true,
     greeting: @escaping @Sendable (Int) -> Ending? = { _ in nil },
     _ body: (FaultServer) async throws -> Result
 ) async throws -> Result {
-    let server = try FaultServer(response, greeting: greeting)
+    let server = try FaultServer(response, onIPv6: onIPv6, greeting: greeting)
     do {
         if isListening { try server.listen() }
         let result = try await body(server)

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// A socket bound to a free port of 127.0.0.1; until it listens, the port refuses connections.
+/// A socket bound to a free port of 127.0.0.1, or of ::1; until it listens, the port refuses connections.
 struct Listener: Sendable {
     /// What came out of waiting for a connection.
     enum Arrival {
@@ -20,23 +20,43 @@ struct Listener: Sendable {
     let port: UInt16
     private let descriptor: Int32
 
-    init() throws {
-        descriptor = try Socket.make().descriptor
-        var address = sockaddr_in()
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let descriptor = descriptor
+    init(onIPv6: Bool = false) throws {
+        descriptor = try Socket.make(onIPv6: onIPv6).descriptor
+        do {
+            if onIPv6 {
+                var address = sockaddr_in6()
+                address.sin6_family = sa_family_t(AF_INET6)
+                address.sin6_addr = in6addr_loopback
+                try Self.bind(descriptor, to: &address)
+                port = UInt16(bigEndian: address.sin6_port)
+            } else {
+                var address = sockaddr_in()
+                address.sin_family = sa_family_t(AF_INET)
+                address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+                try Self.bind(descriptor, to: &address)
+                port = UInt16(bigEndian: address.sin_port)
+            }
+        } catch {
+            Socket(descriptor: descriptor).close()
+            throw error
+        }
+    }
+
+    /// Binds to an address, whose port is then that which the system has chosen.
+    private static func bind<Address>(_ descriptor: Int32, to address: inout Address) throws {
+        var size = socklen_t(MemoryLayout<Address>.size)
         let isBound = withUnsafeMutableBytes(of: &address) { bytes in
             let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress
-            return bind(descriptor, address, size) == 0 && getsockname(descriptor, address, &size) == 0
+            #if canImport(Glibc)
+            let code = Glibc.bind(descriptor, address, size)
+            #elseif canImport(Musl)
+            let code = Musl.bind(descriptor, address, size)
+            #else
+            let code = Darwin.bind(descriptor, address, size)
+            #endif
+            return code == 0 && getsockname(descriptor, address, &size) == 0
         }
-        guard isBound else {
-            let failure = CallFailure("bind")
-            Socket(descriptor: descriptor).close()
-            throw failure
-        }
-        port = UInt16(bigEndian: address.sin_port)
+        if !isBound { throw CallFailure("bind") }
     }
 
     func listen(backlog: Int32 = Listener.backlog) throws {

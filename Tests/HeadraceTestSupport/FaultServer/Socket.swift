@@ -17,12 +17,13 @@ struct Socket: Sendable {
 
     let descriptor: Int32
 
-    /// A socket for TCP over IPv4 that no child inherits.
-    static func make() throws -> Socket {
+    /// A socket for TCP that no child inherits.
+    static func make(onIPv6: Bool = false) throws -> Socket {
+        let family = onIPv6 ? AF_INET6 : AF_INET
         #if canImport(Glibc)
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
         #else
-        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        let descriptor = socket(family, SOCK_STREAM, 0)
         #endif
         guard descriptor >= 0 else { throw CallFailure("socket") }
         keepFromChildren(descriptor)

@@ -37,10 +37,19 @@ struct CorpusTests {
             case .links: !WebLink.all(in: text).isEmpty
             case .rateSchedule: RateSchedule(text) != nil
             case .metalink: (try? Metalink(parsing: bytes)) != nil
+            case .challenges: !Challenge.all(in: text).isEmpty
+            case .cookies: isCookie(text)
+            case .cookieFile: (try? CookieFile.cookies(parsing: bytes)) != nil
+            case .netrc: (try? Netrc(parsing: bytes)) != nil
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }
         #expect(Set(verdicts) == [true, false])
+    }
+
+    private func isCookie(_ text: String) -> Bool {
+        let place = URL(string: "http://a.b.example/x/y").flatMap(CookiePlace.init)
+        return place.flatMap { Cookie(parsing: text, from: $0, at: 0) } != nil
     }
 
     /// Whether there is nothing to report of a journal with these payloads.

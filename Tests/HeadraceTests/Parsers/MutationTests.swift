@@ -28,6 +28,22 @@ struct MutationTests {
                 + "<m:url priority='1' location='de'><![CDATA[http://m/f]]></m:url><m:url>https://n/f?a=1&amp;b</m:url>"
                 + "<o:x xmlns:o='o'/></m:file></m:metalink>"
         ],
+        .challenges: [
+            "Basic realm=\"a \\\"b\\\", c\", charset=UTF-8, Bearer, Negotiate YII/+a==",
+            "Digest realm=x, nonce=\"y==\" , ,Basic",
+        ],
+        .cookies: [
+            "a=b c; Domain=.b.example; Path=/x; Max-Age=60; HttpOnly",
+            "a=\"b\"; domain=a.b.example; Expires=Sun, 06-Nov-94 08:49:38 GMT",
+        ],
+        .cookieFile: [
+            "# Netscape HTTP Cookie File\n.b.example\tTRUE\t/\tFALSE\t0\ta\tb\r\n\n"
+                + "#HttpOnly_a.b.example\tFALSE\t/x\tTRUE\t784111778.5\tc\td e\na.b.example\tFALSE\t/\tFALSE\t0\tempty\n"
+        ],
+        .netrc: [
+            "machine a.b.example login u password \"p \\\" \\\\\" # x\nmacdef init\ncd /\n\ndefault login d\tpassword #e",
+            "machine a.b.example\n\taccount x\n\tpassword p\r\n",
+        ],
         .rateSchedule: ["Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M", "12:30-13:00 9K"],
     ]
 

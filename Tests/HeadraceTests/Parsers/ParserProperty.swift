@@ -23,6 +23,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case links
     case rateSchedule = "rate-schedule"
     case metalink
+    case challenges
+    case cookies
+    case cookieFile = "cookie-file"
+    case netrc
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -38,6 +42,10 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
         case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
         case .metalink: Self.metalinkViolation(bytes)
+        case .challenges: Self.challengeViolation(String(utf8OrLatin1: bytes))
+        case .cookies: Self.cookieViolation(String(utf8OrLatin1: bytes))
+        case .cookieFile: Self.cookieFileViolation(bytes)
+        case .netrc: Self.netrcViolation(bytes)
         }
     }
 

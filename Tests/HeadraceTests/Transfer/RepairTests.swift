@@ -68,6 +68,52 @@ struct RepairTests {
         #expect(fetched(outcome).map { $0 < size + wrong + (64 << 10) } == true)
     }
 
+    /// Runs a download over a file that is there.
+    private func repair(_ there: [UInt8], hasWhole: Bool, _ response: Response? = nil) async throws -> ResumeOutcome {
+        let whole = hasWhole ? [try Checksum(of: Fixture.old.body)] : []
+        let pieces = try pieces()
+        return try await Fixture.run(withMirrors: ["/a": response ?? .file(resource())], retries: 1) {
+            $0.refetchPolicy = .ifChanged
+            $0.checksums = whole
+            $0.pieceHashes = pieces
+            guard case .file(let file) = $0.destination else { return }
+            #expect(throws: Never.self) { try Data(there).write(to: file) }
+        }
+    }
+
+    /// Flipped, cut within and at the end of a piece, too long, and nothing of it right.
+    @Test(arguments: [true, false])
+    func `of a file that is there only the wrong pieces are fetched`(_ hasWhole: Bool) async throws {
+        let good = Pattern(seed: 1).bytes(in: 0..<size)
+        var flipped = good
+        for offset in [0, 130_000] { flipped[offset] ^= 1 }
+        let last = size % length
+        for (there, missing) in [
+            (flipped, 2 * length), (Array(good.prefix(100_000)), size - 2 * length),
+            (Array(good.prefix(120_000)), size - 3 * length), (good + [0], last), ([1, 2, 3], size),
+        ] {
+            let outcome = try await repair(there, hasWhole: hasWhole)
+            #expect(outcome.isExact, "\(outcome.events)")
+            #expect(outcome.restarts.isEmpty)
+            let count = try #require(self.fetched(outcome))
+            #expect(count >= missing && count < missing + (64 << 10), "\(there.count)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a file whose pieces are all right costs no request`(_ hasWhole: Bool) async throws {
+        let outcome = try await repair(Pattern(seed: 1).bytes(in: 0..<size), hasWhole: hasWhole)
+        #expect(outcome.isExact && outcome.requests.isEmpty)
+    }
+
+    @Test func `a repair that is cut goes on where it was`() async throws {
+        let good = Pattern(seed: 1).bytes(in: 0..<size)
+        let response = Response.sequence([.file(resource()).truncated(after: 50_000)], then: .file(resource()))
+        let outcome = try await repair(Array(good.prefix(100_000)), hasWhole: true, response)
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(fetched(outcome).map { $0 < size - length } == true)
+    }
+
     @Test func `without a validator the pieces prove what is fetched again`() async throws {
         let bad = resource(flipping: [50_000], tag: nil)
         let outcome = try await run(["/a": .sequence([.file(bad)], then: .file(resource(tag: nil)))])

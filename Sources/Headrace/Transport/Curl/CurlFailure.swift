@@ -17,6 +17,8 @@ struct CurlFailure {
     var hasHead: Bool
     /// Whether the connection had served another request before.
     var isReused: Bool
+    /// What an HTTP proxy answered when it was asked for a connection; 0 where it was not.
+    var connectStatus: Int
     /// The address that was not allowed, where no other was tried.
     var refusedAddress: String?
     /// A rule that the answer broke, found by ourselves.
@@ -24,7 +26,8 @@ struct CurlFailure {
 
     func error(for request: TransportRequest) -> DownloadError {
         if let violation { return DownloadError(.protocolViolation, violation) }
-        let server = request.url.server
+        if let proxy = request.proxy, let error = error(of: proxy, for: request) { return error }
+        let server = request.url.server + (request.proxy.map { " through the proxy \($0.address)" } ?? "")
         if let refusedAddress {
             return DownloadError(
                 .addressRefused,
@@ -34,10 +37,7 @@ struct CurlFailure {
         switch code {
         case HR_E_COULDNT_RESOLVE_HOST:
             return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")
-        case HR_E_COULDNT_RESOLVE_PROXY:
-            return DownloadError(.nameResolution, "The proxy could not be found: \(detail).")
-        case HR_E_COULDNT_CONNECT, HR_E_PROXY:
-            let why = osError == 0 ? detail : SystemError(errno: osError).description
+        case HR_E_COULDNT_CONNECT:
             return DownloadError(.connection, "No connection to \(server) could be made: \(why).")
         case HR_E_OPERATION_TIMEDOUT:
             return DownloadError(
@@ -46,9 +46,23 @@ struct CurlFailure {
             )
         case HR_E_SSL_CONNECT_ERROR where isInterrupted:
             return DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
-        case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CERTPROBLEM, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
-            HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_PINNEDPUBKEYNOTMATCH, HR_E_SSL_INVALIDCERTSTATUS,
-            HR_E_SSL_CLIENTCERT:
+        case HR_E_SSL_PINNEDPUBKEYNOTMATCH:
+            return DownloadError(
+                .tls,
+                "The key of \(server) is none of the pinned ones: the server has a new one, or somebody is in between. "
+                    + "Nothing was sent. Find out which before the pin is changed."
+            )
+        case HR_E_SSL_CERTPROBLEM:
+            return DownloadError(
+                .tls,
+                "The client certificate could not be used: \(detail). Give a PEM file and the key that belongs to it, "
+                    + "without a passphrase."
+            )
+        case HR_E_SSL_CLIENTCERT,
+            _ where asksForCertificate:
+            return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
+        case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
+            HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
         case HR_E_SSL_CACERT_BADFILE:
             return DownloadError(.tls, "The certificate authorities could not be read: \(detail).")
@@ -63,6 +77,48 @@ struct CurlFailure {
             return DownloadError(.connectionLost, "The connection to \(server) ended \(when): \(detail).")
         }
     }
+
+    /// Why no connection was made, in the system's words where there are any.
+    private var why: String { osError == 0 ? detail : SystemError(errno: osError).description }
+
+    /// What went wrong at the proxy; nil where it is not to blame.
+    private func error(of proxy: ProxyServer, for request: TransportRequest) -> DownloadError? {
+        let server = request.url.server
+        switch code {
+        case HR_E_COULDNT_RESOLVE_PROXY:
+            return DownloadError(.nameResolution, "The proxy \(proxy) could not be found; check its name.")
+        // Older releases have no code of its own for what a SOCKS proxy refuses.
+        case HR_E_PROXY,
+            HR_E_COULDNT_CONNECT where proxy.isSOCKS && osError == 0:
+            let isLogin = ["rejected", "authentication"].contains(where: detail.lowercased().contains)
+            return isLogin
+                ? .proxyLogin(proxy)
+                : DownloadError(.connection, "The proxy \(proxy) could not connect to \(server): \(detail).")
+        case HR_E_COULDNT_CONNECT:
+            return DownloadError(.connection, "No connection to the proxy \(proxy) could be made: \(why).")
+        default: break
+        }
+        switch connectStatus {
+        case 0, 200..<300: return nil
+        case 407: return .proxyLogin(proxy)
+        // It tried.
+        case 500...:
+            return DownloadError(
+                .connection,
+                "The proxy \(proxy) could not connect to \(server): it answered with status \(connectStatus)."
+            )
+        default:
+            return DownloadError(
+                .proxy,
+                "The proxy \(proxy) refuses a connection to \(server): it answered with status \(connectStatus). "
+                    + "Ask those who run it, or leave it out for this host.",
+                statusCode: connectStatus
+            )
+        }
+    }
+
+    /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
+    private var asksForCertificate: Bool { detail.lowercased().contains("certificate required") }
 
     /// Whether a handshake was cut rather than refused, for which libcurl has one code.
     private var isInterrupted: Bool {
@@ -91,7 +147,7 @@ struct CurlFailure {
 extension URL {
     /// Host and port, as in `example.org:443`.
     fileprivate var server: String {
-        "\(host() ?? ""):\(port ?? (scheme?.lowercased() == "https" ? 443 : 80))"
+        "\(host() ?? ""):\(effectivePort)"
     }
 }
 #endif

@@ -73,19 +73,15 @@ final class CurlTransfer {
         try require(hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody))
         try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
         try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, options.userAgent))
-        if let file = options.certificateAuthorities {
-            try require(hr_easy_set_string(handle, HR_OPT_CAINFO, file))
-        }
+        try configureTLS(options)
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
-        if request.url.scheme?.lowercased() == "https" { hr_easy_watch_tls(handle) }
         if let allowsAddress = options.allowsAddress {
             self.allowsAddress = allowsAddress
             try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
             try require(hr_easy_set_open_socket_callback(handle, openSocket))
-            // An empty one is none, whatever the environment says.
-            try require(hr_easy_set_string(handle, HR_OPT_PROXY, ""))
         }
+        try configureProxy(options)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
         guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
@@ -93,6 +89,7 @@ final class CurlTransfer {
         // The rest does without in a libcurl that was built without it.
         set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
+        set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
@@ -102,6 +99,38 @@ final class CurlTransfer {
         set(HR_OPT_HTTP09_ALLOWED, 0)
         // Without it, removing a handle waits for its name look-up to end. Unknown before 7.87.
         set(HR_OPT_QUICK_EXIT, 1)
+    }
+
+    private func configureTLS(_ options: CurlOptions) throws(DownloadError) {
+        guard request.url.scheme?.lowercased() == "https" else { return }
+        hr_easy_watch_tls(handle)
+        if let file = options.certificateAuthorities {
+            try require(hr_easy_set_string(handle, HR_OPT_CAINFO, file))
+        }
+        if !options.pinnedPublicKeys.isEmpty {
+            let keys = options.pinnedPublicKeys.joined(separator: ";")
+            try require(hr_easy_set_string(handle, HR_OPT_PINNEDPUBLICKEY, keys))
+        }
+        if let certificate = options.clientCertificate {
+            try require(hr_easy_set_string(handle, HR_OPT_SSLCERT, certificate.file.filePath))
+            try require(hr_easy_set_string(handle, HR_OPT_SSLKEY, certificate.key.filePath))
+            // Without it, OpenSSL would ask at the terminal, and the network would wait.
+            try require(hr_easy_set_string(handle, HR_OPT_KEYPASSWD, ""))
+        }
+    }
+
+    /// Empty strings are none, whatever the environment says.
+    private func configureProxy(_ options: CurlOptions) throws(DownloadError) {
+        try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
+        try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
+        guard let proxy = request.proxy else { return }
+        if let user = proxy.user {
+            try require(hr_easy_set_string(handle, HR_OPT_PROXYUSERNAME, user))
+            try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
+        }
+        if proxy.address.hasPrefix("https:"), let file = options.certificateAuthorities {
+            try require(hr_easy_set_string(handle, HR_OPT_PROXY_CAINFO, file))
+        }
     }
 
     private func require(_ code: hr_code) throws(DownloadError) {
@@ -144,12 +173,15 @@ final class CurlTransfer {
         _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
         var connects = 0
         _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
+        var connectStatus = 0
+        _ = hr_easy_get_long(handle, HR_INFO_HTTP_CONNECTCODE, &connectStatus)
         let failure = CurlFailure(
             code: code,
             detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
             osError: Int32(osError),
             hasHead: hasFinalHead,
             isReused: connects == 0,
+            connectStatus: connectStatus,
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
             violation: violation
         )

@@ -57,21 +57,31 @@ package struct CurlOptions: Sendable {
     package var userAgent: String
     /// A PEM file of certificate authorities that replaces the system's.
     package var certificateAuthorities: String?
-    /// Decides whether a connection to an address may be made; where it is set, no proxy is used.
+    /// The keys that servers may have, as in `sha256//BASE64`; none for any.
+    package var pinnedPublicKeys: [String]
+    /// What is shown to servers that ask for it.
+    package var clientCertificate: ClientCertificate?
+    /// Decides whether a connection to an address may be made; it is not asked about what is behind a proxy.
     package var allowsAddress: (@Sendable (IPAddress) -> Bool)?
 
     /// Creates options.
     /// - Parameters:
     ///   - userAgent: The `User-Agent` field.
     ///   - certificateAuthorities: The path of a PEM file, or nil.
+    ///   - pinnedPublicKeys: The keys that servers may have; none for any.
+    ///   - clientCertificate: What is shown to servers that ask for it.
     ///   - allowsAddress: Decides whether a connection to an address may be made, or nil.
     package init(
         userAgent: String,
         certificateAuthorities: String? = nil,
+        pinnedPublicKeys: [String] = [],
+        clientCertificate: ClientCertificate? = nil,
         allowsAddress: (@Sendable (IPAddress) -> Bool)? = nil
     ) {
         self.userAgent = userAgent
         self.certificateAuthorities = certificateAuthorities
+        self.pinnedPublicKeys = pinnedPublicKeys
+        self.clientCertificate = clientCertificate
         self.allowsAddress = allowsAddress
     }
 }

@@ -68,7 +68,8 @@ struct SegmentAnswerTests {
         let outcome = try await Fixture.run(.file(file).limited(bytesPerSecond: 4 << 20), expecting: file)
         #expect(outcome.isExact)
         #expect(outcome.ifRanges.dropFirst().first == "\"v1\"")
-        #expect(outcome.ranges.last != .some(nil) && outcome.ifRanges.last == .some(nil))
+        // One that was on its way already may arrive after it.
+        #expect(zip(outcome.ranges, outcome.ifRanges).contains { $0 != nil && $1 == nil })
         #expect(outcome.fallbacks.isEmpty)
     }
 

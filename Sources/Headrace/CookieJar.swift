@@ -1,0 +1,53 @@
+/// The cookies of a manager, or of several: those that servers set, and those of files (RFC 6265).
+///
+/// They are in memory alone. Each is sent where its domain and path lead, on each hop of a redirect, beside a `Cookie` field
+/// of the request itself, and secure ones to https alone. A server sets them for its host and the domains above it that have a
+/// dot in them; other suffixes under which everybody can have a name, as `co.uk`, are not known.
+public final class CookieJar: Sendable {
+    private let store = Locked(CookieStore())
+    /// Seconds since 1970.
+    private let now: @Sendable () -> Int64
+
+    /// Creates an empty jar.
+    public convenience init() {
+        self.init { Int64(WallTime.nanoseconds() / 1_000_000_000) }
+    }
+
+    init(now: @escaping @Sendable () -> Int64) {
+        self.now = now
+    }
+
+    /// How many cookies there are.
+    public var count: Int { store.withLock { $0.count } }
+
+    /// Adds the cookies of a file in the form of Netscape's `cookies.txt`, but for those that have expired.
+    /// - Parameter bytes: What is in the file.
+    /// - Throws: `invalidRequest` with the line that is no cookie, without what is in it; then none is added.
+    public func add(netscapeFile bytes: some Sequence<UInt8>) throws(DownloadError) {
+        let cookies = try CookieFile.cookies(parsing: bytes)
+        let now = now()
+        store.withLock { store in
+            for cookie in cookies { store.insert(cookie, at: now) }
+        }
+    }
+
+    /// Keeps what an answer sets.
+    func store(_ head: ResponseHead) {
+        let fields = head.values("set-cookie")
+        guard !fields.isEmpty, let place = CookiePlace(head.url) else { return }
+        let now = now()
+        store.withLock { $0.store(fields, from: place, at: now) }
+    }
+
+    /// Adds the cookies for its URL to a request, in the one field that it may have.
+    func add(to request: inout TransportRequest) {
+        let now = now()
+        guard let place = CookiePlace(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {
+            return
+        }
+        let isCookie: (HeaderField) -> Bool = { $0.name.lowercased() == "cookie" }
+        let given = request.fields.filter(isCookie).map(\.value)
+        request.fields.removeAll(where: isCookie)
+        request.fields.append(HeaderField(name: "Cookie", value: (given + [own]).joined(separator: "; ")))
+    }
+}

@@ -1,0 +1,48 @@
+/// A time as cookies have it (RFC 6265, section 5.1.1), which is more forms than HTTP's own.
+enum CookieDate {
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+    /// Seconds since 1970; nil for what is no time.
+    static func seconds(parsing text: String) -> Int64? {
+        var (time, day, month, year) = (Int?.none, Int?.none, Int?.none, Int?.none)
+        for token in text.utf8.split(whereSeparator: isDelimiter) {
+            let word = Substring(token)
+            if time == nil, let found = clock(word) {
+                time = found
+            } else if day == nil, let found = number(word, digits: 1...2) {
+                day = found
+            } else if month == nil, let found = months.firstIndex(of: String(word.prefix(3)).lowercased()) {
+                month = found
+            } else if year == nil, let found = number(word, digits: 2...4), word.utf8.first.map(isDigit) == true {
+                year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
+            }
+        }
+        guard let time, let day, let month, let year, year >= 1601 else { return nil }
+        return HTTPDate(year: year, month: month, day: day, time: time)?.seconds
+    }
+
+    /// Seconds since midnight, of `8:49:37`.
+    private static func clock(_ word: Substring) -> Int? {
+        let parts = word.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, let hour = number(parts[0], digits: 1...2),
+            let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2), hour < 24, minute < 60, second < 60
+        else { return nil }
+        return (hour * 60 + minute) * 60 + second
+    }
+
+    /// The digits at the front, if there are so many; what follows them is passed over.
+    private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
+        let number = word.utf8.prefix(while: isDigit)
+        return digits.contains(number.count) ? Int(Substring(number)) : nil
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// A file of cookies as Netscape's browser wrote it, and as curl, wget and the extensions of browsers do.
+enum CookieFile {
+    /// Reads the bytes of a file.
+    ///
+    /// Throws `invalidRequest` with the line that is no cookie, without what is in it.
+    static func cookies(parsing bytes: some Sequence<UInt8>) throws(DownloadError) -> [Cookie] {
+        var cookies: [Cookie] = []
+        var number = 0
+        for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            var text = String(utf8OrLatin1: line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+            let mark = "#HttpOnly_"
+            if text.hasPrefix(mark) { text.removeFirst(mark.count) }
+            guard !text.hasPrefix("#"), !text[...].trimmed.isEmpty else { continue }
+            guard let cookie = cookie(text) else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "Line \(number) of the file is no cookie: domain, TRUE or FALSE, path, TRUE or FALSE, seconds, name and "
+                        + "value, with tabs between them."
+                )
+            }
+            cookies.append(cookie)
+        }
+        return cookies
+    }
+
+    private static func cookie(_ line: String) -> Cookie? {
+        let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        guard (6...7).contains(parts.count), let isForBelow = flag(parts[1]), let isSecure = flag(parts[3]),
+            // Some write fractions of a second.
+            let expires = Int64(digits: parts[4].prefix { $0 != "." }), parts[2].hasPrefix("/"), !parts[5].isEmpty,
+            !line.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f })
+        else { return nil }
+        let domain = (parts[0].hasPrefix(".") ? String(parts[0].dropFirst()) : parts[0]).lowercased()
+        guard !domain.isEmpty, !isForBelow || domain.contains(".") || !parts[0].hasPrefix(".") else { return nil }
+        return Cookie(
+            name: parts[5],
+            value: parts.count == 7 ? parts[6] : "",
+            domain: domain,
+            isHostOnly: !isForBelow || !domain.contains("."),
+            path: parts[2],
+            isSecure: isSecure,
+            expires: expires == 0 ? nil : expires
+        )
+    }
+
+    private static func flag(_ text: String) -> Bool? {
+        switch text.uppercased() {
+        case "TRUE": true
+        case "FALSE": false
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/// Cookies, by whom they are for; pure.
+struct CookieStore: Sendable {
+    /// How many are kept, of one domain and of all (RFC 6265, section 6.1); those that came first go first.
+    static let maxPerDomain = 50
+    static let maxCount = 3000
+
+    /// What, with its domain, makes two of them the same.
+    private struct Key: Sendable, Hashable {
+        var path: String
+        var name: String
+
+        init(_ cookie: Cookie) {
+            path = cookie.path
+            name = cookie.name
+        }
+    }
+
+    private struct Entry: Sendable {
+        var cookie: Cookie
+        /// The place in the order of creation.
+        var number: UInt64
+    }
+
+    private var domains: [String: [Key: Entry]] = [:]
+    private(set) var count = 0
+    private var lastNumber: UInt64 = 0
+
+    /// Keeps a cookie in the place of one that is the same; an expired one takes it away.
+    mutating func insert(_ cookie: Cookie, at now: Int64) {
+        let known = remove(Key(cookie), of: cookie.domain)
+        guard cookie.expires ?? .max > now else { return }
+        if known == nil {
+            lastNumber += 1
+            makeRoom(in: cookie.domain)
+        }
+        domains[cookie.domain, default: [:]][Key(cookie)] = Entry(cookie: cookie, number: known?.number ?? lastNumber)
+        count += 1
+    }
+
+    /// Keeps what an answer sets.
+    mutating func store(_ fields: [String], from place: CookiePlace, at now: Int64) {
+        for field in fields {
+            guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
+            // What https has set is not for http to change.
+            let known = domains[cookie.domain]?[Key(cookie)]?.cookie
+            if place.isSecure || known?.isSecure != true { insert(cookie, at: now) }
+        }
+    }
+
+    /// The value of the `Cookie` field for a URL (section 5.4); nil for none.
+    func field(for place: CookiePlace, at now: Int64) -> String? {
+        let found = place.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
+            entry.cookie.matches(place) && entry.cookie.expires ?? .max > now
+        }
+        guard !found.isEmpty else { return nil }
+        return found.sorted { left, right in
+            let (longer, shorter) = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
+            return longer == shorter ? left.number < right.number : longer > shorter
+        }.map { "\($0.cookie.name)=\($0.cookie.value)" }.joined(separator: "; ")
+    }
+
+    private mutating func makeRoom(in domain: String) {
+        if let own = domains[domain], own.count >= Self.maxPerDomain, let oldest = Self.oldest(own) {
+            remove(oldest.key, of: domain)
+        }
+        guard count >= Self.maxCount else { return }
+        let oldest = domains.compactMap { domain, entries in Self.oldest(entries).map { (domain, $0) } }
+            .min { $0.1.value.number < $1.1.value.number }
+        if let oldest { remove(oldest.1.key, of: oldest.0) }
+    }
+
+    private static func oldest(_ entries: [Key: Entry]) -> (key: Key, value: Entry)? {
+        entries.min { $0.value.number < $1.value.number }
+    }
+
+    @discardableResult
+    private mutating func remove(_ key: Key, of domain: String) -> Entry? {
+        guard let entry = domains[domain]?.removeValue(forKey: key) else { return nil }
+        if domains[domain]?.isEmpty == true { domains[domain] = nil }
+        count -= 1
+        return entry
+    }
+}

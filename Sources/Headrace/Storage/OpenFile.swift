@@ -1,0 +1,59 @@
+/// A file that is there, to be read in order.
+///
+/// All calls block.
+struct OpenFile: ~Copyable {
+    let status: FileStatus
+    private let path: String
+    private let descriptor: Int32
+    private let calls: FileCalls
+
+    /// Opens a file; throws `permission` or `fileSystem`, the latter also for what is no regular file.
+    init(_ path: String, followingLinks: Bool, calls: FileCalls = .system) throws(DownloadError) {
+        let descriptor = try Self.storage("\(path) could not be opened") { () throws(SystemError) in
+            try FileCalls.openToRead(path, followingLinks: followingLinks)
+        }
+        let status: FileStatus
+        do throws(DownloadError) {
+            status = try Self.storage("\(path) could not be looked at") { () throws(SystemError) in
+                try calls.openStatus(descriptor)
+            }
+            guard status.kind == .regular else {
+                throw DownloadError(.fileSystem, "\(path) is not a file with bytes.")
+            }
+        } catch {
+            try? calls.close(descriptor)
+            throw error
+        }
+        self.status = status
+        self.path = path
+        self.descriptor = descriptor
+        self.calls = calls
+    }
+
+    deinit { try? calls.close(descriptor) }
+
+    /// Hands on bytes in order; between two buffers the thread is others'.
+    ///
+    /// Throws `CancellationError` between two buffers as soon as the task is cancelled.
+    func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
+        let (path, descriptor, calls) = (path, descriptor, calls)
+        try await FileCalls.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
+            try Self.storage("\(path) could not be read") { () throws(SystemError) in
+                try calls.readAt(descriptor, offset, maxBytes)
+            }
+        } whenShort: {
+            DownloadError(.fileSystem, "\(path) became shorter while it was read.")
+        }
+    }
+
+    private static func storage<Result>(
+        _ what: String,
+        _ call: () throws(SystemError) -> Result
+    ) throws(DownloadError) -> Result {
+        do {
+            return try call()
+        } catch {
+            throw .storage(what, error)
+        }
+    }
+}

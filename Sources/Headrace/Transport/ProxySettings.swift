@@ -1,0 +1,136 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Which proxy leads to which URL; pure.
+struct ProxySettings: Sendable, Hashable {
+    /// For `http` URLs.
+    private var http: ProxyServer?
+    /// For `https` URLs.
+    private var https: ProxyServer?
+    private var exceptions = ProxyExceptions()
+
+    /// Without any.
+    init() {}
+
+    /// What a configuration says, where it says that the environment decides: of the environment.
+    init(
+        _ configuration: DownloadManager.Configuration,
+        environment: [String: String]
+    ) throws(DownloadError) {
+        // A proxy connects to the target by itself, with nobody asked.
+        guard configuration.allowsAddress == nil else { return }
+        switch configuration.proxy {
+        case .none: break
+        case .environment: self = try ProxySettings(environment: environment)
+        case .url(let url, let except):
+            http = try ProxyServer(parsing: url.absoluteString)
+            https = http
+            exceptions = ProxyExceptions(except)
+        }
+    }
+
+    /// What the variables say that most programs go by.
+    ///
+    /// `HTTP_PROXY` is none of them: a web server sets it for its programs from a field of the request.
+    init(environment: [String: String]) throws(DownloadError) {
+        func value(_ names: String...) -> (name: String, value: String)? {
+            for name in names { if let value = environment[name], !value.isEmpty { return (name, value) } }
+            return nil
+        }
+        func server(_ entry: (name: String, value: String)?) throws(DownloadError) -> ProxyServer? {
+            guard let entry else { return nil }
+            do throws(DownloadError) {
+                return try ProxyServer(parsing: entry.value)
+            } catch {
+                throw DownloadError(error.code, "The environment variable \(entry.name): \(error.message)")
+            }
+        }
+        let all = value("all_proxy", "ALL_PROXY")
+        http = try server(value("http_proxy") ?? all)
+        https = try server(value("https_proxy", "HTTPS_PROXY") ?? all)
+        exceptions = ProxyExceptions(parsing: value("no_proxy", "NO_PROXY")?.value ?? "")
+    }
+
+    /// The proxy for a URL; nil where its server is connected to directly.
+    func proxy(for url: URL) -> ProxyServer? {
+        let proxy = url.scheme?.lowercased() == "https" ? https : http
+        guard let proxy, let host = url.host(percentEncoded: false) else { return nil }
+        return exceptions.matches(host, port: url.effectivePort) ? nil : proxy
+    }
+}
+
+/// Hosts that are connected to without a proxy, as `no_proxy` names them.
+struct ProxyExceptions: Sendable, Hashable {
+    private enum Host: Sendable, Hashable {
+        case any
+        /// The name, and all names that end in it after a dot.
+        case name(String)
+        case address(IPAddress)
+        case block(IPAddress.Block)
+    }
+
+    private struct Entry: Sendable, Hashable {
+        var host: Host
+        /// Nil for all ports.
+        var port: Int?
+    }
+
+    private var entries: [Entry] = []
+
+    init(_ texts: [String] = []) {
+        entries = texts.compactMap(Self.entry)
+    }
+
+    /// Reads names, addresses and blocks of addresses between commas or blanks; what is none of them is passed over.
+    init(parsing text: String) {
+        self.init(text.split { $0 == "," || $0.isWhitespace }.map(String.init))
+    }
+
+    func matches(_ host: String, port: Int) -> Bool {
+        guard !entries.isEmpty else { return false }
+        let name = Self.name(host)
+        let address = IPAddress(name.trimmingBrackets)
+        return entries.contains { entry in
+            guard entry.port ?? port == port else { return false }
+            return switch entry.host {
+            case .any: true
+            case .name(let suffix): address == nil && (name == suffix || name.hasSuffix(".\(suffix)"))
+            case .address(let other): address == other
+            case .block(let block): address.map(block.contains) ?? false
+            }
+        }
+    }
+
+    private static func entry(_ text: String) -> Entry? {
+        var (host, port) = (text[...], Int?.none)
+        if host == "*" { return Entry(host: .any) }
+        if host.contains("/") { return IPAddress.Block(parsing: host).map { Entry(host: .block($0)) } }
+        // More than one colon is an address of IPv6, unless it is between brackets.
+        let isBare = !host.hasPrefix("[") && host.utf8.count(where: { $0 == UInt8(ascii: ":") }) > 1
+        if !isBare, let colon = host.lastIndex(of: ":"), colon > (host.lastIndex(of: "]") ?? host.startIndex) {
+            guard let number = Int64(digits: host[host.index(after: colon)...]), (1...65_535).contains(number) else {
+                return nil
+            }
+            port = Int(number)
+            host = host[..<colon]
+        }
+        if let address = IPAddress(String(host).trimmingBrackets) { return Entry(host: .address(address), port: port) }
+        let name = name(host.drop { $0 == "*" || $0 == "." })
+        return name.isEmpty ? nil : Entry(host: .name(name), port: port)
+    }
+
+    /// In lower case, without the dot of the root.
+    private static func name(_ text: some StringProtocol) -> String {
+        let name = text.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
+    }
+}
+
+extension String {
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
+}

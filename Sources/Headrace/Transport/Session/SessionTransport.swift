@@ -1,0 +1,134 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Adds to each request what belongs to its URL: the proxy, the cookies and the login; and logs in where a server asks.
+///
+/// A request that has an `Authorization` of its own is left as it is, and its 401 is final.
+struct SessionTransport: Transport {
+    /// How often one request is asked again with another credential.
+    private static let maxLogins = 4
+
+    let base: any Transport
+    let proxies: ProxySettings
+    /// Nil where nobody knows any.
+    let credentials: CredentialStore?
+    let cookies: CookieJar?
+
+    init(
+        _ base: any Transport,
+        _ configuration: DownloadManager.Configuration,
+        environment: [String: String]
+    ) throws(DownloadError) {
+        self.base = base
+        proxies = try ProxySettings(configuration, environment: environment)
+        credentials = CredentialStore(configuration.credentials, configuration.netrc)
+        cookies = configuration.cookies
+    }
+
+    func shutdown() async { await base.shutdown() }
+
+    func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        var request = request
+        request.proxy = proxies.proxy(for: request.url)
+        let store = request.fields.contains(where: \.isAuthorization) ? nil : credentials
+        var login = store?.known(for: request.url)
+        var refused: Set<Credential> = []
+        var attempts = 0
+        while true {
+            let step: Step<Result> = try await base.perform(prepared(request, login)) { head, body in
+                cookies?.store(head)
+                if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
+                if head.status == 401, let store, attempts < Self.maxLogins {
+                    if let login { refused.insert(login) }
+                    if let next = try await answer(head, sent: login, refused, store) {
+                        await body.drain(of: head)
+                        return .again(next)
+                    }
+                }
+                return .done(try await receive(head, &body))
+            }
+            switch step {
+            case .done(let result): return result
+            case .again(let next): login = next
+            }
+            attempts += 1
+        }
+    }
+
+    private enum Step<Result: Sendable>: Sendable {
+        case done(Result)
+        case again(Credential)
+    }
+
+    private func prepared(_ request: TransportRequest, _ login: Credential?) -> TransportRequest {
+        var request = request
+        if let login { request.fields.append(login.field) }
+        cookies?.add(to: &request)
+        return request
+    }
+
+    /// What to answer a 401 with; nil for nothing.
+    private func answer(
+        _ head: ResponseHead,
+        sent: Credential?,
+        _ refused: Set<Credential>,
+        _ store: CredentialStore
+    ) async throws -> Credential? {
+        let challenges = Challenge.all(of: head)
+        let known = challenges.compactMap { challenge in
+            AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
+        }
+        if known.isEmpty, let first = challenges.first {
+            throw DownloadError(
+                .httpStatus,
+                "The server answered with status 401. It asks for a login by \(first.scheme), which is not supported.",
+                statusCode: 401
+            )
+        }
+        let request = CredentialRequest(
+            url: head.url,
+            schemes: known.map(\.0),
+            realm: known.first?.1,
+            refused: sent
+        )
+        do {
+            return try await store.credential(for: request, refused: refused)
+        } catch  where !Task.isCancelled {
+            let reason = (error as? DownloadError)?.message ?? "\(error)"
+            throw DownloadError(
+                .httpStatus,
+                "The server answered with status 401. A login could not be had: \(reason)",
+                statusCode: 401,
+                cause: error
+            )
+        }
+    }
+}
+
+extension ResponseBody {
+    /// The longest body that is read to keep its connection.
+    private static let maxDrainedBytes: Int64 = 64 * 1024
+
+    /// Reads a short body that nobody wants, so that its connection can be kept; for a second at the most.
+    ///
+    /// A failure in it changes nothing.
+    mutating func drain(of head: ResponseHead) async {
+        // A 304 has no body, whatever its fields say.
+        let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
+        guard let length, length <= Self.maxDrainedBytes else { return }
+        await withTaskGroup { group in
+            group.addTask { [self] in
+                // By no clock of the download's: what is waited for is the network, which may send nothing more.
+                if (try? await Task.sleep(for: .seconds(1))) != nil { cancel() }
+            }
+            while let chunk = try? await next() { recycle(chunk) }
+            group.cancelAll()
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool through proxies, with logins and cookies.
+@Suite(.timeLimit(.minutes(4)))
+struct NetworkTests {
+    private func run(
+        _ arguments: [String],
+        in folder: URL,
+        environment: [String] = []
+    ) async throws -> ToolProcess.Result {
+        var process = try ToolProcess(
+            ["get", "-v", "--retries", "0"] + arguments,
+            in: folder,
+            environment: environment
+        )
+        return try await process.result()
+    }
+
+    private func write(_ text: String, to name: String, in folder: URL, mode: Int = 0o600) throws {
+        let file = folder.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path(percentEncoded: false))
+    }
+
+    @Test
+    func `a proxy is the option's, else the environment's`() async throws {
+        let dialogue = ProxyDialogue(.http, login: "Basic dTpoaWRkZW4=")
+        try await withFaultServer(.ok("hello")) { server in
+            try await withForwardProxy(dialogue) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let address = proxy.address("http", login: "u:hidden").absoluteString
+                    let url = server.url("/a").absoluteString
+                    for (arguments, environment, count) in [
+                        (["--proxy", address], ["http_proxy=http://127.0.0.1:1"], 1),
+                        ([], ["http_proxy=\(address)"], 2), ([], ["http_proxy=\(address)", "no_proxy=127.0.0.1"], 2),
+                        (["--proxy", ""], ["http_proxy=\(address)"], 2),
+                    ] {
+                        let result = try await run(arguments + ["-o", "x", url], in: folder, environment: environment)
+                        #expect(result.status == 0, "\(result.errors)")
+                        #expect(!result.errors.contains("hidden"))
+                        #expect(dialogue.requests.count == count)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    func `a proxy that wants a login is the network's failure, and what is no proxy is the usage's`() async throws {
+        try await withForwardProxy(ProxyDialogue(.http, login: "Basic x")) { proxy in
+            try await withTemporaryDirectory { folder in
+                let address = proxy.address("http", login: "u:hidden").absoluteString
+                let refused = try await run(["--proxy", address, "http://a.invalid/x"], in: folder)
+                #expect(refused.status == 3)
+                #expect(refused.errors.contains("The proxy \(proxy.address("http").absoluteString) refuses its login"))
+                #expect(!refused.errors.contains("hidden"))
+                for arguments in [
+                    ["--proxy", "ftp://u:hidden@p"], ["--key", "k"], ["--pinned-key", "x"], ["--cert", "no"],
+                ] {
+                    let result = try await run(arguments + ["http://a.invalid/x"], in: folder)
+                    #expect(result.status == 2, "\(arguments)")
+                    #expect(!result.errors.contains("hidden"))
+                }
+            }
+        }
+    }
+
+    @Test
+    func `logins are those of a file that others cannot read`() async throws {
+        let response = Response.answering { request in
+            request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok("hello") : .status(401)
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let text = "machine 127.0.0.1 login u password hidden\n"
+                try write(text, to: ".netrc", in: folder)
+                let home = "HOME=\(folder.path(percentEncoded: false))"
+                #expect(try await run(["--netrc", url], in: folder, environment: [home]).status == 0)
+                #expect(try await run(["--netrc-file", ".netrc", url], in: folder).status == 0)
+                #expect(try await run([url], in: folder, environment: [home]).status == 4)
+                try write(text, to: "open", in: folder, mode: 0o644)
+                let open = try await run(["--netrc-file", "open", url], in: folder)
+                #expect(open.status == 2)
+                #expect(open.errors.contains("--netrc-file: open: others can read the passwords in it"))
+                try write("machine 127.0.0.1 login u password my hidden", to: "bad", in: folder)
+                let bad = try await run(["--netrc-file", "bad", url], in: folder)
+                #expect(bad.status == 2)
+                #expect(bad.errors.contains("Line 1 of the netrc file") && !bad.errors.contains("hidden"))
+                #expect(try await run(["--netrc-file", "none", url], in: folder).status == 2)
+            }
+        }
+    }
+
+    @Test
+    func `cookies of a file are sent, and those of answers kept for the run`() async throws {
+        let routes: [String: Response] = [
+            "/a": .redirect(to: "/b").header("Set-Cookie", "new=hidden"), "/b": .ok("hello"),
+        ]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                try write("127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\thidden\n", to: "cookies.txt", in: folder)
+                let result = try await run(["--cookies", "cookies.txt", server.url("/a").absoluteString], in: folder)
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(!result.errors.contains("hidden"))
+                #expect(server.requests.map { $0["Cookie"] } == ["session=hidden", "session=hidden; new=hidden"])
+                try write("{}", to: "cookies.json", in: folder)
+                let bad = try await run(["--cookies", "cookies.json", "http://a.invalid/"], in: folder)
+                #expect(bad.status == 2)
+                #expect(
+                    bad.errors.contains("--cookies: cookies.json: Line 1 of the file is no cookie"),
+                    "\(bad.errors)"
+                )
+            }
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `a pinned key and a client certificate are used`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withFaultProxy(to: server, presenting: .trusted, asksForCertificate: true) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
+                    let client = try TestCertificate.writeClient(in: folder).path(percentEncoded: false)
+                    let url = proxy.url("/a").absoluteString
+                    let common = ["--cacert", authority, "--cert", client, "--key", client]
+                    let fine = try await run(common + ["--pinned-key", TestCertificate.pin, url], in: folder)
+                    #expect(fine.status == 0, "\(fine.errors)")
+                    let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+                    let refused = try await run(common + ["--pinned-key", other, url], in: folder)
+                    #expect(refused.status == 3)
+                    #expect(refused.errors.contains("none of the pinned ones"), "\(refused.errors)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]])
+    func `a list of checksums is fetched with the login, and the login not kept`(_ words: [String]) async throws {
+        let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
+        let response = Response.answering { request in
+            request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok(Response.Body(stringLiteral: list)) : .status(401)
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let place = folder.appending(path: "run")
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+                try write("machine 127.0.0.1 login u password hidden", to: "netrc", in: folder)
+                try write("abc", to: "a", in: place)
+                let options = ["--netrc-file", "../netrc", "--checksum-file", server.url("/SUMS").absoluteString]
+                var process = try ToolProcess(words + options, in: place)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(server.requests.count == 1)
+                #expect(try secrets(in: place) == [])
+            }
+        }
+    }
+
+    @Test(arguments: ["--json", "--verbose"])
+    func `S10 no secret is in what the tool writes`(_ option: String) async throws {
+        let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
+        let response = Response.answering { request in
+            guard request["Authorization"] != nil else { return .status(401) }
+            guard request.path == "/cut" else { return .redirect(to: "/cut").header("Set-Cookie", "new=hidden") }
+            return .file(Resource(size: 300_000, seed: 1, etag: "\"v1\"")).truncated(after: 120_000)
+        }
+        try await withFaultServer(response) { server in
+            try await withForwardProxy(dialogue) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let place = folder.appending(path: "run")
+                    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+                    try write("machine 127.0.0.1 login u password hidden", to: "netrc", in: folder)
+                    try write("127.0.0.1\tFALSE\t/\tFALSE\t0\ts\thidden", to: "cookies", in: folder)
+                    var process = try ToolProcess(
+                        [
+                            "get", option, "--retries", "0", "--jobs", "1",
+                            "--proxy", proxy.address("http", login: "p:hidden").absoluteString,
+                            "--netrc-file", "../netrc", "--cookies", "../cookies",
+                            server.url("/a").absoluteString,
+                            server.url("/b").absoluteString.replacing("://", with: "://u:hidden@"),
+                        ],
+                        in: place
+                    )
+                    let result = try await process.result()
+                    #expect(result.status == 3, "\(result.errors)")
+                    let last = try #require(server.requests.last)
+                    #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["Cookie"] == "s=hidden; new=hidden")
+                    #expect(dialogue.requests.allSatisfy { $0.login != nil })
+                    #expect(try secrets(in: place) == [])
+                    // The streams, and a part and a record of each download.
+                    #expect(try FileProbe.names(in: place).count >= 7)
+                }
+            }
+        }
+    }
+
+    /// What is written in a folder that has the secret in it, in clear or in base64.
+    private func secrets(in folder: URL) throws -> [String] {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
+        return names.filter { name in
+            // What is no file has no bytes.
+            let bytes = (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
+            let text = String(decoding: bytes, as: UTF8.self)
+            return ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"].contains { text.contains($0) }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Logins, and where they are sent.
+@Suite(.timeLimit(.minutes(4)))
+struct LoginTests {
+    private static let hello = Array("hello".utf8)
+    private static let good = Credential.basic(user: "user", password: "good")
+    private static let basic = "Basic dXNlcjpnb29k"
+
+    /// What was asked for, with an answer to each.
+    private final class Provider: Sendable {
+        private let log = Locked<[CredentialRequest]>([])
+        private let answer: @Sendable (CredentialRequest) async throws -> Credential?
+
+        init(_ answer: @escaping @Sendable (CredentialRequest) async throws -> Credential?) {
+            self.answer = answer
+        }
+
+        var requests: [CredentialRequest] { log.withLock { $0 } }
+
+        func ask(_ request: CredentialRequest) async throws -> Credential? {
+            log.withLock { $0.append(request) }
+            return try await answer(request)
+        }
+    }
+
+    /// A server that lets one login in, and asks others for it.
+    private static func guarded(
+        _ login: String = basic,
+        _ challenge: String = "Basic realm=\"files\"",
+        _ response: Response = .ok("hello")
+    ) -> Response {
+        .answering { request in
+            request["Authorization"] == login ? response : .status(401, headers: ["WWW-Authenticate": challenge])
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("Basic realm=\"files\"", [AuthenticationScheme.basic], "files"),
+            ("Bearer, basic realm=x", [.bearer, .basic], nil),
+            ("Negotiate, Basic realm=x", [.basic], "x"), ("", [], nil),
+        ] as [(String, [AuthenticationScheme], String?)]
+    )
+    func `a server that asks for a login gets the one that the caller gives`(
+        _ challenge: String,
+        _ schemes: [AuthenticationScheme],
+        _ realm: String?
+    ) async throws {
+        let provider = Provider { _ in Self.good }
+        try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a?b")) { $0.credentials = provider.ask }
+            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(
+                provider.requests == [
+                    CredentialRequest(url: server.url("/a?b"), schemes: schemes, realm: realm)
+                ]
+            )
+            #expect(server.requests.map { $0["Authorization"] } == [nil, Self.basic])
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test func `what was let in is sent with each request to its origin, and to no other`() async throws {
+        let provider = Provider { _ in .bearer(token: "t") }
+        try await withFaultServer(.ok("other")) { other in
+            let away = Response.answering { request in
+                request.path == "/away" ? .redirect(to: other.url("/x").absoluteString) : .ok("hello")
+            }
+            try await withFaultServer(Self.guarded("Bearer t", "Bearer", away)) { server in
+                try await withTemporaryDirectory { folder in
+                    let configuration = NetworkFixture.configuration { $0.credentials = provider.ask }
+                    try await withDownloadManager(configuration) { manager in
+                        for path in ["/a", "/b", "/away"] {
+                            let outcome = try await NetworkFixture.run(server.url(path), in: manager, folder)
+                            #expect(outcome.error == nil)
+                        }
+                    }
+                }
+                #expect(server.requests.map { $0["Authorization"] } == [nil, "Bearer t", "Bearer t", "Bearer t"])
+                #expect(other.requests.map { $0["Authorization"] } == [nil])
+                #expect(provider.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func `downloads that are refused at once ask once`() async throws {
+        let count = 8
+        let seen = Locked(0)
+        let (all, release) = AsyncStream.makeStream(of: Void.self)
+        let provider = Provider { _ in
+            for await _ in all {}
+            return Self.good
+        }
+        let response = Response.answering { request in
+            guard request["Authorization"] != Self.basic else { return .ok("hello") }
+            let number = seen.withLock { seen in
+                seen += 1
+                return seen
+            }
+            if number == count { release.finish() }
+            return .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration {
+                    $0.credentials = provider.ask
+                    $0.maxConcurrentDownloads = count
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let requests = (0..<count).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
+                    for download in try await manager.download(requests) { _ = try await download.value }
+                }
+            }
+            #expect(provider.requests.count == 1)
+            #expect(server.requests.count == 2 * count)
+        }
+    }
+
+    @Test func `D13 a login that is refused is asked about once more, and not sent again`() async throws {
+        let provider = Provider { _ in .basic(user: "user", password: "bad") }
+        try await withFaultServer(Self.guarded()) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = provider.ask }
+            #expect(outcome.error?.statusCode == 401)
+            #expect(server.requests.count == 2)
+            #expect(provider.requests.map { $0.refused != nil } == [false, true])
+        }
+        let second = Provider { $0.refused == nil ? .bearer(token: "old") : Self.good }
+        try await withFaultServer(Self.guarded()) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = second.ask }
+            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    /// It was once refused for good by one 401, so that nothing else of that server could be had.
+    @Test(arguments: [false, true])
+    func `a login that is refused for one file is good for the others`(_ isInFile: Bool) async throws {
+        let response = Response.answering { request in
+            request["Authorization"] == Self.basic && request.path != "/closed"
+                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+        let netrc = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration {
+                    if isInFile { $0.netrc = netrc } else { $0.credentials = { _ in Self.good } }
+                }
+                try await withDownloadManager(configuration) { manager in
+                    for (path, status) in [("/a", nil), ("/closed", 401), ("/b", nil)] as [(String, Int?)] {
+                        let outcome = try await NetworkFixture.run(server.url(path), in: manager, folder)
+                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.told)")
+                    }
+                }
+            }
+            #expect(server.requests.filter { $0.path == "/closed" }.count == 1)
+        }
+    }
+
+    @Test func `no login, one that cannot be had, and a scheme that is not supported are refusals`() async throws {
+        struct Offline: Error {}
+        try await withFaultServer(Self.guarded()) { server in
+            let none = try await NetworkFixture.run(server.url("/a")) { $0.credentials = { _ in nil } }
+            #expect(none.error?.statusCode == 401)
+            let failed = try await NetworkFixture.run(server.url("/a")) { $0.credentials = { _ in throw Offline() } }
+            #expect(failed.error?.statusCode == 401)
+            #expect(failed.error?.cause is Offline)
+            let odd = try await NetworkFixture.run(server.url("/a")) {
+                $0.credentials = { _ in .bearer(token: "a\r\nX: y") }
+            }
+            #expect(odd.error?.statusCode == 401)
+            #expect(server.requests.allSatisfy { $0["X"] == nil })
+        }
+        try await withFaultServer(Self.guarded(Self.basic, "Digest realm=x, nonce=y")) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = { _ in Self.good } }
+            #expect(outcome.error?.message.contains("digest, which is not supported") == true)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test func `when the download that asks ends, another one asks`() async throws {
+        let (asked, firstAsks) = AsyncStream.makeStream(of: Void.self)
+        let isFirst = Locked(true)
+        let provider = Provider { _ in
+            let isFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard isFirst else { return Self.good }
+            firstAsks.finish()
+            try await Task.sleep(for: .seconds(3600))
+            return nil
+        }
+        try await withFaultServer(Self.guarded()) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration { $0.credentials = provider.ask }
+                try await withDownloadManager(configuration) { manager in
+                    let first = try await manager.download(DownloadRequest(server.url("/1"), to: .directory(folder)))
+                    for await _ in asked {}
+                    let second = try await manager.download(DownloadRequest(server.url("/2"), to: .directory(folder)))
+                    try await server.waitForRequests(count: 2)
+                    await first.cancel()
+                    #expect(try FileProbe.bytes(of: try await second.value) == Self.hello)
+                    await #expect(throws: DownloadError.self) { try await first.value }
+                }
+            }
+        }
+        #expect(provider.requests.count == 2)
+    }
+
+    @Test func `D15 user and password in a URL are sent to its origin alone`() async throws {
+        try await withFaultServer(.ok("other")) { other in
+            let response = Response.routes([
+                "/a": .redirect(to: "/b"), "/b": .redirect(to: other.url("/c").absoluteString),
+            ])
+            try await withFaultServer(response) { server in
+                let url = try server.url("/a").with(login: "us%40er:se%3Acret")
+                let outcome = try await NetworkFixture.run(url)
+                #expect(outcome.bytes == Array("other".utf8), "\(outcome.told)")
+                #expect(!outcome.told.contains("cret"))
+                #expect(
+                    server.requests.map { $0["Authorization"] }
+                        == Array(repeating: "Basic dXNAZXI6c2U6Y3JldA==", count: 2)
+                )
+                #expect(server.requests.map { $0["Host"] } == Array(repeating: "127.0.0.1:\(server.port)", count: 2))
+                #expect(other.requests.map { $0["Authorization"] } == [nil])
+            }
+        }
+    }
+
+    @Test func `a field of the request wins over its URL, and is not asked about`() async throws {
+        let provider = Provider { _ in Self.good }
+        try await withFaultServer(Self.guarded()) { server in
+            let field = HeaderField(name: "authorization", value: "Basic other")
+            let url = try server.url("/a").with(login: "user:good")
+            let outcome = try await NetworkFixture.run(url, headers: [field]) { $0.credentials = provider.ask }
+            #expect(outcome.error?.statusCode == 401)
+            #expect(server.requests.map { $0.values(of: "Authorization") } == [["Basic other"]])
+            #expect(provider.requests.isEmpty)
+        }
+    }
+
+    @Test func `a login of a netrc file is sent to its host, the one for all where it is asked for`() async throws {
+        let own = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
+        try await withFaultServer(Self.guarded()) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) { $0.netrc = own }
+            #expect(outcome.bytes == Self.hello)
+            #expect(server.requests.count == 1)
+        }
+        let general = try Netrc(parsing: "machine other login x password y default login user password good".utf8)
+        try await withFaultServer(Self.guarded()) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) { $0.netrc = general }
+            #expect(outcome.bytes == Self.hello)
+            #expect(server.requests.map { $0["Authorization"] } == [nil, Self.basic])
+        }
+        let wrong = try Netrc(parsing: "machine 127.0.0.1 login user password bad".utf8)
+        let provider = Provider { _ in Self.good }
+        try await withFaultServer(Self.guarded()) { server in
+            let outcome = try await NetworkFixture.run(server.url("/a")) {
+                $0.netrc = wrong
+                $0.credentials = provider.ask
+            }
+            #expect(outcome.bytes == Self.hello)
+            #expect(provider.requests.map { $0.refused != nil } == [true])
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test func `a login is tried before a new link is asked for`() async throws {
+        let links = Locked(0)
+        try await withFaultServer(Self.guarded()) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration { $0.credentials = { _ in Self.good } }
+                try await withDownloadManager(configuration) { manager in
+                    var request = DownloadRequest(server.url("/a"), to: .directory(folder))
+                    request.linkProvider = .init {
+                        links.withLock { $0 += 1 }
+                        return .init(server.url("/b"))
+                    }
+                    _ = try await manager.download(request).value
+                }
+            }
+            #expect(links.withLock { $0 } == 0)
+            #expect(server.requests.map(\.path) == ["/a", "/a"])
+        }
+    }
+
+    @Test func `several connections of a download have the login`() async throws {
+        let file = Resource(size: 9 << 20, seed: 1, etag: "\"v1\"")
+        try await withFaultServer(Self.guarded(Self.basic, "Basic realm=x", .file(file))) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration {
+                    $0.credentials = { _ in Self.good }
+                    $0.maxConnectionsPerDownload = 4
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let url = server.url("/file.bin")
+                    let result = try await manager.download(DownloadRequest(url, to: .directory(folder))).value
+                    #expect(file.body.difference(fromFileAt: result) == nil)
+                }
+            }
+            #expect(server.requests.dropFirst().allSatisfy { $0["Authorization"] == Self.basic })
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What came of one download.
+struct NetworkOutcome {
+    var error: DownloadError?
+    var bytes: [UInt8]?
+    /// All that was told of it.
+    var told: String
+}
+
+/// Runs downloads of small files by all ways to a server.
+enum NetworkFixture {
+    static func run(
+        _ url: URL,
+        headers: [HeaderField] = [],
+        _ configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+    ) async throws -> NetworkOutcome {
+        try await withTemporaryDirectory { folder in
+            try await withDownloadManager(configuration(configure)) { manager in
+                try await run(url, headers: headers, in: manager, folder)
+            }
+        }
+    }
+
+    static func configuration(
+        _ configure: (inout DownloadManager.Configuration) -> Void
+    ) -> DownloadManager.Configuration {
+        DownloadManager.Configuration {
+            $0.retryPolicy.maxFailures = 0
+            $0.proxy = .none
+            configure(&$0)
+        }
+    }
+
+    static func run(
+        _ url: URL,
+        headers: [HeaderField] = [],
+        in manager: DownloadManager,
+        _ folder: URL
+    ) async throws -> NetworkOutcome {
+        let download = try await manager.download(DownloadRequest(url, to: .directory(folder), headers: headers))
+        var told = ""
+        for await event in download.events { told += "\(event)\n" }
+        switch download.state {
+        case .finished(let file): return NetworkOutcome(bytes: try FileProbe.bytes(of: file), told: told)
+        case .failed(let error):
+            return NetworkOutcome(error: error, told: "\(told)\(error)\n\(String(reflecting: error))")
+        case let state: throw DownloadError(.cancelled, "\(state)")
+        }
+    }
+}
+
+extension URL {
+    /// The same with a user and a password.
+    func with(login: String) throws -> URL {
+        try #require(URL(string: absoluteString.replacing("://", with: "://\(login)@")))
+    }
+
+    /// The same at another host.
+    func at(host: String) throws -> URL {
+        try #require(URL(string: absoluteString.replacing("127.0.0.1", with: host)))
+    }
+}

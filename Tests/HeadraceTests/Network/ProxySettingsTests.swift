@@ -1,0 +1,127 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+/// Which proxy leads to which URL.
+@Suite(.timeLimit(.minutes(4)))
+struct ProxySettingsTests {
+    private func proxy(_ environment: [String: String], for url: String) throws -> String? {
+        try ProxySettings(environment: environment).proxy(for: try #require(URL(string: url)))?.address
+    }
+
+    @Test(
+        arguments: [
+            (["http_proxy": "http://p:3128"], "http://a/", "http://p:3128"),
+            (["http_proxy": "http://p:3128"], "https://a/", nil),
+            (["http_proxy": "p"], "http://a/", "http://p:80"),
+            (["http_proxy": "p:81/"], "HTTP://a/", "http://p:81"),
+            (["HTTP_PROXY": "http://p:3128"], "http://a/", nil),
+            (["HTTPS_PROXY": "https://p"], "https://a/", "https://p:443"),
+            (["https_proxy": "http://p:1", "HTTPS_PROXY": "http://p:2"], "https://a/", "http://p:1"),
+            (["ALL_PROXY": "socks5h://p"], "http://a/", "socks5h://p:1080"),
+            (["all_proxy": "socks5://[::1]:9"], "https://a/", "socks5://[::1]:9"),
+            (["all_proxy": "p:1", "http_proxy": "p:2"], "http://a/", "http://p:2"),
+            (["all_proxy": "p:1", "http_proxy": ""], "http://a/", "http://p:1"),
+            (["http_proxy": "p:1", "no_proxy": "a"], "http://a/", nil),
+            (["http_proxy": "p:1", "NO_PROXY": "a"], "http://a/", nil),
+            (["http_proxy": "p:1", "no_proxy": "b", "NO_PROXY": "a"], "http://a/", "http://p:1"),
+            ([:], "http://a/", nil),
+        ] as [([String: String], String, String?)]
+    )
+    func `the variables of the environment say which proxy a URL has`(
+        _ environment: [String: String],
+        _ url: String,
+        _ address: String?
+    ) throws {
+        #expect(try proxy(environment, for: url) == address)
+    }
+
+    @Test(arguments: [
+        ("*", "http://a.example/", true),
+        ("a.example", "http://a.example/", true),
+        ("a.example", "http://b.a.example/", true),
+        ("a.example", "http://ba.example/", false),
+        ("a.example", "http://a.example.org/", false),
+        (".a.example", "http://b.a.example/", true),
+        (".a.example", "http://a.example/", true),
+        ("*.a.example", "http://b.a.example/", true),
+        ("A.Example.", "http://a.eXample/", true),
+        ("a.example", "http://a.example./", true),
+        ("x, a.example y", "http://a.example/", true), ("x\na.example", "http://a.example/", true),
+        ("a.example:80", "http://a.example/", true),
+        ("a.example:443", "https://a.example/", true),
+        ("a.example:8080", "http://a.example/", false),
+        ("a.example:8080", "http://a.example:8080/", true),
+        ("a.example:many", "http://a.example/", false),
+        ("localhost,127.0.0.1", "http://127.0.0.1:8080/", true),
+        ("127.0.0.1:81", "http://127.0.0.1:80/", false),
+        ("0.0.1", "http://127.0.0.1/", false),
+        ("::1", "http://[::1]/", true),
+        ("[::1]", "http://[0:0:0::1]/", true),
+        ("[::1]:81", "http://[::1]:81/", true),
+        ("[::1]:81", "http://[::1]:80/", false),
+        ("10.0.0.0/8", "http://10.1.2.3/", true),
+        ("10.0.0.0/8", "http://11.1.2.3/", false),
+        ("10.0.0.0/33", "http://10.0.0.0/", false),
+        ("192.168.4.0/22", "http://192.168.7.255/", true),
+        ("fd00::/8", "http://[fd12::1]/", true),
+        ("fd00::/8", "http://fd12.example/", false),
+        (",, ,", "http://a.example/", false),
+        ("", "http://a.example/", false),
+    ])
+    func `hosts that are excepted have no proxy`(_ list: String, _ url: String, _ isExcepted: Bool) throws {
+        let address = try proxy(["all_proxy": "http://p:1", "no_proxy": list], for: url)
+        #expect((address == nil) == isExcepted)
+    }
+
+    @Test(arguments: [
+        "ftp://p:1", "http://", "http://p:0", "http://p:70000", "http://p/path", "http://p?x", "socks4://p",
+        "http://a b",
+        "socks5://u%00:secret@p",
+    ])
+    func `what is no proxy is refused, without its password`(_ text: String) {
+        let text = text.replacing("://p", with: "://user:secret@p")
+        let error = #expect(throws: DownloadError.self) { try ProxySettings(environment: ["all_proxy": text]) }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("all_proxy") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
+
+    @Test func `the login of a proxy is read, and shown nowhere`() throws {
+        let server = try ProxyServer(parsing: "http://us%40er:se%3Acret@p:3128")
+        #expect(server.user == "us@er" && server.password == "se:cret")
+        #expect(server.address == "http://p:3128")
+        let configuration = DownloadManager.Configuration {
+            $0.proxy = .url(URL(filePath: "/"), except: ["x"])
+            if let url = URL(string: "http://user:secret@p:1") { $0.proxy = .url(url) }
+        }
+        var shown = "\(server) \(String(reflecting: server)) \(configuration)"
+        dump(server, to: &shown)
+        dump(configuration, to: &shown)
+        #expect(shown.contains("p:1"))
+        #expect(!shown.contains("cret"))
+    }
+
+    @Test func `a proxy that is given holds for both schemes, but for its exceptions`() throws {
+        let url = try #require(URL(string: "http://u:p@p:1"))
+        let configuration = DownloadManager.Configuration { $0.proxy = .url(url, except: ["b.example"]) }
+        let settings = try ProxySettings(configuration, environment: ["http_proxy": "http://other:1", "no_proxy": "*"])
+        func address(_ text: String) throws -> String? {
+            settings.proxy(for: try #require(URL(string: text)))?.address
+        }
+        #expect(try address("http://a/") == "http://p:1")
+        #expect(try address("https://a/") == "http://p:1")
+        #expect(try address("https://x.b.example/") == nil)
+    }
+
+    @Test func `where addresses are asked about there is no proxy, and one that is given is an error`() throws {
+        var configuration = DownloadManager.Configuration { $0.allowsAddress = { _ in true } }
+        let a = try #require(URL(string: "http://a/"))
+        #expect(try ProxySettings(configuration, environment: ["http_proxy": "p"]).proxy(for: a) == nil)
+        try configuration.validate()
+        configuration.proxy = .url(a)
+        let error = #expect(throws: DownloadError.self) { try configuration.validate() }
+        #expect(error?.code == .invalidRequest)
+    }
+}

@@ -1,0 +1,88 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Headrace)
+@testable import Headrace
+#endif
+
+/// What has to hold of challenges, cookies and logins.
+extension ParserProperty {
+    static func challengeViolation(_ text: String) -> String? {
+        let found = Challenge.all(in: text)
+        guard found.count <= Challenge.maxCount else { return "too many challenges" }
+        let written = found.map { challenge in
+            let parameters = challenge.parameters.map { name, value in
+                "\(name)=\"\(value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+            }
+            return "\(challenge.scheme) \(parameters.joined(separator: ", "))"
+        }
+        guard found.allSatisfy({ $0.realm?.unicodeScalars.contains { $0.value < 0x20 } != true }) else {
+            return "a realm cannot be shown"
+        }
+        return Challenge.all(in: written.joined(separator: ", ")) == found
+            ? nil : "\(found) is not read back from \(written)"
+    }
+
+    static func cookieViolation(_ text: String) -> String? {
+        let now: Int64 = 784_111_777
+        guard let url = URL(string: "http://a.b.example/x/y"), let place = CookiePlace(url) else { return "no place" }
+        guard var cookie = Cookie(parsing: text, from: place, at: now) else { return nil }
+        guard ["a.b.example", "b.example"].contains(cookie.domain) else {
+            return "\(cookie) is not this server's to set"
+        }
+        guard !cookie.name.isEmpty, cookie.path.hasPrefix("/"), !cookie.isSecure,
+            !"\(cookie.name)\(cookie.value)".utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == UInt8(ascii: ";") })
+        else { return "\(cookie) cannot be sent" }
+        var store = CookieStore()
+        store.store([text], from: place, at: now)
+        guard store.count == (cookie.expires ?? .max > now ? 1 : 0) else { return "\(cookie) is not kept as it says" }
+        cookie.expires = nil
+        let domain = cookie.isHostOnly ? "" : "; Domain=\(cookie.domain)"
+        let written = "\(cookie.name)=\(cookie.value)\(domain); Path=\(cookie.path)"
+        return Cookie(parsing: written, from: place, at: now) == cookie
+            ? nil : "\(cookie) is not read back from \(written)"
+    }
+
+    static func cookieFileViolation(_ bytes: [UInt8]) -> String? {
+        guard let cookies = try? CookieFile.cookies(parsing: bytes) else { return nil }
+        var store = CookieStore()
+        for cookie in cookies {
+            guard !cookie.domain.isEmpty, !cookie.name.isEmpty, cookie.path.hasPrefix("/"),
+                !"\(cookie.name)\(cookie.value)".utf8.contains(where: { $0 < 0x20 })
+            else { return "\(cookie) cannot be sent" }
+            store.insert(cookie, at: 0)
+        }
+        guard store.count <= min(cookies.count, CookieStore.maxCount) else { return "too many cookies are kept" }
+        func flag(_ isSet: Bool) -> String { isSet ? "TRUE" : "FALSE" }
+        let written = cookies.map { cookie in
+            [
+                ".\(cookie.domain)", flag(!cookie.isHostOnly), cookie.path, flag(cookie.isSecure),
+                "\(cookie.expires ?? 0)", cookie.name, cookie.value,
+            ].joined(separator: "\t")
+        }
+        return (try? CookieFile.cookies(parsing: written.joined(separator: "\n").utf8)) == cookies
+            ? nil : "\(cookies) is not read back from \(written)"
+    }
+
+    static func netrcViolation(_ bytes: [UInt8]) -> String? {
+        guard let netrc = try? Netrc(parsing: bytes) else { return nil }
+        for host in ["a.b.example", "other"] {
+            guard var login = netrc.login(for: host) else { continue }
+            login.isDefault = false
+            func quoted(_ text: String) -> [UInt8] {
+                let escaped = text.utf8.flatMap { "\\\"".utf8.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
+                return Array("\"".utf8) + escaped + Array("\"".utf8)
+            }
+            let written =
+                Array("machine \(host) login ".utf8) + quoted(login.user)
+                + Array(" password ".utf8) + quoted(login.password)
+            guard (try? Netrc(parsing: written))?.login(for: host) == login else {
+                return "\(login) is not read back from \(written)"
+            }
+        }
+        return nil
+    }
+}
