@@ -54,6 +54,11 @@ let package = Package(
             dependencies: ["HeadraceCLI", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "HeadraceInteropTests",
+            dependencies: ["Headrace", "HeadraceTestSupport"],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "HeadraceBenchmarks",
             dependencies: ["Headrace"],

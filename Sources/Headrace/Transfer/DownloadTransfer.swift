@@ -161,7 +161,7 @@ struct DownloadTransfer {
             let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
                 if let target = try chain.policy.target(of: head, after: chain.count) {
-                    await body.drain(of: head, environment.clock)
+                    await body.drain(of: head)
                     return Step.redirected(target, head)
                 }
                 let answer = Answer(head: head, chain: chain, latency: environment.clock.now() - start)
@@ -217,7 +217,7 @@ struct DownloadTransfer {
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             if session.held.isEmpty, isKept(accepted, at: path, attempts) {
-                await body.drain(of: head, environment.clock)
+                await body.drain(of: head)
                 return unchanged(path, session)
             }
             try sizeLimit.check(accepted.leastFileSize)
@@ -246,7 +246,7 @@ struct DownloadTransfer {
             attempts.resume.stopSendingIfRange()
             return nil
         case .unchanged:
-            await body.drain(of: head, environment.clock)
+            await body.drain(of: head)
             let path = plan.names.plannedPath
             // Somebody may have changed or removed it since the request.
             guard condition(at: path, attempts) == ask.condition else { return nil }
@@ -261,10 +261,10 @@ struct DownloadTransfer {
             if head.isHostRefusal {
                 environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())
             }
-            await body.drain(of: head, environment.clock)
+            await body.drain(of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal):
-            await body.drain(of: head, environment.clock)
+            await body.drain(of: head)
             throw refusal.error()
         }
     }

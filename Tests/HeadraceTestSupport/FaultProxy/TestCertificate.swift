@@ -34,7 +34,8 @@ package enum TestCertificate: Sendable, CaseIterable {
     /// What pins the one key.
     package static var pin: String { "sha256//uO70nFIm1LBM/c7Y7WM79HvxqS21z3DzUNqi5mz7dv4=" }
 
-    var pem: String {
+    /// The certificate, in PEM.
+    package var pem: String {
         switch self {
         case .trusted: Self.trustedPEM
         case .expired: Self.expiredPEM
@@ -56,7 +57,8 @@ package enum TestCertificate: Sendable, CaseIterable {
         -----END CERTIFICATE-----
         """
 
-    static let privateKey = """
+    /// The key of all of them, in PEM.
+    package static let privateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPPF3cJGsKvz9hzvm
         o2kbWMdgb9qmxlkTUI4iN8GTXR6hRANCAASxDVqNnp41LulzSFgpgm0+5fZmMyWy

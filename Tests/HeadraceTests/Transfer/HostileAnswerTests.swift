@@ -148,6 +148,16 @@ struct HostileAnswerTests {
         #expect(outcome.names.count == 2)
     }
 
+    /// Once it was waited for as long as for the bytes of a file.
+    @Test func `a body that nobody wants and that does not come holds nothing up`() async throws {
+        let refusal = Response.status(404, body: "not here").stalled(after: 3)
+        for response in [refusal, .sequence([.redirect(to: "/file.bin").claimingLength("3")], then: refusal)] {
+            let outcome = try await outcome(response, stallTimeout: .seconds(3600))
+            #expect(outcome.code == .httpStatus)
+            #expect(outcome.names == [])
+        }
+    }
+
     @Test func `L13 an empty file, by length and by chunks`() async throws {
         #expect(try await outcome(.ok("")).names == ["file.bin"])
         #expect(try await outcome(.ok("").chunked([1])).names == ["file.bin"])

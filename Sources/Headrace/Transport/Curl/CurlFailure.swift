@@ -134,6 +134,8 @@ struct CurlFailure {
         case HR_E_UNSUPPORTED_PROTOCOL: !isReused
         // libcurl's own bound on a header line is reported as a failed allocation.
         case HR_E_OUT_OF_MEMORY: !hasHead
+        // Some versions report so a trailer that is no field.
+        case HR_E_BAD_FUNCTION_ARGUMENT: hasHead
         // libcurl has one code for a broken connection and for bytes that are no chunk or header; its text tells.
         case HR_E_RECV_ERROR:
             detail.contains("chunked-encoding") || detail.contains("hunk") || detail.contains("response headers")

@@ -115,12 +115,20 @@ extension ResponseBody {
     /// The longest body that is read to keep its connection.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
-    /// Reads a short body that nobody wants, for a second at the most; a failure in it changes nothing.
-    mutating func drain(of head: ResponseHead, _ clock: ClockWitness = ClockWitness(ContinuousClock())) async {
+    /// Reads a short body that nobody wants, so that its connection can be kept; for a second at the most.
+    ///
+    /// A failure in it changes nothing.
+    mutating func drain(of head: ResponseHead) async {
         // A 304 has no body, whatever its fields say.
         let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
         guard let length, length <= Self.maxDrainedBytes else { return }
-        let deadline = clock.now() + .seconds(1)
-        while clock.now() < deadline, let chunk = try? await next() { recycle(chunk) }
+        await withTaskGroup { group in
+            group.addTask { [self] in
+                // By no clock of the download's: what is waited for is the network, which may send nothing more.
+                if (try? await Task.sleep(for: .seconds(1))) != nil { cancel() }
+            }
+            while let chunk = try? await next() { recycle(chunk) }
+            group.cancelAll()
+        }
     }
 }

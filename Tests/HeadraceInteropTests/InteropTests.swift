@@ -1,0 +1,181 @@
+import Foundation
+import Headrace
+import HeadraceTestSupport
+import Testing
+
+/// Downloads from the servers that people have, over the wires that they speak.
+///
+/// They need the servers installed, so they run where `HEADRACE_INTEROP` is set, as in `.ci/run`.
+@Suite(
+    .servers,
+    .timeLimit(.minutes(4)),
+    .enabled(if: ProcessInfo.processInfo.environment["HEADRACE_INTEROP"] != nil, "HEADRACE_INTEROP is not set")
+)
+struct InteropTests {
+    private static let file = RunningServer.file
+    private static let other = Resource(size: 5 << 20, seed: 4).body
+
+    #if os(Linux)
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `each wire speaks what it is for`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+        let server = try ServersTrait.server(kind)
+        let transport = try CurlTransport(CurlOptions(userAgent: "t", certificateAuthorities: server.authority.path))
+        let request = TransportRequest(url: try server.url("empty.bin", wire))
+        let head = try await transport.perform(request) { head, _ in head }
+        await transport.shutdown()
+        #expect(head.status == 200)
+        #expect(head.isMultiplexed == (wire == .http2))
+    }
+    #endif
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `files come whole, as they are stored, under their names`(
+        _ kind: WebServer,
+        _ wire: WebServer.Wire
+    ) async throws {
+        let server = try ServersTrait.server(kind)
+        for (path, name, body) in [
+            ("file.bin", "file.bin", Self.file), ("empty.bin", "empty.bin", RunningServer.empty),
+            ("a%20file,%20and%20more.bin", "a file, and more.bin", Self.file), ("old", "file.bin", Self.file),
+            // One that the server would compress, and one that it says is.
+            ("page.html", "page.html", RunningServer.page), ("packed.gz", "packed.gz", Self.file),
+        ] {
+            try await server.download(path, wire) { download in
+                let result = try await download.value
+                #expect(result.lastPathComponent == name)
+                #expect(body.difference(fromFileAt: result) == nil, "\(path)")
+            }
+        }
+    }
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `a pause in the middle is gone on with, by an entity tag or a date`(
+        _ kind: WebServer,
+        _ wire: WebServer.Wire
+    ) async throws {
+        let server = try ServersTrait.server(kind)
+        for path in ["file.bin", "dated/file.bin"] {
+            try await server.download(path, wire, configure: Self.one, change: Self.slow) { download in
+                try await pauseInTheMiddle(download)
+                try await resume(download)
+                #expect(Self.file.difference(fromFileAt: try await download.value) == nil)
+                let events = await history(of: download)
+                #expect(
+                    events.contains { if case .resumed(let offset, _) = $0 { offset > 0 } else { false } },
+                    "\(path): \(events)"
+                )
+                #expect(!events.contains { if case .restarted = $0 { true } else { false } }, "\(path): \(events)")
+            }
+        }
+    }
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `a file that changes in the middle is fetched again, and never mixed`(
+        _ kind: WebServer,
+        _ wire: WebServer.Wire
+    ) async throws {
+        let server = try ServersTrait.server(kind)
+        for folder in ["", "dated/"] {
+            let path = "\(folder)changing-\(wire).bin"
+            try server.put(Self.file, at: path, hoursAgo: 2)
+            try await server.download(path, wire, configure: Self.one, change: Self.slow) { download in
+                try await pauseInTheMiddle(download)
+                try server.put(Self.other, at: path)
+                try await resume(download)
+                #expect(Self.other.difference(fromFileAt: try await download.value) == nil)
+                let events = await history(of: download)
+                #expect(events.contains { if case .restarted = $0 { true } else { false } }, "\(path): \(events)")
+            }
+        }
+    }
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `several connections bring one file`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+        let server = try ServersTrait.server(kind)
+        let several = { @Sendable (configuration: inout DownloadManager.Configuration) in
+            configuration.maxConnectionsPerDownload = 4
+        }
+        try await server.download("file.bin", wire, configure: several, change: Self.slow) { download in
+            var (opened, fallbacks) = (0, 0)
+            for await event in download.events {
+                switch event {
+                case .connectionOpened:
+                    opened += 1
+                    try download.setRateLimit(nil)
+                case .fellBackToOneConnection: fallbacks += 1
+                default: break
+                }
+            }
+            #expect(Self.file.difference(fromFileAt: try await download.value) == nil)
+            #expect(opened > 0)
+            #expect(fallbacks == 0)
+        }
+    }
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `what the server refuses is its status`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+        let server = try ServersTrait.server(kind)
+        for (path, status) in [("missing.bin", 404), ("private/file.bin", 401)] {
+            try await server.download(path, wire) { download in
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.statusCode == status)
+            }
+        }
+        let withLogin = { @Sendable (request: inout DownloadRequest) in
+            request.headers = [HeaderField(name: "Authorization", value: RunningServer.login)]
+        }
+        try await server.download("private/file.bin", wire, change: withLogin) { download in
+            let result = try await download.value
+            #expect(Self.file.difference(fromFileAt: result) == nil)
+        }
+    }
+
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `a file that is there is fetched again only where the server has another`(
+        _ kind: WebServer,
+        _ wire: WebServer.Wire
+    ) async throws {
+        let server = try ServersTrait.server(kind)
+        for folder in ["", "dated/"] {
+            let path = "\(folder)kept-\(wire).bin"
+            try server.put(Self.file, at: path, hoursAgo: 2)
+            try await withTemporaryDirectory { destination in
+                func isUnchanged(_ body: Response.Body) async throws -> Bool {
+                    try await server.download(path, wire, to: destination, change: { $0.refetchPolicy = .ifChanged }) {
+                        let file = try await $0.value
+                        #expect(body.difference(fromFileAt: file) == nil)
+                        return await history(of: $0).contains(.unchanged(file))
+                    }
+                }
+                #expect(try await !isUnchanged(Self.file))
+                #expect(try await isUnchanged(Self.file))
+                try server.put(Self.other, at: path)
+                #expect(try await !isUnchanged(Self.other))
+                #expect(try FileProbe.names(in: destination) == ["kept-\(wire).bin"])
+            }
+        }
+    }
+
+    private static let one: @Sendable (inout DownloadManager.Configuration) -> Void = {
+        $0.maxConnectionsPerDownload = 1
+    }
+    /// Slow enough for a test to do something in the middle.
+    private static let slow: @Sendable (inout DownloadRequest) -> Void = { $0.rateLimit = 256 << 10 }
+
+    private func pauseInTheMiddle(_ download: Download) async throws {
+        for await progress in download.progress where progress.bytesReceived > 0 { break }
+        await download.pause()
+        #expect(download.state == .paused)
+    }
+
+    private func resume(_ download: Download) async throws {
+        try download.setRateLimit(nil)
+        await download.resume()
+    }
+
+    private func history(of download: Download) async -> [DownloadEvent] {
+        var events: [DownloadEvent] = []
+        for await event in download.events { events.append(event) }
+        return events
+    }
+}

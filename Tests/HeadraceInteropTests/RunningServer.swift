@@ -1,0 +1,124 @@
+import Foundation
+import Headrace
+import HeadraceTestSupport
+import Testing
+
+/// A web server with a folder of files, on ports of the loopback.
+struct RunningServer: Sendable {
+    static let file = Resource(size: 6 << 20, seed: 3).body
+    static let empty = Resource(size: 0).body
+    static let page = Response.Body.bytes(Array(String(repeating: "<p>The same again.</p>\n", count: 10_000).utf8))
+    /// What `user` and `secret` make of `Authorization`.
+    static let login = "Basic dXNlcjpzZWNyZXQ="
+
+    /// What all tests find: files whose last change is long past.
+    private static let files = [
+        "file.bin": file, "private/file.bin": file, "dated/file.bin": file, "a file, and more.bin": file,
+        "packed.gz": file, "page.html": page, "empty.bin": empty,
+    ]
+
+    let kind: WebServer
+    let folder: URL
+    /// A PEM file to trust.
+    let authority: URL
+    private let firstPort: Int
+
+    /// Writes all that the server reads, for another user to be able to.
+    init(_ kind: WebServer, in folder: URL) throws {
+        self.kind = kind
+        self.folder = folder
+        // Below those that the system gives to clients and to servers that do not care.
+        firstPort = .random(in: 20_000..<30_000)
+        authority = try TestCertificate.writeAuthority(in: folder)
+        let manager = FileManager.default
+        try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+        for (name, mode) in [("site/private", 0o755), ("site/dated", 0o755), ("temporary", 0o777)] {
+            let path = folder.appending(path: name).path
+            try manager.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        let texts = [
+            "certificate.pem": TestCertificate.trusted.pem, "key.pem": TestCertificate.privateKey,
+            // By SHA-1, which nginx and Apache both know.
+            "users": "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", "configuration": configuration,
+        ]
+        for (name, text) in texts { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        for (path, body) in Self.files { try put(body, at: path, hoursAgo: 2) }
+    }
+
+    /// Gives a path of the site other content, at once.
+    func put(_ body: Response.Body, at path: String, hoursAgo: Double = 1) throws {
+        let (new, place) = (folder.appending(path: "new-\(UUID())"), folder.appending(path: "site/\(path)"))
+        try body.data.write(to: new)
+        let attributes: [FileAttributeKey: Any] = [
+            .posixPermissions: 0o644, .modificationDate: Date(timeIntervalSinceNow: -3600 * hoursAgo),
+        ]
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: new.path)
+        guard rename(new.path, place.path) == 0 else { throw InteropFailure("\(path) cannot be put: errno \(errno)") }
+    }
+
+    func port(_ wire: WebServer.Wire) -> Int { firstPort + wire.rawValue }
+
+    func url(_ path: String, _ wire: WebServer.Wire) throws -> URL {
+        let scheme = wire == .http1 ? "http" : "https"
+        return try #require(URL(string: "\(scheme)://127.0.0.1:\(port(wire))/\(path)"))
+    }
+
+    /// Downloads until the server has learnt to answer.
+    func waitUntilItAnswers(process: inout ChildProcess) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        for wire in WebServer.Wire.allCases {
+            while true {
+                do {
+                    try await download("empty.bin", wire) { _ = try await $0.value }
+                    break
+                } catch {
+                    guard process.poll() == nil, ContinuousClock.now < deadline else {
+                        let said = (try? String(contentsOf: Self.log(in: folder), encoding: .utf8)) ?? ""
+                        throw InteropFailure("\(kind.rawValue) does not answer: \(error)\n\(said)")
+                    }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+        }
+    }
+
+    static func log(in folder: URL) -> URL { folder.appending(path: "log") }
+
+    /// Downloads a path into a folder of its own, or into the one given.
+    func download<Result>(
+        _ path: String,
+        _ wire: WebServer.Wire,
+        to destination: URL? = nil,
+        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        change: (inout DownloadRequest) -> Void = { _ in },
+        _ body: (Download) async throws -> Result
+    ) async throws -> Result {
+        guard let destination else {
+            return try await withTemporaryDirectory {
+                try await download(path, wire, to: $0, configure: configure, change: change, body)
+            }
+        }
+        var configuration = DownloadManager.Configuration {
+            $0.certificateAuthorities = authority
+            $0.retryPolicy = .none
+            $0.durability = .none
+        }
+        configure(&configuration)
+        var request = DownloadRequest(try url(path, wire), to: .directory(destination))
+        change(&request)
+        return try await withDownloadManager(configuration) { manager in
+            try await body(try await manager.download(request))
+        }
+    }
+}
+
+extension Response.Body {
+    /// All bytes.
+    fileprivate var data: Data {
+        switch self {
+        case .bytes(let bytes): Data(bytes)
+        case .pattern(let pattern, let range): Data(pattern.bytes(in: range))
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Testing
+
+/// Runs all servers once for a suite, and tells what they are.
+struct ServersTrait: SuiteTrait, TestScoping {
+    @TaskLocal private static var running: [WebServer: RunningServer] = [:]
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        try await Self.run(WebServer.allCases[...], beside: [:], function)
+    }
+
+    private static func run(
+        _ servers: ArraySlice<WebServer>,
+        beside others: [WebServer: RunningServer],
+        _ body: () async throws -> Void
+    ) async throws {
+        guard let server = servers.first else { return try await $running.withValue(others) { try await body() } }
+        print("interop: \(server.rawValue): \(try await server.version())")
+        try await server.run { running in
+            try await run(servers.dropFirst(), beside: others.merging([server: running]) { $1 }, body)
+        }
+    }
+
+    /// The server of a kind that runs for the present suite.
+    static func server(_ kind: WebServer) throws -> RunningServer {
+        try #require(running[kind], "\(kind.rawValue) does not run")
+    }
+}
+
+extension Trait where Self == ServersTrait {
+    /// Runs all servers once for the suite.
+    static var servers: Self { ServersTrait() }
+}
