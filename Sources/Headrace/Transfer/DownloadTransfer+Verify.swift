@@ -116,7 +116,7 @@ extension DownloadTransfer {
         guard !right.isEmpty else { return false }
         try await session.takeOver(right, of: file, for: path)
         let count = zip(found, pieces.checksums).count { $0 == $1 }
-        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: 0))
+        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: bad.count))
         return false
     }
 

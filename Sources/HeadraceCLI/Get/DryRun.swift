@@ -67,7 +67,8 @@ private struct Rehearsal: Sendable {
                 return write("\(place.path(percentEncoded: false)): \(size) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { _ = write(JSONLines.line(for: event, of: item)) }
-                Console.error.write("headrace: \(item.name): \(error.message)".printable + "\n")
+                let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)
+                if let line { Console.error.write(line + "\n") }
                 return ExitCode(error.code)
             default: break
             }

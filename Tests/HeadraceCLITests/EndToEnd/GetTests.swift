@@ -126,7 +126,7 @@ struct GetTests {
                 let result = try await process.result()
                 #expect(result.status == 4)
                 #expect(result.outputLines.count == 1)
-                #expect(result.output.hasSuffix("/files/b.bin: 293 KiB (\(urls[0]))\n"), "\(result.output)")
+                #expect(result.output.hasSuffix("/files/b.bin: 292 KiB (\(urls[0]))\n"), "\(result.output)")
                 #expect(result.errorLines == ["headrace: none: The server answered with status 404 (\(urls[1]))"])
                 #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
                 let json = try await ToolProcess.run("get", "--dry-run", "--json", urls[0], in: folder)
