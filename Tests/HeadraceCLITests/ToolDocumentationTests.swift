@@ -4,9 +4,9 @@ import Testing
 
 @testable import HeadraceCLI
 
-/// The page of the documentation on JSON lines is the schema: it has the events and members that are written, and no others.
+/// The pages of the documentation that are about the tool have what it has, and no more.
 @Suite(.timeLimit(.minutes(4)))
-struct JSONSchemaTests {
+struct ToolDocumentationTests {
     private static let url = makeURL("http://h/x")
     private static let file = URL(filePath: "/d/a")
     private static let error = DownloadError(.httpStatus, "No.", statusCode: 404)
@@ -64,6 +64,12 @@ struct JSONSchemaTests {
         #expect(try Self.text("Sources/Headrace/Documentation.docc/JSONLines.md").contains("`\(JSONLines.head)`"))
     }
 
+    @Test(arguments: Option.allCases)
+    func `each option has its test in the documentation`(_ option: Option) throws {
+        let page = try Self.text("Sources/Headrace/Documentation.docc/Coverage.md")
+        #expect(page.contains("`--\(option.rawValue)`"))
+    }
+
     /// The members of each event, by the table of the page.
     private static func rows() throws -> [String: [String]] {
         let page = try text("Sources/Headrace/Documentation.docc/JSONLines.md")
@@ -74,7 +80,7 @@ struct JSONSchemaTests {
     }
 
     private static func text(_ path: String) throws -> String {
-        let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardized
         return try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 }
