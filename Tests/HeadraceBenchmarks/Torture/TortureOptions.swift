@@ -25,7 +25,7 @@ struct TortureOptions: VerbOptions {
 
     /// What one kill may cost on a server that gives no reason for more.
     ///
-    /// The tool brings its record up to date once a second, so a second's bytes are lost.
+    /// The tool brings its record up to date twice a second, so half a second of bytes is lost.
     var bytesPerKill: Int { max(1 << 20, size / Self.secondsPerFile) }
 
     // MARK: The command line
