@@ -37,7 +37,8 @@ public actor DownloadManager {
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: try makeTransport(configuration),
-                clock: ClockWitness(clock)
+                clock: ClockWitness(clock),
+                network: configuration.startsDownloads ? NetworkMonitor() : NetworkMonitor(fixed: nil)
             )
         )
     }
@@ -58,7 +59,8 @@ public actor DownloadManager {
         let list = DownloadList(
             DownloadQueue(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
-                hostLimit: configuration.maxConcurrentDownloadsPerHost
+                hostLimit: configuration.maxConcurrentDownloadsPerHost,
+                gate: environment.gate
             ),
             journal: registry?.journal,
             observers: ListObservers(findings: registry?.list.findings ?? []),
@@ -83,6 +85,8 @@ public actor DownloadManager {
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
+                let (paths, monitoring) = environment.network.follow()
+                group.addTask { await follow(paths, for: list, in: environment) }
                 for await work in work {
                     switch work {
                     case .transfer(let first):
@@ -97,6 +101,7 @@ public actor DownloadManager {
                     }
                 }
                 alarm.finish()
+                monitoring.finish()
             }
             await executor.run {
                 list.flushOrTell()
@@ -239,6 +244,20 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clo
             }
         }
         group.cancelAll()
+    }
+}
+
+/// Tells the scheduler of each path, until there are no more of them.
+private func follow(
+    _ paths: AsyncStream<NetworkPath?>,
+    for list: DownloadList,
+    in environment: TransferEnvironment
+) async {
+    var gate = environment.gate
+    for await path in paths {
+        // Before anything begins on the new path.
+        if gate.update(path) { environment.transport.dropIdleConnections() }
+        list.setPath(path)
     }
 }
 

@@ -76,6 +76,10 @@ struct DownloadTransfer {
             let keepsBytes = !session.held.isEmpty && reason != .cancelled
             if keepsBytes { session.keep() } else { session.remove() }
             guard reason != nil || error is CancellationError else { throw error }
+            if reason == .networkChanged {
+                tell(.networkChanged)
+                throw Retry(attempts: attempts, time: environment.clock.now())
+            }
             throw Stopped(keptBytes: keepsBytes)
         }
     }
@@ -96,6 +100,10 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
+                // No failure of the source: the scheduler, which is about to be told as well, has it wait for the network.
+                if error.isOfNetwork, environment.gate.obstacle(for: NetworkNeed(request)) != nil {
+                    throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
+                }
                 let source = attempts.sources.current
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
                     continue

@@ -4,6 +4,7 @@ package final class TransferEnvironment: Sendable {
     package let transport: any Transport
     package let files: FileCalls
     package let clock: ClockWitness
+    package let network: NetworkMonitor
     let hosts: HostConnections
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
@@ -17,6 +18,7 @@ package final class TransferEnvironment: Sendable {
         transport = other.transport
         files = other.files
         clock = other.clock
+        network = other.network
         hosts = other.hosts
         rates = other.rates
         self.willName = willName
@@ -28,23 +30,31 @@ package final class TransferEnvironment: Sendable {
     ///   - transport: The way to the network.
     ///   - files: The file system.
     ///   - clock: The time.
+    ///   - network: The path to others; one that is not known by default.
     ///   - localTime: What a clock on the wall shows.
     package init(
         configuration: DownloadManager.Configuration,
         transport: any Transport,
         files: FileCalls = .system,
         clock: ClockWitness,
+        network: NetworkMonitor = NetworkMonitor(fixed: nil),
         localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
     ) {
         self.configuration = configuration
         self.transport = transport
         self.files = files
         self.clock = clock
+        self.network = network
         hosts = HostConnections(
             maximum: configuration.maxConnectionsPerHost,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
+    }
+
+    /// What the network allows at this moment.
+    var gate: NetworkGate {
+        NetworkGate(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)
     }
 }

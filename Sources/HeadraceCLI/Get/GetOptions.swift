@@ -114,6 +114,8 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.cacert) {
             configuration.certificateAuthorities = URL(filePath: value, directoryHint: .notDirectory).absoluteURL
         }
+        // As other tools: who starts it wants to know at once that there is no network.
+        configuration.waitsForConnectivity = arguments.has(.waitForNetwork)
         configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)
         // As other tools: --sync asks for more.

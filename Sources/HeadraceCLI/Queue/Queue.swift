@@ -35,9 +35,8 @@ extension Verb {
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
                 of: [
-                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .noRemoteTime,
-                    .sync,
-                    .cacert, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .waitForNetwork, .noResume,
+                    .noRemoteTime, .sync, .cacert, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
                 ]
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }

@@ -37,6 +37,7 @@ struct CorpusTests {
             case .links: !WebLink.all(in: text).isEmpty
             case .rateSchedule: RateSchedule(text) != nil
             case .metalink: (try? Metalink(parsing: bytes)) != nil
+            case .netlink: !NetlinkMessage.all(in: bytes).isEmpty
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

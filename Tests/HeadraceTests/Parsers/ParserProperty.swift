@@ -23,6 +23,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case links
     case rateSchedule = "rate-schedule"
     case metalink
+    case netlink
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -38,6 +39,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .links: Self.linkViolation(String(utf8OrLatin1: bytes))
         case .rateSchedule: Self.scheduleViolation(String(utf8OrLatin1: bytes))
         case .metalink: Self.metalinkViolation(bytes)
+        case .netlink: Self.netlinkViolation(bytes)
         }
     }
 
