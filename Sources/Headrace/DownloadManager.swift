@@ -254,9 +254,12 @@ private func follow(
     in environment: TransferEnvironment
 ) async {
     var gate = environment.gate
+    var isChange = false
     for await path in paths {
-        // Before anything begins on the new path.
+        // Before anything begins on the new path; the first one is as it was.
         if gate.update(path) { environment.transport.dropIdleConnections() }
+        if isChange { environment.notePathChange() }
+        isChange = true
         list.setPath(path)
     }
 }

@@ -23,10 +23,10 @@ enum FileSystem {
 
     /// What a symbolic link leads to.
     static func target(of path: String) throws -> String {
-        var buffer = [UInt8](repeating: 0, count: 4_096)
-        let count = buffer.withUnsafeMutableBytes { readlink(path, $0.baseAddress, $0.count) }
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let count = readlink(path, &buffer, buffer.count)
         guard count >= 0 else { throw BenchmarkError.system("cannot read \(path)") }
-        return String(decoding: buffer.prefix(count), as: UTF8.self)
+        return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     static func makeDirectory(_ path: String) throws {

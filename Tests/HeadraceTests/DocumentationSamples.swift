@@ -115,3 +115,12 @@ private func ensure(_ manager: DownloadManager, _ url: URL, _ folder: URL) async
     let file = try await manager.download(request).value
     _ = file
 }
+
+private func network(_ manager: DownloadManager, _ url: URL, _ folder: URL) async throws {
+    var request = DownloadRequest(url, to: .directory(folder))
+    request.networkPolicy = .notExpensive
+    let download = try await manager.download(request)
+    for await event in download.events {
+        if case .waitingForNetwork(let obstacle) = event { print(obstacle) }
+    }
+}

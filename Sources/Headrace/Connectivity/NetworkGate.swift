@@ -35,6 +35,9 @@ extension String {
 ///
 /// Where the path is not known, all may run.
 struct NetworkGate: Sendable {
+    /// How long after a change the way to others may not be there yet: neighbours, routers and names take a moment.
+    static let settlingTime: Duration = .seconds(2)
+
     private let waitsForConnectivity: Bool
     private var path: NetworkPath?
     /// The newest path on which connections could be made.

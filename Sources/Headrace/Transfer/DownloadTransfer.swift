@@ -100,8 +100,8 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
-                // No failure of the source: the scheduler, which is about to be told as well, has it wait for the network.
-                if error.isOfNetwork, environment.gate.obstacle(for: NetworkNeed(request)) != nil {
+                // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
+                if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
                 }
                 let source = attempts.sources.current

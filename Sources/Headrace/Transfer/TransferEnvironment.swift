@@ -5,6 +5,8 @@ package final class TransferEnvironment: Sendable {
     package let files: FileCalls
     package let clock: ClockWitness
     package let network: NetworkMonitor
+    /// When the path changed last; nil where it has not.
+    private let pathChange = Locked<Duration?>(nil)
     let hosts: HostConnections
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
@@ -51,6 +53,20 @@ package final class TransferEnvironment: Sendable {
         )
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
+    }
+
+    /// Takes note that the path has changed.
+    func notePathChange() {
+        let now = clock.now()
+        pathChange.withLock { $0 = now }
+    }
+
+    /// Whether what failed may be the network alone: it is not there for the request, or has changed a moment ago.
+    func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
+        let need = NetworkNeed(request)
+        guard !need.isLoopback, gate.obstacle(for: need) == nil else { return !need.isLoopback }
+        let settled = pathChange.withLock { $0.map { $0 + NetworkGate.settlingTime } }
+        return settled.map { clock.now() < $0 } ?? false
     }
 
     /// What the network allows at this moment.

@@ -49,7 +49,7 @@ struct NetworkCheck {
             log: log
         )
         do {
-            _ = try await ("connectionOpened", of: tool, after: 0)
+            _ = try awaitEvent("connectionOpened", of: tool, after: 0)
             usleep(1_000_000)
             let (hold, comeback) = try disturb(tool)
             while true {
@@ -81,7 +81,7 @@ struct NetworkCheck {
         switch change {
         case .linkDown, .cablePulled:
             try setLink(false)
-            let waiting = try await ("waitingForNetwork", of: tool, after: said)
+            let waiting = try awaitEvent("waitingForNetwork", of: tool, after: said)
             guard waiting.line.contains("\"reason\":\"offline\"") else {
                 throw BenchmarkError("\(change.rawValue): the tool waits for something else: \(waiting.line)")
             }
@@ -93,7 +93,7 @@ struct NetworkCheck {
             try pair.change("addr add \(NetworkPair.secondAddress) dev \(NetworkPair.link)")
             try pair.change("addr del \(NetworkPair.firstAddress) dev \(NetworkPair.link)")
         }
-        return (hold, try await ("resumed", of: tool, after: said).time - changed)
+        return (hold, try awaitEvent("resumed", of: tool, after: said).time - changed)
     }
 
     private func setLink(_ isUp: Bool) throws {
@@ -104,7 +104,7 @@ struct NetworkCheck {
     private var text: String { FileSystem.text(of: log, limit: 1 << 20) }
 
     /// Waits until the tool has told an event behind so many bytes of its output.
-    private func await(
+    private func awaitEvent(
         _ event: String,
         of tool: ChildProcess,
         after offset: Int

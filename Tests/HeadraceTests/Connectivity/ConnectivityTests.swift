@@ -11,17 +11,18 @@ struct ConnectivityTests {
     private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
     private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
-    private static let half = DiskFixture.size / 2
+    /// Less than one chunk, so that all of them are there with the first of them.
+    private static let firstBytes = 200_000
 
     /// Answers a request by its number, and may change the network.
     private typealias Answer = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Answer
 
     private static let whole: Answer = { _, request, _ in DiskFixture.answer(request) }
 
-    /// Half of the file, and then a network on which nothing comes any more.
+    /// A part of the file, and then a network on which nothing comes any more.
     private static let silentFirst: Answer = { number, request, network in
         number == 0
-            ? FakeTransport.Answer(DiskFixture.answer(request, sending: half), end: .silence)
+            ? FakeTransport.Answer(DiskFixture.answer(request, sending: firstBytes), end: .silence)
             : DiskFixture.answer(request)
     }
 
@@ -37,9 +38,9 @@ struct ConnectivityTests {
             return try await manager.download(request)
         }
 
-        /// Returns when half of the file is there and nothing more comes.
-        func half(of download: Download) async {
-            for await progress in download.progress where progress.bytesReceived >= ConnectivityTests.half { break }
+        /// Returns when the first bytes are there and nothing more comes.
+        func begin(_ download: Download) async {
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
         }
 
         /// Expects the file, and what led to it.
@@ -66,6 +67,7 @@ struct ConnectivityTests {
         on path: NetworkPath?,
         waits: Bool = true,
         retries: Int = 0,
+        clock: any Clock<Duration> = ContinuousClock(),
         answer: @escaping Answer = silentFirst,
         _ body: (Fixture) async throws -> Void
     ) async throws {
@@ -88,7 +90,7 @@ struct ConnectivityTests {
                         $0.waitsForConnectivity = waits
                     },
                     transport: transport,
-                    clock: ClockWitness(ContinuousClock()),
+                    clock: ClockWitness(clock),
                     network: network
                 )
             )
@@ -102,14 +104,14 @@ struct ConnectivityTests {
     {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
-            await list.half(of: download)
+            await list.begin(download)
             list.network.update(Self.down)
             await hold(download)
             #expect(download.state == .waiting)
             #expect(download.networkObstacle == .offline)
             #expect(list.manager.list.snapshots().map(\.networkObstacle) == [.offline])
             list.network.update(Self.up)
-            try await list.expectExact(download, starts: [0, Self.half])
+            try await list.expectExact(download, starts: [0, Self.firstBytes])
             #expect(download.networkObstacle == nil)
         }
     }
@@ -128,9 +130,9 @@ struct ConnectivityTests {
     {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
-            await list.half(of: download)
+            await list.begin(download)
             list.network.update(Self.moved)
-            try await list.expectExact(download, starts: [0, Self.half])
+            try await list.expectExact(download, starts: [0, Self.firstBytes])
             #expect(list.transport.dropCount == 1)
         }
     }
@@ -138,7 +140,7 @@ struct ConnectivityTests {
     @Test func `an address more changes nothing`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
-            await list.half(of: download)
+            await list.begin(download)
             list.network.update(NetworkPath(isUp: true, origins: Self.up.origins.union(["eth0 2001:db8::2"])))
             // That this one goes tells that the other has been seen.
             list.network.update(Self.down)
@@ -160,6 +162,40 @@ struct ConnectivityTests {
             #expect(download.networkObstacle == .offline)
             list.network.update(Self.up)
             try await list.expectExact(download, starts: [0, 0])
+        }
+    }
+
+    @Test func `a failure just after the network has come back is no retry, since others take a moment longer`()
+        async throws
+    {
+        let clock = TestClock()
+        let failsFirst: Answer = { number, request, _ in
+            guard number == 0 else { return DiskFixture.answer(request) }
+            throw DownloadError(.connection, "No route to host.")
+        }
+        try await withManager(on: Self.down, clock: clock, answer: failsFirst) { list in
+            let download = try await list.download()
+            await hold(download)
+            list.network.update(Self.up)
+            try await clock.sleeperArmed()
+            clock.advance(by: .seconds(1))
+            try await list.expectExact(download, starts: [0, 0])
+        }
+    }
+
+    @Test func `a failure on a network that is there for a while is one of the server`() async throws {
+        let clock = TestClock()
+        let fails: Answer = { _, _, _ in
+            clock.advance(by: NetworkGate.settlingTime)
+            throw DownloadError(.connection, "No route to host.")
+        }
+        try await withManager(on: Self.down, clock: clock, answer: fails) { list in
+            let download = try await list.download()
+            await hold(download)
+            list.network.update(Self.up)
+            let error = await #expect(throws: DownloadError.self) { try await download.value }
+            #expect(error?.code == .connection)
+            #expect(list.transport.requests.count == 1)
         }
     }
 
@@ -211,7 +247,7 @@ struct ConnectivityTests {
     @Test func `one that waits for a network is paused, resumed and cancelled as any other`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
-            await list.half(of: download)
+            await list.begin(download)
             list.network.update(Self.down)
             await hold(download)
             await download.pause()
