@@ -56,11 +56,12 @@ public actor DownloadManager {
         let registry = try await executor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
+        let gate = environment.gate
         let list = DownloadList(
             DownloadQueue(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
-                gate: environment.gate
+                gate: gate
             ),
             journal: registry?.journal,
             observers: ListObservers(findings: registry?.list.findings ?? []),
@@ -86,7 +87,7 @@ public actor DownloadManager {
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
                 let (paths, monitoring) = environment.network.follow()
-                group.addTask { await follow(paths, for: list, in: environment) }
+                group.addTask { await follow(paths, after: gate, for: list, in: environment) }
                 for await work in work {
                     switch work {
                     case .transfer(let first):
@@ -247,19 +248,18 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clo
     }
 }
 
-/// Tells the scheduler of each path, until there are no more of them.
+/// Tells the scheduler of each path that is not as the one before, until there are no more of them.
 private func follow(
     _ paths: AsyncStream<NetworkPath?>,
+    after gate: NetworkGate,
     for list: DownloadList,
     in environment: TransferEnvironment
 ) async {
-    var gate = environment.gate
-    var isChange = false
-    for await path in paths {
-        // Before anything begins on the new path; the first one is as it was.
+    var gate = gate
+    for await path in paths where path != gate.path {
+        // Before anything begins on the new path.
+        environment.notePathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
-        if isChange { environment.notePathChange() }
-        isChange = true
         list.setPath(path)
     }
 }

@@ -39,7 +39,7 @@ struct NetworkGate: Sendable {
     static let settlingTime: Duration = .seconds(2)
 
     private let waitsForConnectivity: Bool
-    private var path: NetworkPath?
+    private(set) var path: NetworkPath?
     /// The newest path on which connections could be made.
     private var lastUp: NetworkPath?
 

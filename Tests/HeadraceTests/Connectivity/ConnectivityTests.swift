@@ -177,8 +177,8 @@ struct ConnectivityTests {
             let download = try await list.download()
             await hold(download)
             list.network.update(Self.up)
-            try await clock.sleeperArmed()
-            clock.advance(by: .seconds(1))
+            try await clock.sleeperArmed(for: .milliseconds(100))
+            clock.advance(by: .milliseconds(100))
             try await list.expectExact(download, starts: [0, 0])
         }
     }
