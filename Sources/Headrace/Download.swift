@@ -47,6 +47,9 @@ public struct Download: Sendable, Identifiable {
         manager.list.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
     }
 
+    /// What of the network keeps the download from running; nil where it does not wait, or waits for something else.
+    public var networkObstacle: NetworkObstacle? { manager.list.networkObstacle(of: id) }
+
     /// Whether the finished file is still under its name; false for a download that is not finished.
     public var fileExists: Bool {
         get async {

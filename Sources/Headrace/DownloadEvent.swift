@@ -16,6 +16,10 @@ public enum DownloadEvent: Sendable, Equatable {
     case resumed(from: Int64, proof: String)
     /// The bytes so far are of no use, and the download starts at zero.
     case restarted(reason: String, bytesWasted: Int64)
+    /// The network is gone or not one that the request allows; the download goes on when that changes.
+    case waitingForNetwork(NetworkObstacle)
+    /// The network is gone or another one: the connections are given up, and what they brought is kept.
+    case networkChanged
     /// An attempt failed, and the next one follows after a delay; attempts count from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
     /// One more connection, to the server of the first one or to a mirror, fetches these bytes of the file, which it may share

@@ -80,6 +80,12 @@ extension DownloadManager {
         public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
         /// Whether bytes that an earlier run left are gone on with.
         public var resumesPartialDownloads = true
+        /// Whether downloads wait while there is no network, and spend no retry on it.
+        ///
+        /// With false they are tried all the same, and fail after their retries. What a request's
+        /// ``DownloadRequest/networkPolicy-swift.property`` forbids is waited for in any case, and a change of network has
+        /// connections made anew in any case.
+        public var waitsForConnectivity = true
         /// Which failures are tried again, how often, and after how long.
         public var retryPolicy = RetryPolicy()
         /// What a finished file outlives.

@@ -41,7 +41,8 @@ public actor DownloadManager {
                     configuration,
                     environment: ProcessInfo.processInfo.environment
                 ),
-                clock: ClockWitness(clock)
+                clock: ClockWitness(clock),
+                network: configuration.startsDownloads ? NetworkMonitor() : NetworkMonitor(fixed: nil)
             )
         )
     }
@@ -59,10 +60,12 @@ public actor DownloadManager {
         let registry = try await executor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
+        let gate = environment.gate
         let list = DownloadList(
             DownloadQueue(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
-                hostLimit: configuration.maxConcurrentDownloadsPerHost
+                hostLimit: configuration.maxConcurrentDownloadsPerHost,
+                gate: gate
             ),
             journal: registry?.journal,
             observers: ListObservers(findings: registry?.list.findings ?? []),
@@ -87,6 +90,8 @@ public actor DownloadManager {
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
+                let (paths, monitoring) = environment.network.follow()
+                group.addTask { await follow(paths, after: gate, for: list, in: environment) }
                 for await work in work {
                     switch work {
                     case .transfer(let first):
@@ -101,6 +106,7 @@ public actor DownloadManager {
                     }
                 }
                 alarm.finish()
+                monitoring.finish()
             }
             await executor.run {
                 list.flushOrTell()
@@ -243,6 +249,22 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clo
             }
         }
         group.cancelAll()
+    }
+}
+
+/// Tells the scheduler of each path that is not as the one before, until there are no more of them.
+private func follow(
+    _ paths: AsyncStream<NetworkPath?>,
+    after gate: NetworkGate,
+    for list: DownloadList,
+    in environment: TransferEnvironment
+) async {
+    var gate = gate
+    for await path in paths where path != gate.path {
+        // Before anything begins on the new path.
+        environment.notePathChange()
+        if gate.update(path) { environment.transport.dropIdleConnections() }
+        list.setPath(path)
     }
 }
 

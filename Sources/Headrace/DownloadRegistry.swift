@@ -167,6 +167,8 @@ private struct NoTransport: Transport {
         throw DownloadError.shutDown(request.url)
     }
 
+    func dropIdleConnections() {}
+
     func shutdown() async {}
 }
 

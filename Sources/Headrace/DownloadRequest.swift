@@ -57,6 +57,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var earliestBegin: Date?
     /// Whether the download is paused from the start.
     public var startsPaused = false
+    /// On which networks the download may run; elsewhere it waits, and goes on by itself when it may.
+    ///
+    /// On a platform or in a place where nobody tells what the network is, it runs on each.
+    public var networkPolicy = NetworkPolicy.any
     /// What the download belongs to, for verbs on all of a group and its progress as a whole; nil for nothing.
     public var group: String?
     /// The most bytes per second of this download, over all its connections; nil for none.

@@ -10,6 +10,8 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var priority: DownloadPriority
     /// How far it is.
     public var progress: DownloadProgress
+    /// What of the network keeps it from running; nil where it does not wait for that.
+    public var networkObstacle: NetworkObstacle?
 
     /// Creates a snapshot.
     /// - Parameters:
@@ -18,18 +20,21 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - state: Where the download stands.
     ///   - priority: Its present priority.
     ///   - progress: How far it is.
+    ///   - networkObstacle: What of the network keeps it from running.
     public init(
         id: Download.ID,
         request: DownloadRequest,
         state: DownloadState,
         priority: DownloadPriority = .normal,
-        progress: DownloadProgress = DownloadProgress()
+        progress: DownloadProgress = DownloadProgress(),
+        networkObstacle: NetworkObstacle? = nil
     ) {
         self.id = id
         self.request = request
         self.state = state
         self.priority = priority
         self.progress = progress
+        self.networkObstacle = networkObstacle
     }
 }
 

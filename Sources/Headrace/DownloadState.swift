@@ -6,7 +6,8 @@ public import Foundation
 
 /// Where a download stands.
 public enum DownloadState: Sendable, Hashable {
-    /// In the list, not running: it is not its turn, a limit is reached, it waits to try again, or it is to begin later.
+    /// In the list, not running: it is not its turn, a limit is reached, it waits to try again, it is to begin later, or it
+    /// waits for a network; see ``Download/networkObstacle``.
     case waiting
     /// Being fetched.
     case running

@@ -52,6 +52,7 @@ struct Verb: Sendable {
         Verb("kill headrace at random moments, and check every file", Torture.main),
         Verb("kill a queue at random moments, and check its list", QueueKills.main),
         Verb("what a kill loses of a fast download, and its record costs", Checkpoint.main),
+        Verb("take the network away, bring it back and change it", Network.main),
         Verb("check the order of a download's system calls (with strace)", Order.main),
         Verb("cut the power of a file system under headrace (as root)", Powercut.main),
         Verb(hidden: "serve", LoopbackService.main),

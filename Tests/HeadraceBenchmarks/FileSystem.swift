@@ -21,6 +21,14 @@ enum FileSystem {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// What a symbolic link leads to.
+    static func target(of path: String) throws -> String {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let count = readlink(path, &buffer, buffer.count)
+        guard count >= 0 else { throw BenchmarkError.system("cannot read \(path)") }
+        return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     static func makeDirectory(_ path: String) throws {
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
             throw BenchmarkError.system("cannot make the directory \(path)")

@@ -11,15 +11,17 @@ import Glibc
 /// The inside of the hidden verb `serve`: a file server for 127.0.0.1, a thread per connection.
 ///
 /// It knows as much HTTP as the scenes need: GET and HEAD, kept connections, one range, an entity tag. It gets the
-/// directory and the port as arguments, and it ends with the process that started it, however that one ended.
+/// directory and the port as arguments, with the address where it is in a network namespace of its own, and it ends with the
+/// process that started it, however that one ended.
 enum LoopbackService {
     static func main(_ arguments: [String]) throws -> Int32 {
-        guard arguments.count == 2, let port = UInt16(arguments[1]) else {
-            throw BenchmarkError.usage("serve DIRECTORY PORT")
+        guard (2...3).contains(arguments.count), let port = UInt16(arguments[1]) else {
+            throw BenchmarkError.usage("serve DIRECTORY PORT [ADDRESS]")
         }
         // The working directory is the root: so a thread needs nothing but its socket.
         guard chdir(arguments[0]) == 0 else { throw BenchmarkError.system("cannot enter \(arguments[0])") }
-        let listener = try Loopback.listen(on: port).descriptor
+        let address = arguments.count == 3 ? arguments[2] : Loopback.address
+        let listener = try Loopback.listen(on: port, at: address).descriptor
         let parent = getppid()
         while getppid() == parent {
             var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)

@@ -43,9 +43,14 @@ struct OriginServer: Sendable {
     }
 
     /// Waits until the port takes connections, and says what the server said when it does not.
-    static func awaitPort(_ port: UInt16, of process: ChildProcess, log: String) throws {
+    static func awaitPort(
+        _ port: UInt16,
+        at address: String = Loopback.address,
+        of process: ChildProcess,
+        log: String
+    ) throws {
         for _ in 0..<500 {
-            if Loopback.canConnect(to: port) { return }
+            if Loopback.canConnect(to: port, at: address) { return }
             if let exit = process.poll() {
                 throw BenchmarkError("the server ended (\(exit.failure ?? "status 0")): \(FileSystem.text(of: log))")
             }
@@ -60,25 +65,30 @@ struct OriginServer: Sendable {
     }
 }
 
-/// Sockets on 127.0.0.1, and on nothing else.
+/// Sockets on 127.0.0.1, and in a network namespace of our own on another address, but on nothing else.
 enum Loopback {
+    static let address = "127.0.0.1"
+
     /// A listening socket on a port of the kernel's choice, or on the given one.
-    static func listen(on port: UInt16 = 0) throws -> (descriptor: Int32, port: UInt16) {
+    static func listen(
+        on port: UInt16 = 0,
+        at address: String = Loopback.address
+    ) throws -> (descriptor: Int32, port: UInt16) {
         let descriptor = makeSocket()
         var one: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-        let bound = withAddress(port) { bind(descriptor, $0, $1) }
-        var address = sockaddr_in()
+        let bound = withAddress(port, address) { bind(descriptor, $0, $1) }
+        var name = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let named = withUnsafeMutablePointer(to: &address) {
+        let named = withUnsafeMutablePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard descriptor >= 0, bound == 0, named == 0, Self.systemListen(descriptor) == 0 else {
-            let error = BenchmarkError.system("cannot listen on 127.0.0.1")
+            let error = BenchmarkError.system("cannot listen on \(address)")
             close(descriptor)
             throw error
         }
-        return (descriptor, UInt16(bigEndian: address.sin_port))
+        return (descriptor, UInt16(bigEndian: name.sin_port))
     }
 
     /// A port that was free a moment ago, for a server that must be told its port.
@@ -88,10 +98,10 @@ enum Loopback {
         return port
     }
 
-    static func canConnect(to port: UInt16) -> Bool {
+    static func canConnect(to port: UInt16, at address: String = Loopback.address) -> Bool {
         let descriptor = makeSocket()
         defer { close(descriptor) }
-        return withAddress(port) { connect(descriptor, $0, $1) } == 0
+        return withAddress(port, address) { connect(descriptor, $0, $1) } == 0
     }
 
     private static func systemListen(_ descriptor: Int32) -> Int32 {
@@ -114,12 +124,16 @@ enum Loopback {
         return descriptor
     }
 
-    private static func withAddress(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        return withUnsafePointer(to: &address) {
+    private static func withAddress(
+        _ port: UInt16,
+        _ address: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port = port.bigEndian
+        guard inet_pton(AF_INET, address, &name.sin_addr) == 1 else { return -1 }
+        return withUnsafePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
     }

@@ -18,6 +18,8 @@ struct ToolEvents: Sendable {
     private(set) var restarts: [Restart] = []
     /// Where the bytes of earlier attempts were gone on from, in turn.
     private(set) var resumes: [Int] = []
+    /// How often an attempt failed and was counted.
+    private(set) var retries = 0
     /// The message of a download that failed.
     private(set) var failure: String?
     /// What the tool said beside its events.
@@ -31,6 +33,7 @@ struct ToolEvents: Sendable {
                 let reason = Self.text("reason", in: line) ?? "unknown"
                 restarts.append(Restart(reason: reason, bytesWasted: Self.number("bytesWasted", in: line) ?? 0))
             case "resumed": resumes.append(Self.number("offset", in: line) ?? 0)
+            case "retrying": retries += 1
             case "failed": failure = Self.text("message", in: line)
             default: break
             }

@@ -18,7 +18,7 @@ struct ToolDocumentationTests {
         .connectionClosed(reason: "r", bytesWasted: 5), .fellBackToOneConnection(reason: "r", bytesWasted: 5),
         .sourceFailed(error, next: url), .verifying, .verified(checksum), .piecesVerified(count: 5),
         .repairing(pieces: 1, bytesWasted: 5), .fellBack("f"), .skipped(file), .unchanged(file), .finished(summary),
-        .failed(error), .paused, .cancelled, .removed,
+        .failed(error), .paused, .cancelled, .removed, .waitingForNetwork(.offline), .networkChanged,
     ]
 
     private static let summary = DownloadSummary(

@@ -50,9 +50,13 @@ package final class FakeTransport: Transport {
     private let chunkBytes: Int
     private let answer: @Sendable (TransportRequest) throws -> Answer
     private let log = Locked<[TransportRequest]>([])
+    private let drops = Locked(0)
 
     /// The requests so far.
     package var requests: [TransportRequest] { log.withLock { $0 } }
+
+    /// How often the connections that are left were to be dropped.
+    package var dropCount: Int { drops.withLock { $0 } }
 
     /// Creates a transport.
     /// - Parameters:
@@ -85,6 +89,10 @@ package final class FakeTransport: Transport {
         } onCancel: {
             stream.close()
         }
+    }
+
+    package func dropIdleConnections() {
+        drops.withLock { $0 += 1 }
     }
 
     package func shutdown() async {}

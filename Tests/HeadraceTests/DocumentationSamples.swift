@@ -121,3 +121,12 @@ func mirror(_ download: Download) async {
     let progress = Progress(totalUnitCount: -1)
     await download.report(to: progress)
 }
+
+private func network(_ manager: DownloadManager, _ url: URL, _ folder: URL) async throws {
+    var request = DownloadRequest(url, to: .directory(folder))
+    request.networkPolicy = .notExpensive
+    let download = try await manager.download(request)
+    for await event in download.events {
+        if case .waitingForNetwork(let obstacle) = event { print(obstacle) }
+    }
+}

@@ -89,6 +89,10 @@ final class DownloadList: Sendable {
         state.withLock { $0.queue.priority(of: id) }
     }
 
+    func networkObstacle(of id: Download.ID) -> NetworkObstacle? {
+        state.withLock { $0.queue.networkObstacle(of: id) }
+    }
+
     /// A finished file as it was when it got its name.
     func stamp(of id: Download.ID) -> FileStamp? {
         state.withLock { $0.stamp(of: id) }
@@ -283,6 +287,10 @@ final class DownloadList: Sendable {
         state.withLock {
             observers.tell(.limitsChanged(downloads: $0.queue.limit, perHost: $0.queue.hostLimit))
         }
+    }
+
+    func setPath(_ path: NetworkPath?) {
+        apply { $0.setPath(path) }
     }
 
     func tick() {

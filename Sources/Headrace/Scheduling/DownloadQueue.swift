@@ -1,4 +1,5 @@
-/// Decides which downloads run: limits for all and for each host, priorities, the order of the list, and not-before times.
+/// Decides which downloads run: limits for all and for each host, priorities, the order of the list, not-before times, and
+/// the network.
 ///
 /// The one gate: whatever starts, starts here, so that no verb can go over a limit. The verbs are those of a user and of
 /// the transfers; each returns what is to be done, in order. Time comes in as the time since a fixed moment.
@@ -47,6 +48,8 @@ struct DownloadQueue: Sendable {
         case start(ID)
         /// Tell a transfer to stop, or that the reason is another; ``ended(_:_:at:)`` is to follow.
         case stop(ID, StopSignal.Reason)
+        /// The download waits, and does not run although there is a place for it.
+        case hold(ID, NetworkObstacle)
         /// The download has another phase, which is not `running`; a cancelled one has bytes on the disk that have to go
         /// first, unless its transfer has seen to it.
         case enter(ID, Phase, discardingBytes: Bool = false)
@@ -85,6 +88,7 @@ struct DownloadQueue: Sendable {
         var host: Host
         var phase = Phase.waiting
         var intent: Intent?
+        var need: NetworkNeed
     }
 
     /// A waiting download as the heaps hold it; of no meaning once its generation is over.
@@ -131,24 +135,31 @@ struct DownloadQueue: Sendable {
     /// Those that were next, but for their host, which has as many as it may.
     private var held: [Host: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
+    private var gate: NetworkGate
+    /// Those that were next, but for the network.
+    private var barred: [Candidate] = []
+    /// What keeps each of those.
+    private var obstacles: [ID: NetworkObstacle] = [:]
     private var hosts: [String: Host] = [:]
     private var runningOfHost: [Int] = []
 
-    init(limit: Int, hostLimit: Int? = nil) {
+    init(limit: Int, hostLimit: Int? = nil, gate: NetworkGate = NetworkGate()) {
         self.limit = limit
         self.hostLimit = hostLimit
+        self.gate = gate
     }
 
     var ids: [ID] { order.ids }
     var running: Set<ID> { Set(startNumbers.keys) }
 
     /// What the heaps hold, with what is void of it.
-    var candidateCount: Int { ready.count + delayed.count + held.values.reduce(0) { $0 + $1.count } }
+    var candidateCount: Int { ready.count + delayed.count + barred.count + held.values.reduce(0) { $0 + $1.count } }
 
     func contains(_ id: ID) -> Bool { entries[id] != nil }
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
+    func networkObstacle(of id: ID) -> NetworkObstacle? { obstacles[id] }
 
     /// True where nothing runs and nothing waits.
     var isIdle: Bool { startNumbers.isEmpty && waitingCount == 0 }
@@ -163,13 +174,14 @@ struct DownloadQueue: Sendable {
         /// Not `running`.
         var phase = Phase.waiting
         var notBefore: Duration?
+        var need = NetworkNeed()
         /// Its place, of one that comes from an earlier run, in ascending order; else it comes last.
         var label: ListOrder.Label?
     }
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(priority: item.priority, host: number(of: item.host))
+            entries[item.id] = Entry(priority: item.priority, host: number(of: item.host), need: item.need)
             notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
             if item.phase == .waiting { waitingCount += 1 }
@@ -254,7 +266,8 @@ struct DownloadQueue: Sendable {
     /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
     /// of several.
     mutating func preempt(for id: ID) -> [Action] {
-        guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil else { return [] }
+        guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, obstacles[id] == nil
+        else { return [] }
         let isHostFull = runningOfHost[Int(entry.host)] >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
@@ -266,7 +279,7 @@ struct DownloadQueue: Sendable {
         return victim.map { stop($0, .requeue) } ?? []
     }
 
-    // MARK: Limits and time
+    // MARK: Limits, time and the network
 
     /// Changes the limit for all together; where it is lowered, the newest of the running ones go back to waiting.
     mutating func setLimit(_ limit: Int) -> [Action] {
@@ -281,6 +294,23 @@ struct DownloadQueue: Sendable {
         guard let hostLimit else { return startNext() }
         let hosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
         return hosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
+    }
+
+    /// Takes over the path of the network: those that may not run on it any more wait, and those whose connections may be of
+    /// no use on it make new ones.
+    mutating func setPath(_ path: NetworkPath?) -> [Action] {
+        let needsConnections = gate.update(path)
+        let stopped = active.filter { id in
+            guard let need = entries[id]?.need else { return false }
+            return gate.obstacle(for: need) != nil || needsConnections && !need.isLoopback
+        }
+        let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
+        for candidate in barred { ready.insert(candidate) }
+        barred = []
+        obstacles = obstacles.filter { id, obstacle in
+            entries[id].map { gate.obstacle(for: $0.need) } == obstacle
+        }
+        return actions + startNext()
     }
 
     /// Takes note that time has passed.
@@ -376,6 +406,7 @@ struct DownloadQueue: Sendable {
         entry.phase = phase
         entry.generation = lastGeneration
         entries[id] = entry
+        obstacles[id] = nil
     }
 
     private mutating func requeue(_ id: ID, notBefore time: Duration? = nil, at now: Duration) -> [Action] {
@@ -386,11 +417,15 @@ struct DownloadQueue: Sendable {
     }
 
     /// Tells a running download to stop; what outranks this was asked already, and holds.
-    private mutating func stop(_ id: ID, _ intent: Intent) -> [Action] {
+    private mutating func stop(
+        _ id: ID,
+        _ intent: Intent,
+        because reason: StopSignal.Reason = .demoted
+    ) -> [Action] {
         guard let entry = entries[id], entry.intent.map({ !(intent < $0) && $0 != intent }) ?? true else { return [] }
         entries[id]?.intent = intent
         switch intent {
-        case .requeue: return [.stop(id, .demoted)]
+        case .requeue: return [.stop(id, reason)]
         case .pause, .remove(deletingFile: false): return [.stop(id, .paused)]
         case .interrupt: return [.stop(id, .shutDown)]
         case .cancel, .remove(deletingFile: true): return [.stop(id, .cancelled)]
@@ -404,6 +439,7 @@ struct DownloadQueue: Sendable {
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         if entries.removeValue(forKey: id)?.phase == .waiting { waitingCount -= 1 }
         notBefore[id] = nil
+        obstacles[id] = nil
         order.remove(id)
         return [.remove(id, deletingFile: deletingFile)]
     }
@@ -441,6 +477,7 @@ struct DownloadQueue: Sendable {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
         ready.filter(isCurrent)
+        barred = barred.filter(isCurrent)
         for host in Array(held.keys) {
             held[host]?.filter(isCurrent)
             release(host)
@@ -457,6 +494,14 @@ struct DownloadQueue: Sendable {
             guard isCurrent(candidate), let entry = entries[candidate.id] else {
                 // It may have been the one that its host had room for.
                 release(candidate.host)
+                continue
+            }
+            if let obstacle = gate.obstacle(for: entry.need) {
+                barred.append(candidate)
+                release(candidate.host)
+                if obstacles.updateValue(obstacle, forKey: candidate.id) != obstacle {
+                    actions.append(.hold(candidate.id, obstacle))
+                }
                 continue
             }
             guard runningOfHost[Int(entry.host)] < hostLimit ?? .max else {

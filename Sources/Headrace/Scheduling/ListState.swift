@@ -101,7 +101,8 @@ struct ListState {
             request: record.request,
             state: state,
             priority: priority,
-            progress: progress
+            progress: progress,
+            networkObstacle: queue.networkObstacle(of: id)
         )
     }
 
@@ -297,6 +298,8 @@ struct ListState {
             return .start(run, telling(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
             return signals[id].map { .stop($0, reason) }
+        case .hold(let id, let obstacle):
+            return records[id].map { .tell($0, telling(.waiting, .waitingForNetwork(obstacle))) }
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
             // Before the path is free for another one.
@@ -417,7 +420,8 @@ extension DownloadQueue.Item {
             host: request.url.host() ?? "",
             priority: request.priority.rawValue,
             phase: request.startsPaused ? .paused : .waiting,
-            notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) }
+            notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) },
+            need: NetworkNeed(request)
         )
     }
 }

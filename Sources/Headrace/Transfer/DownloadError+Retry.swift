@@ -1,10 +1,10 @@
 extension DownloadError {
     /// Whether the same request may have another outcome a little later.
-    var isTransient: Bool {
-        switch code {
-        case .nameResolution, .connection, .stalled, .connectionLost: true
-        default: isRetriedByServer
-        }
+    var isTransient: Bool { isOfNetwork || isRetriedByServer }
+
+    /// Whether the way to the server may be what failed.
+    var isOfNetwork: Bool {
+        [.nameResolution, .connection, .stalled, .connectionLost].contains(code)
     }
 }
 

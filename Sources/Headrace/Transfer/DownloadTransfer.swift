@@ -77,6 +77,10 @@ struct DownloadTransfer {
             let keepsBytes = !session.held.isEmpty && reason != .cancelled
             if keepsBytes { session.keep() } else { session.remove() }
             guard reason != nil || error is CancellationError else { throw error }
+            if reason == .networkChanged {
+                tell(.networkChanged)
+                throw Retry(attempts: attempts, time: environment.clock.now())
+            }
             throw Stopped(keptBytes: keepsBytes)
         }
     }
@@ -97,6 +101,10 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
+                // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
+                if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
+                    throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
+                }
                 let source = attempts.sources.current
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
                     continue

@@ -7,6 +7,8 @@ final class StopSignal: Sendable {
         case paused
         /// It has to wait again, since a limit was lowered or another one is more urgent.
         case demoted
+        /// Its connections are of no use on the network as it is.
+        case networkChanged
         case shutDown
         case timedOut(after: Duration)
     }

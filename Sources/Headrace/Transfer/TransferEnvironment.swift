@@ -4,6 +4,9 @@ package final class TransferEnvironment: Sendable {
     package let transport: any Transport
     package let files: FileCalls
     package let clock: ClockWitness
+    package let network: NetworkMonitor
+    /// When the path changed last; nil where it has not.
+    private let pathChange = Locked<Duration?>(nil)
     let hosts: HostConnections
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
@@ -17,6 +20,7 @@ package final class TransferEnvironment: Sendable {
         transport = other.transport
         files = other.files
         clock = other.clock
+        network = other.network
         hosts = other.hosts
         rates = other.rates
         self.willName = willName
@@ -28,23 +32,45 @@ package final class TransferEnvironment: Sendable {
     ///   - transport: The way to the network.
     ///   - files: The file system.
     ///   - clock: The time.
+    ///   - network: The path to others; one that is not known by default.
     ///   - localTime: What a clock on the wall shows.
     package init(
         configuration: DownloadManager.Configuration,
         transport: any Transport,
         files: FileCalls = .system,
         clock: ClockWitness,
+        network: NetworkMonitor = NetworkMonitor(fixed: nil),
         localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
     ) {
         self.configuration = configuration
         self.transport = transport
         self.files = files
         self.clock = clock
+        self.network = network
         hosts = HostConnections(
             maximum: configuration.maxConnectionsPerHost,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
+    }
+
+    /// Takes note that the path has changed.
+    func notePathChange() {
+        let now = clock.now()
+        pathChange.withLock { $0 = now }
+    }
+
+    /// Whether what failed may be the network alone: it is not there for the request, or has changed a moment ago.
+    func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
+        let need = NetworkNeed(request)
+        guard !need.isLoopback, gate.obstacle(for: need) == nil else { return !need.isLoopback }
+        let settled = pathChange.withLock { $0.map { $0 + NetworkGate.settlingTime } }
+        return settled.map { clock.now() < $0 } ?? false
+    }
+
+    /// What the network allows at this moment.
+    var gate: NetworkGate {
+        NetworkGate(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)
     }
 }

@@ -20,6 +20,9 @@ package protocol Transport: Sendable {
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result
 
+    /// Has requests from now on make connections of their own, instead of taking one that an earlier request left.
+    func dropIdleConnections()
+
     /// Ends all transfers, closes all connections and returns when nothing is left of them.
     func shutdown() async
 }

@@ -16,6 +16,7 @@ enum Option: String, CaseIterable, Sendable {
     case retries
     case timeout
     case connectTimeout = "connect-timeout"
+    case waitForNetwork = "wait-for-network"
     case ifExists = "if-exists"
     case ifChanged = "if-changed"
     case noRemoteTime = "no-remote-time"
@@ -105,6 +106,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
+        Entry(option: .waitForNetwork, help: "wait while there is no network, instead of spending retries"),
         Entry(
             option: .ifExists,
             argument: "WHAT",

@@ -112,6 +112,8 @@ struct GetOptions: Sendable {
             }
             refetchPolicy = .ifChanged
         }
+        // As other tools: who starts it wants to know at once that there is no network.
+        configuration.waitsForConnectivity = arguments.has(.waitForNetwork)
         configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)
         // As other tools: --sync asks for more.

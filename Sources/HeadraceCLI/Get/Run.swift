@@ -73,7 +73,9 @@ struct Run {
     private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
         guard let download = manager[id] else { return }
         switch state {
-        case .waiting, .paused: await reporter.note([download])
+        case .waiting, .paused:
+            await reporter.note([download])
+            follow(download, state, in: &group)
         case .running, .failed, .cancelled: follow(download, state, in: &group)
         // It has run, and is followed for that.
         case .finished: break
@@ -89,10 +91,12 @@ struct Run {
     private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
         guard !reporter.isQuiet else { return }
         switch state {
-        case .waiting, .paused: return
+        // Of one that never ran there is nothing else to tell.
+        case .waiting where download.networkObstacle == nil: return
+        case .paused: return
         // The list keeps what a signal stopped.
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
-        case .running, .finished, .failed, .cancelled: group.addTask { await reporter.follow(download) }
+        case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await reporter.follow(download) }
         }
     }
 

@@ -35,6 +35,9 @@ enum JSONLines {
             ).text
         case .resumed(let offset, let proof):
             return object("resumed", item, ["offset": .integer(offset), "proof": .string(proof)]).text
+        case .waitingForNetwork(let obstacle):
+            return object("waitingForNetwork", item, ["reason": .string(obstacle.rawValue)]).text
+        case .networkChanged: return object("networkChanged", item).text
         case .restarted(let reason, let bytes):
             return wasted("restarted", item, reason, bytes)
         case .retrying(let error, let attempt, let delay):

@@ -41,6 +41,8 @@ struct PlainText: Sendable {
             "\(item.name): goes on at \(Format.size(offset)). \(proof)"
         case .restarted(let reason, let bytes):
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
+        case .waitingForNetwork(let obstacle): "\(item.name): waits for \(Self.network(without: obstacle))"
+        case .networkChanged where verbosity == .verbose: "\(item.name): connects again, since the network has changed"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
         case .connectionOpened(let range, let url, let count) where verbosity == .verbose:
@@ -79,6 +81,16 @@ struct PlainText: Sendable {
         // An interruption is told once for all downloads.
         guard error.code != .shutDown else { return nil }
         return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
+    }
+
+    /// What a download waits for.
+    private static func network(without obstacle: NetworkObstacle) -> String {
+        switch obstacle {
+        case .offline: "a network"
+        case .expensive: "a network that costs nothing"
+        case .constrained: "a network that is not to be spared"
+        case .neitherWiFiNorWired: "Wi-Fi or a cable"
+        }
     }
 
     private static func rate(_ bytes: Int64, _ duration: Duration) -> String {

@@ -53,8 +53,9 @@ struct Report: Sendable {
         if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
         case .started: tally.removeFailure(of: id)
-        case .redirected, .responded, .resumed, .restarted, .retrying, .connectionOpened, .connectionClosed,
-            .fellBackToOneConnection, .sourceFailed, .verifying, .verified, .piecesVerified, .repairing, .fellBack:
+        case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
+            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .sourceFailed, .verifying, .verified,
+            .piecesVerified, .repairing, .fellBack:
             break
         case .skipped, .unchanged:
             close(id)

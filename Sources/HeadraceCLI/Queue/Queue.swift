@@ -39,8 +39,8 @@ extension Verb {
             summary: "download what waits in the list; other queue commands work meanwhile",
             options: .those(
                 of: Option.ofNetwork.union([
-                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .noResume, .noRemoteTime,
-                    .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .waitForNetwork, .noResume,
+                    .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
                 ])
             ),
             run: { arguments async throws(UsageError) in try await queueRun(arguments) }

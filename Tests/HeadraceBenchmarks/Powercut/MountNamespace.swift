@@ -17,13 +17,7 @@ struct MountNamespace {
 
     /// Enters the namespace; throws where that is not allowed.
     init(in workspace: Workspace) throws {
-        // Not every C library's module has these: the kernel takes the same words everywhere.
-        typealias Unshare = @convention(c) (CInt) -> CInt
-        guard let symbol = dlsym(nil, "unshare") else { throw BenchmarkError("this system has no mount namespaces") }
-        let newMounts: CInt = 0x0002_0000  // CLONE_NEWNS
-        guard unsafeBitCast(symbol, to: Unshare.self)(newMounts) == 0 else {
-            throw BenchmarkError.system("cannot make a mount namespace")
-        }
+        try Namespace.unshare(0x0002_0000)  // CLONE_NEWNS
         file = workspace.scratch + "/boot_id"
         try FileSystem.write("\n", to: file)
         try Self.mount(["--make-rprivate", "/"], workspace)

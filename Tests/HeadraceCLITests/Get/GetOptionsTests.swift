@@ -114,6 +114,12 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `a network is waited for where that is asked for, and not otherwise`() throws {
+        #expect(try !options("http://h/").configuration.waitsForConnectivity)
+        #expect(try options("--wait-for-network", "http://h/").configuration.waitsForConnectivity)
+    }
+
+    @Test
     func `files of a document are fetched beside the URLs, each with its name`() throws {
         let text = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x/a"><url>http://m/1</url><url>http://n/2</url>

@@ -41,6 +41,7 @@ struct CorpusTests {
             case .cookies: isCookie(text)
             case .cookieFile: (try? CookieFile.cookies(parsing: bytes)) != nil
             case .netrc: (try? Netrc(parsing: bytes)) != nil
+            case .netlink: !NetlinkMessage.all(in: bytes).isEmpty
             case .controlRecord: (try? ControlRecord(decoding: ControlRecord.framed(bytes))) != nil
             }
         }

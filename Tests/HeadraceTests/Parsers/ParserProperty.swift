@@ -27,6 +27,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case cookies
     case cookieFile = "cookie-file"
     case netrc
+    case netlink
 
     /// Says what does not hold; nil where all does.
     func violation(of bytes: [UInt8]) -> String? {
@@ -46,6 +47,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .cookies: Self.cookieViolation(String(utf8OrLatin1: bytes))
         case .cookieFile: Self.cookieFileViolation(bytes)
         case .netrc: Self.netrcViolation(bytes)
+        case .netlink: Self.netlinkViolation(bytes)
         }
     }
 

@@ -13,6 +13,8 @@ struct DownloadQueueWalkTests {
         var phases: [Download.ID: DownloadQueue.Phase] = [:]
         var hosts: [Download.ID: String] = [:]
         var notBefore: [Download.ID: Duration] = [:]
+        var needs: [Download.ID: NetworkNeed] = [:]
+        var gate = NetworkGate()
         /// Running ones that were told to stop and have not ended.
         var stopping: Set<Download.ID> = []
         var now = Duration.zero
@@ -38,10 +40,14 @@ struct DownloadQueueWalkTests {
                     let ofHost = running.filter { hosts[$0] == hosts[id] }.count
                     check(ofHost < queue.hostLimit ?? .max, "\(id) started over the limit of its host")
                     check(notBefore[id] ?? .zero <= now, "\(id) started before its time")
+                    check(obstacle(of: id) == nil, "\(id) started on a network that it may not use")
                     phases[id] = .running
                 case .stop(let id, _):
                     check(phases[id] == .running, "\(id) was stopped and did not run")
                     stopping.insert(id)
+                case .hold(let id, let obstacle):
+                    check(phases[id] == .waiting, "\(id) is held and does not wait")
+                    check(self.obstacle(of: id) == obstacle, "\(id) is held by \(obstacle)")
                 case .enter(let id, let phase, let discardingBytes):
                     check(!discardingBytes || phase == .cancelled, "the bytes of \(id) were discarded")
                     check(phase != .running && phases[id] != nil && phases[id] != phase, "\(id) entered \(phase)")
@@ -54,15 +60,32 @@ struct DownloadQueueWalkTests {
             }
         }
 
+        func obstacle(of id: Download.ID) -> NetworkObstacle? { gate.obstacle(for: needs[id] ?? NetworkNeed()) }
+
+        private mutating func changePath() {
+            let paths: [NetworkPath?] = [
+                NetworkPath(isUp: false), NetworkPath(isUp: true, origins: ["a"]), nil,
+                NetworkPath(isUp: true, interface: .cellular, isExpensive: true, origins: ["b"]),
+            ]
+            let path = paths.randomElement(using: &random) ?? nil
+            _ = gate.update(path)
+            note(queue.setPath(path))
+            let barred = running.filter { obstacle(of: $0) != nil && !stopping.contains($0) }
+            check(barred.isEmpty, "\(barred) run on a network that they may not use")
+        }
+
         mutating func step() {
             let id = Download.ID(rawValue: .random(in: 1...50, using: &random))
-            switch Int.random(in: 0..<16, using: &random) {
+            switch Int.random(in: 0..<17, using: &random) {
             case 0, 1:
                 var item = DownloadQueue.Item(id: id, host: ["x", "y", "z"].randomElement(using: &random) ?? "x")
                 item.priority = Int.random(in: -1...1, using: &random)
                 if Int.random(in: 0..<8, using: &random) == 0 { item.phase = .paused }
                 if Int.random(in: 0..<8, using: &random) == 0 { item.notBefore = now + .seconds(3) }
+                item.need.policy = [.any, .any, .notExpensive, .wifiOrWired].randomElement(using: &random) ?? .any
+                item.need.isLoopback = Int.random(in: 0..<8, using: &random) == 0
                 if phases[id] == nil {
+                    needs[id] = item.need
                     order.append(id)
                     phases[id] = item.phase
                     hosts[id] = item.host
@@ -95,6 +118,7 @@ struct DownloadQueueWalkTests {
             case 12:
                 now += .seconds(1)
                 note(queue.tick(at: now))
+            case 13: if Int.random(in: 0..<4, using: &random) == 0 { changePath() }
             default:
                 let candidates = running.sorted { $0.rawValue < $1.rawValue }
                 guard let id = candidates.randomElement(using: &random) else { break }
@@ -117,9 +141,13 @@ struct DownloadQueueWalkTests {
             for id in order { check(queue.phase(of: id) == phases[id], "the phase of \(id)") }
             check(running.filter { !stopping.contains($0) }.count <= queue.limit, "too many run")
             check(queue.isIdle == !phases.values.contains { $0 == .waiting || $0 == .running }, "idle or not")
+            for id in order {
+                let held = queue.networkObstacle(of: id)
+                check(held == nil || phases[id] == .waiting && held == obstacle(of: id), "\(id) is held by nothing")
+            }
             guard running.count < queue.limit else { return }
             let eligible = order.filter { id in
-                phases[id] == .waiting && notBefore[id] ?? .zero <= now
+                phases[id] == .waiting && notBefore[id] ?? .zero <= now && obstacle(of: id) == nil
                     && running.filter { hosts[$0] == hosts[id] }.count < queue.hostLimit ?? .max
             }
             check(eligible.isEmpty, "\(eligible) could run, and a place is free")

@@ -118,6 +118,17 @@ struct TransportConformanceTests {
         }
     }
 
+    @Test func `after a change of network no connection is used that was there before`() async throws {
+        try await withFaultServer(.ok()) { server in
+            try await withTransport { transport in
+                _ = try await get(transport, TransportRequest(url: server.url("/a")))
+                transport.dropIdleConnections()
+                for path in ["/b", "/c"] { _ = try await get(transport, TransportRequest(url: server.url(path))) }
+                #expect(server.requests.map(\.connection) == [0, 1, 2])
+            }
+        }
+    }
+
     @Test func `L01 L02 a body that is cut is a lost connection, after its bytes`() async throws {
         for ending in [Ending.fin, .reset] {
             try await withFaultServer(.ok(.pattern(size: 100_000)).truncated(after: 60_000, by: ending)) { server in

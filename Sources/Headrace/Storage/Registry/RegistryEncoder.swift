@@ -186,6 +186,7 @@ extension RegistryWriter {
         if request.priority != 0 { write(.priority, request.priority) }
         if let time = request.earliestBegin { write(.notBefore, time) }
         if request.startsPaused { write(.paused, true) }
+        if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
     private mutating func write(_ option: RegistryOption, _ text: String) {

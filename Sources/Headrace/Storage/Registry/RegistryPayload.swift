@@ -143,6 +143,12 @@ extension RegistryScanner {
         case .priority: entry.request.priority = try integer()
         case .notBefore: entry.request.earliestBegin = try integer()
         case .paused: entry.request.startsPaused = try flag()
+        case .network:
+            let word = try text()
+            let policy = DownloadRequest.NetworkPolicy(rawValue: word)
+            // What is not known becomes what costs nothing.
+            entry.request.networkPolicy = policy ?? .wifiOrWired
+            if policy == nil { unknown.append("the network policy \"\(word)\"") }
         case .state: entry.state = try state(&unknown) ?? .waiting
         }
     }

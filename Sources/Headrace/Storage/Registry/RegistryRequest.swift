@@ -50,6 +50,8 @@ struct RegistryRequest: Sendable, Hashable {
     var earliestBegin: Int64?
     /// Whether the download waits to be resumed from the start.
     var startsPaused = false
+    /// On which networks the download may run.
+    var networkPolicy = DownloadRequest.NetworkPolicy.any
 
     /// Whether a secret is missing that the request was made with.
     var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
@@ -118,6 +120,7 @@ extension RegistryRequest {
         priority = request.priority.rawValue
         earliestBegin = request.earliestBegin.map(Self.milliseconds)
         startsPaused = request.startsPaused
+        networkPolicy = request.networkPolicy
     }
 
     /// The request without its secrets; nil where its URL is none or its base is not known here.
@@ -146,6 +149,7 @@ extension RegistryRequest {
         request.priority = DownloadPriority(rawValue: priority)
         request.earliestBegin = earliestBegin.map { Date(timeIntervalSince1970: Double($0) / 1000) }
         request.startsPaused = startsPaused
+        request.networkPolicy = networkPolicy
         return request
     }
 

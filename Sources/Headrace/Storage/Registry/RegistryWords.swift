@@ -47,5 +47,6 @@ enum RegistryOption: String {
     case priority
     case notBefore
     case paused
+    case network
     case state
 }

@@ -13,6 +13,9 @@ final class CurlDriver {
     /// Easy handles that are kept for later transfers.
     private static let maxIdleHandles = 32
 
+    /// How long libcurl takes an idle connection for a later transfer.
+    private static let longestIdleTime: Duration = .seconds(118)
+
     private let poller: hr_poller
     private let options: CurlOptions
     private let clock = ContinuousClock()
@@ -27,6 +30,8 @@ final class CurlDriver {
     fileprivate var timer: ContinuousClock.Instant?
     /// When the next transfer could turn out to be stalled.
     private var stallCheck: ContinuousClock.Instant?
+    /// Until then, idle connections may be of no use.
+    private var freshUntil: ContinuousClock.Instant?
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
     init?(_ poller: hr_poller, _ options: CurlOptions) {
@@ -68,6 +73,7 @@ final class CurlDriver {
             remove(transfer)
         case .cancel(let id):
             if let transfer = transfers[id] { remove(transfer) }
+        case .dropIdleConnections: freshUntil = clock.now + Self.longestIdleTime
         }
     }
 
@@ -108,7 +114,7 @@ final class CurlDriver {
         }
         transfers[id] = transfer
         do throws(DownloadError) {
-            try transfer.configure(options)
+            try transfer.configure(options, isFresh: freshUntil.map { clock.now < $0 } ?? false)
             guard hr_multi_add(multi, handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }

@@ -10,6 +10,7 @@ final class CurlLoop: Sendable {
         case start(CurlDriver.TransferID, TransportRequest, ResponseStream)
         case resume(CurlDriver.TransferID)
         case cancel(CurlDriver.TransferID)
+        case dropIdleConnections
     }
 
     /// What all transfers together may hold in memory between the network and the disk.
@@ -99,6 +100,10 @@ final class CurlLoop: Sendable {
                 cancel: { mailbox.post(.cancel(id)) }
             )
         )
+    }
+
+    func dropIdleConnections() {
+        mailbox.post(.dropIdleConnections)
     }
 
     func shutdown() async {

@@ -63,7 +63,9 @@ final class CurlTransfer {
     }
 
     /// Sets all options; throws where one that the request depends on was not taken.
-    func configure(_ options: CurlOptions) throws(DownloadError) {
+    ///
+    /// A fresh transfer takes no connection and no address that an earlier one has left.
+    func configure(_ options: CurlOptions, isFresh: Bool) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
         try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
@@ -94,6 +96,10 @@ final class CurlTransfer {
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
+        if isFresh {
+            set(HR_OPT_FRESH_CONNECT, 1)
+            set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
+        }
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)

@@ -33,6 +33,10 @@ package final class CurlTransport: Transport {
         }
     }
 
+    package func dropIdleConnections() {
+        loop.dropIdleConnections()
+    }
+
     package func shutdown() async {
         await loop.shutdown()
     }

@@ -28,6 +28,8 @@ struct SessionTransport: Transport {
         cookies = configuration.cookies
     }
 
+    func dropIdleConnections() { base.dropIdleConnections() }
+
     func shutdown() async { await base.shutdown() }
 
     func perform<Result: Sendable>(

@@ -16,6 +16,7 @@ struct RegistryCommandTests {
                 + #""withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
+                + #""network","wifiOrWired","#
                 + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
                 + #"18446744073709551615]]]"#
         ),

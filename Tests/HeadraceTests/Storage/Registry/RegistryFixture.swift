@@ -57,6 +57,7 @@ enum RegistryFixture {
         request.priority = -3
         request.earliestBegin = 1_767_225_600_123
         request.startsPaused = true
+        request.networkPolicy = .wifiOrWired
         let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
         return RegistryEntry(
             id: id,

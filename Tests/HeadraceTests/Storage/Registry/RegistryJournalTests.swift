@@ -31,6 +31,7 @@ struct RegistryJournalTests {
                 + #""withheld",["Cookie"],"withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
+                + #""network","wifiOrWired","#
                 + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]],"#
                 + #"["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
                 + #""state",["failed","tls","No."]]]"#,
@@ -155,7 +156,8 @@ struct RegistryJournalTests {
             #"["move","0000000000000001",9,"there"]"#,
             #"["state","0000000000000001",["verifying",1]]"#,
             #"["state","0000000000000001",["paused",1]]"#,
-            #"["add",["0000000000000003",5,"http://h/a","file","/f","conflict","ask","resume","hope","refetch","?","state",["x"]]]"#
+            #"["add",["0000000000000003",5,"http://h/a","file","/f","conflict","ask","resume","hope","refetch","?","#
+                + #""network","none","state",["x"]]]"#
         )
         var expected = Fixture.image([])
         let place = RegistryPath("/f", bases: Fixture.bases)
@@ -169,6 +171,7 @@ struct RegistryJournalTests {
         first.request.title = "t"
         var third = try #require(expected[3])
         third.request.conflictPolicy = .fail
+        third.request.networkPolicy = .wifiOrWired
         expected.apply(.added([first, third]))
         #expect(reader.image == expected)
         #expect(
@@ -177,7 +180,8 @@ struct RegistryJournalTests {
                 .unknown(#"more values of a change "move""#, line: 9), .unknown(#"the state "verifying""#, line: 11),
                 .unknown(#"more values of the state "paused""#, line: 13),
                 .unknown(#"the conflict policy "ask""#, line: 15), .unknown(#"the resume policy "hope""#, line: 15),
-                .unknown(#"the refetch policy "?""#, line: 15), .unknown(#"the state "x""#, line: 15),
+                .unknown(#"the refetch policy "?""#, line: 15), .unknown(#"the network policy "none""#, line: 15),
+                .unknown(#"the state "x""#, line: 15),
             ]
         )
     }

@@ -1,0 +1,141 @@
+/// The links, addresses and default routes that the kernel has told of, and the path that they make.
+struct NetlinkState: Sendable {
+    /// What the kernel is asked for, one after the other: it answers one question at a time.
+    enum Kind: UInt16, Sendable, CaseIterable {
+        case links = 18  // RTM_GETLINK
+        case addresses = 22  // RTM_GETADDR
+        case routes = 26  // RTM_GETROUTE
+    }
+
+    struct Question: Sendable, Hashable {
+        var kind: Kind
+        /// Tells its answer from others.
+        var sequence: UInt32
+    }
+
+    enum Step: Sendable, Hashable {
+        case ask(Question)
+        case none
+        /// The kernel does not tell.
+        case fail(errno: Int32)
+    }
+
+    private struct Link {
+        let link: NetlinkMessage.Link
+        let interface: NetworkPath.Interface
+        var isUsable: Bool { link.isUp && link.isRunning && !link.isLoopback }
+    }
+
+    private var links: [Int32: Link] = [:]
+    private var addresses: [Int32: Set<IPAddress>] = [:]
+    private var routes: Set<NetlinkMessage.Route> = []
+    private var question = Question(kind: .links, sequence: 0)
+    /// Whether all was told of each kind.
+    private var isComplete = false
+
+    /// Forgets all; what is to be asked first.
+    mutating func restart() -> Question {
+        (links, addresses, routes, isComplete) = ([:], [:], [], false)
+        return ask(.links)
+    }
+
+    private mutating func ask(_ kind: Kind) -> Question {
+        question = Question(kind: kind, sequence: question.sequence &+ 1)
+        return question
+    }
+
+    /// Takes a message in; the closure gives the `DEVTYPE` of an interface by its name, as in `wlan`.
+    mutating func apply(_ message: NetlinkMessage, deviceType: (String) -> String?) -> Step {
+        switch message {
+        case .link(let link):
+            links[link.index] = Link(link: link, interface: .init(link, deviceType))
+            // The routes go without a word.
+            if !link.isUp { forgetRoutes { $0.links.contains(link.index) } }
+        case .linkGone(let index):
+            links[index] = nil
+            addresses[index] = nil
+            forgetRoutes { $0.links.contains(index) }
+        case .address(let address) where address.isUsable:
+            addresses[address.index, default: []].insert(address.address)
+        case .address(let address), .addressGone(let address):
+            addresses[address.index]?.remove(address.address)
+            // With an interface's last address of version 4 its routes go, without a word.
+            if addresses[address.index]?.contains(where: { $0.bytes.count == 4 }) != true,
+                address.address.bytes.count == 4
+            {
+                forgetRoutes { !$0.isIPv6 && $0.links.contains(address.index) }
+            }
+        case .route(let route, let replaces):
+            if replaces { forgetRoutes { $0.isIPv6 == route.isIPv6 && $0.metric == route.metric } }
+            routes.insert(route)
+        case .routeGone(let route): routes.remove(route)
+        case .done(question.sequence, let isWhole) where !isComplete:
+            guard isWhole else { return .ask(ask(question.kind)) }
+            switch question.kind {
+            case .links: return .ask(ask(.addresses))
+            case .addresses: return .ask(ask(.routes))
+            case .routes: isComplete = true
+            }
+        case .refused(question.sequence, let errno) where !isComplete: return .fail(errno: errno)
+        case .done, .refused: break
+        }
+        return .none
+    }
+
+    private mutating func forgetRoutes(_ isGone: (NetlinkMessage.Route) -> Bool) {
+        routes = routes.filter { !isGone($0) }
+    }
+
+    /// The path; nil until all was told.
+    var path: NetworkPath? {
+        guard isComplete else { return nil }
+        let ways = defaultWays.isEmpty ? localWays : defaultWays
+        guard let first = ways.first else { return NetworkPath(isUp: false, interface: .loopback) }
+        let origins = ways.flatMap { way in
+            addresses[way.link.index, default: []].map { "\(way.link.name) \($0)" } + [way.link.name]
+        }
+        return NetworkPath(
+            isUp: true,
+            interface: first.interface,
+            isExpensive: first.interface == .cellular,
+            origins: Set(origins)
+        )
+    }
+
+    /// The running interfaces of the default routes that are used, of each version of the protocol.
+    private var defaultWays: [Link] {
+        [false, true].flatMap { isIPv6 in
+            let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in
+                route.links.compactMap { links[$0] }.filter(\.isUsable)
+            }
+            return ways.first { !$0.isEmpty } ?? []
+        }
+    }
+
+    /// The running interfaces to neighbours, the one that is most likely wanted first.
+    ///
+    /// A bridge alone leads to this machine's own guests.
+    private var localWays: [Link] {
+        let order: [NetworkPath.Interface] = [.wired, .wifi, .cellular, .other]
+        let ways = links.values.filter { way in
+            way.isUsable && !way.link.isBridge && addresses[way.link.index, default: []].contains { !$0.isLinkLocal }
+        }
+        return order.flatMap { kind in
+            ways.filter { $0.interface == kind }.sorted { $0.link.index < $1.link.index }
+        }
+    }
+}
+
+extension NetworkPath.Interface {
+    fileprivate init(_ link: NetlinkMessage.Link, _ deviceType: (String) -> String?) {
+        guard !link.isLoopback else {
+            self = .loopback
+            return
+        }
+        switch deviceType(link.name) {
+        case "wlan": self = .wifi
+        case "wwan": self = .cellular
+        default: self = link.isEthernet ? .wired : .other
+        }
+    }
+}

@@ -1,0 +1,70 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a download asks of the network.
+struct NetworkNeed: Sendable, Hashable {
+    var policy = DownloadRequest.NetworkPolicy.any
+    /// Whether its host is this machine, which is there without any network.
+    var isLoopback = false
+}
+
+extension NetworkNeed {
+    init(_ request: DownloadRequest) {
+        self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.host() ?? ""))
+    }
+
+    /// Whether a host is this machine by its name alone (RFC 6761, section 6.3) or by its address.
+    static func isLoopback(_ host: String) -> Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name.hasSuffix(".localhost") { return true }
+        return IPAddress(name.trimmingBrackets)?.isLoopback ?? false
+    }
+}
+
+extension String {
+    /// An address of version 6 as it is without the brackets of a URL (RFC 3986, section 3.2.2).
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
+}
+
+/// Decides which downloads may run on the network as it is, and when connections have to be made anew.
+///
+/// Where the path is not known, all may run.
+struct NetworkGate: Sendable {
+    /// How long after a change the way to others may not be there yet: neighbours, routers and names take a moment.
+    static let settlingTime: Duration = .seconds(2)
+
+    private let waitsForConnectivity: Bool
+    private(set) var path: NetworkPath?
+    /// The newest path on which connections could be made.
+    private var lastUp: NetworkPath?
+
+    init(waitsForConnectivity: Bool = true, path: NetworkPath? = nil) {
+        self.waitsForConnectivity = waitsForConnectivity
+        _ = update(path)
+    }
+
+    /// Takes over a path; true where connections that are there may be of no use on it.
+    mutating func update(_ path: NetworkPath?) -> Bool {
+        self.path = path
+        guard let path, path.isUp else { return false }
+        defer { lastUp = path }
+        return lastUp.map { !$0.origins.isSubset(of: path.origins) } ?? false
+    }
+
+    /// What keeps a download from running; nil where nothing does.
+    func obstacle(for need: NetworkNeed) -> NetworkObstacle? {
+        guard let path, !need.isLoopback else { return nil }
+        guard path.isUp else { return waitsForConnectivity ? .offline : nil }
+        switch need.policy {
+        case .any: return nil
+        case .notExpensive: return path.isExpensive ? .expensive : nil
+        case .notConstrained: return path.isConstrained ? .constrained : nil
+        case .wifiOrWired: return [.wifi, .wired].contains(path.interface) ? nil : .neitherWiFiNorWired
+        }
+    }
+}

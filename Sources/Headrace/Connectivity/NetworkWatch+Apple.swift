@@ -1,0 +1,41 @@
+#if canImport(Network)
+import Dispatch
+import Network
+
+/// Hands on what the system's own monitor tells.
+final class NetworkWatch: Sendable {
+    private let monitor = NWPathMonitor()
+
+    /// Begins to watch, and tells each path.
+    init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
+        monitor.pathUpdateHandler = { update(NetworkPath($0)) }
+        monitor.start(queue: DispatchQueue(label: "headrace-path"))
+    }
+
+    deinit {
+        monitor.cancel()
+    }
+
+    /// Does nothing: the system tells without being asked.
+    func refresh() {}
+}
+
+extension NetworkPath {
+    fileprivate init(_ path: NWPath) {
+        let isUp = path.status == .satisfied
+        let kinds: [(NWInterface.InterfaceType, Interface)] = [
+            (.wiredEthernet, .wired), (.wifi, .wifi), (.cellular, .cellular), (.loopback, .loopback),
+        ]
+        let interface = kinds.first { path.usesInterfaceType($0.0) }?.1 ?? .other
+        // Which addresses an interface has is not told; with them the way out changes.
+        let origins = path.availableInterfaces.prefix(1).map(\.name) + path.gateways.map { "\($0)" }
+        self.init(
+            isUp: isUp,
+            interface: isUp ? interface : .loopback,
+            isExpensive: path.isExpensive,
+            isConstrained: path.isConstrained,
+            origins: isUp ? Set(origins) : []
+        )
+    }
+}
+#endif

@@ -1,0 +1,262 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Downloads on a network that comes, goes and changes, and that have no retry to spend.
+@Suite(.timeLimit(.minutes(4)))
+struct ConnectivityTests {
+    private static let up = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
+    private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
+    private static let down = NetworkPath(isUp: false, interface: .loopback)
+    private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
+    /// Less than one chunk, so that all of them are there with the first of them.
+    private static let firstBytes = 200_000
+
+    /// Answers a request by its number, and may change the network.
+    private typealias Answer = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Answer
+
+    private static let whole: Answer = { _, request, _ in DiskFixture.answer(request) }
+
+    /// A part of the file, and then a network on which nothing comes any more.
+    private static let silentFirst: Answer = { number, request, network in
+        number == 0
+            ? FakeTransport.Answer(DiskFixture.answer(request, sending: firstBytes), end: .silence)
+            : DiskFixture.answer(request)
+    }
+
+    private struct Fixture {
+        let manager: DownloadManager
+        let transport: FakeTransport
+        let network: NetworkMonitor
+        let folder: URL
+
+        func download(_ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> Download {
+            var request = try DiskFixture.request(to: .directory(folder))
+            change(&request)
+            return try await manager.download(request)
+        }
+
+        /// Returns when the first bytes are there and nothing more comes.
+        func begin(_ download: Download) async {
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+        }
+
+        /// Expects the file, and what led to it.
+        func expectExact(
+            _ download: Download,
+            starts: [Int],
+            _ location: SourceLocation = #_sourceLocation
+        ) async throws {
+            let file = try await download.value
+            #expect(DiskFixture.isExact(file), sourceLocation: location)
+            #expect(transport.requests.map(DiskFixture.start) == starts, sourceLocation: location)
+            var events: [DownloadEvent] = []
+            for await event in download.events { events.append(event) }
+            #expect(events.count { $0 == .started } == 1, sourceLocation: location)
+        }
+    }
+
+    private func hold(_ download: Download) async {
+        for await event in download.events { if case .waitingForNetwork = event { break } }
+    }
+
+    /// A manager whose first answers are as these, and the others whole.
+    private func withManager(
+        on path: NetworkPath?,
+        waits: Bool = true,
+        retries: Int = 0,
+        clock: any Clock<Duration> = ContinuousClock(),
+        answer: @escaping Answer = silentFirst,
+        _ body: (Fixture) async throws -> Void
+    ) async throws {
+        let network = NetworkMonitor(fixed: path)
+        let count = Locked(0)
+        let transport = FakeTransport { request in
+            let number = count.withLock { count in
+                count += 1
+                return count - 1
+            }
+            return try answer(number, request, network)
+        }
+        try await withTemporaryDirectory { folder in
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration {
+                        $0.retryPolicy.maxFailures = retries
+                        $0.retryPolicy.baseDelay = .zero
+                        $0.maxConnectionsPerDownload = 1
+                        $0.waitsForConnectivity = waits
+                    },
+                    transport: transport,
+                    clock: ClockWitness(clock),
+                    network: network
+                )
+            )
+            try await body(Fixture(manager: manager, transport: transport, network: network, folder: folder))
+            await manager.shutdown()
+        }
+    }
+
+    @Test func `a download whose network goes waits with that reason, and goes on by itself when it is back`()
+        async throws
+    {
+        try await withManager(on: Self.up) { list in
+            let download = try await list.download()
+            await list.begin(download)
+            list.network.update(Self.down)
+            await hold(download)
+            #expect(download.state == .waiting)
+            #expect(download.networkObstacle == .offline)
+            #expect(list.manager.list.snapshots().map(\.networkObstacle) == [.offline])
+            list.network.update(Self.up)
+            try await list.expectExact(download, starts: [0, Self.firstBytes])
+            #expect(download.networkObstacle == nil)
+        }
+    }
+
+    @Test func `a download that is added without a network asks nothing before there is one`() async throws {
+        try await withManager(on: Self.down, answer: Self.whole) { list in
+            let download = try await list.download()
+            await hold(download)
+            #expect(list.transport.requests.isEmpty)
+            list.network.update(Self.up)
+            try await list.expectExact(download, starts: [0])
+        }
+    }
+
+    @Test func `connections from an address that is gone are replaced at once, and their bytes are kept`() async throws
+    {
+        try await withManager(on: Self.up) { list in
+            let download = try await list.download()
+            await list.begin(download)
+            list.network.update(Self.moved)
+            try await list.expectExact(download, starts: [0, Self.firstBytes])
+            #expect(list.transport.dropCount == 1)
+        }
+    }
+
+    @Test func `an address more changes nothing`() async throws {
+        try await withManager(on: Self.up) { list in
+            let download = try await list.download()
+            await list.begin(download)
+            list.network.update(NetworkPath(isUp: true, origins: Self.up.origins.union(["eth0 2001:db8::2"])))
+            // That this one goes tells that the other has been seen.
+            list.network.update(Self.down)
+            await hold(download)
+            #expect(list.transport.requests.count == 1)
+            #expect(list.transport.dropCount == 0)
+        }
+    }
+
+    @Test func `a failure while there is no network is a wait for it, and no retry`() async throws {
+        let failsFirst: Answer = { number, request, network in
+            guard number == 0 else { return DiskFixture.answer(request) }
+            network.update(Self.down)
+            throw DownloadError(.connection, "The network is unreachable.")
+        }
+        try await withManager(on: Self.up, answer: failsFirst) { list in
+            let download = try await list.download()
+            await hold(download)
+            #expect(download.networkObstacle == .offline)
+            list.network.update(Self.up)
+            try await list.expectExact(download, starts: [0, 0])
+        }
+    }
+
+    @Test func `a failure just after the network has come back is no retry, since others take a moment longer`()
+        async throws
+    {
+        let clock = TestClock()
+        let failsFirst: Answer = { number, request, _ in
+            guard number == 0 else { return DiskFixture.answer(request) }
+            throw DownloadError(.connection, "No route to host.")
+        }
+        try await withManager(on: Self.down, clock: clock, answer: failsFirst) { list in
+            let download = try await list.download()
+            await hold(download)
+            list.network.update(Self.up)
+            try await clock.sleeperArmed(for: .milliseconds(100))
+            clock.advance(by: .milliseconds(100))
+            try await list.expectExact(download, starts: [0, 0])
+        }
+    }
+
+    @Test func `a failure on a network that is there for a while is one of the server`() async throws {
+        let clock = TestClock()
+        let fails: Answer = { _, _, _ in
+            clock.advance(by: NetworkGate.settlingTime)
+            throw DownloadError(.connection, "No route to host.")
+        }
+        try await withManager(on: Self.down, clock: clock, answer: fails) { list in
+            let download = try await list.download()
+            await hold(download)
+            list.network.update(Self.up)
+            let error = await #expect(throws: DownloadError.self) { try await download.value }
+            #expect(error?.code == .connection)
+            #expect(list.transport.requests.count == 1)
+        }
+    }
+
+    @Test func `a policy holds up its own download alone`() async throws {
+        try await withManager(on: Self.mobile, answer: Self.whole) { list in
+            let held = try await list.download { $0.networkPolicy = .notExpensive }
+            let other = try await list.download { $0.destination = .file(list.folder.appending(path: "other")) }
+            let file = try await other.value
+            #expect(DiskFixture.isExact(file))
+            await hold(held)
+            #expect(held.networkObstacle == .expensive)
+            list.network.update(Self.up)
+            let isExact = DiskFixture.isExact(try await held.value)
+            #expect(isExact)
+        }
+    }
+
+    @Test(arguments: ["localhost", "127.0.0.1", "[::1]"])
+    func `a loopback host is there without a network`(_ host: String) async throws {
+        try await withManager(on: Self.down, answer: Self.whole) { list in
+            let url = try #require(URL(string: "http://\(host)/file.bin"))
+            let download = try await list.download {
+                $0.url = url
+                $0.networkPolicy = .wifiOrWired
+            }
+            try await list.expectExact(download, starts: [0])
+        }
+    }
+
+    @Test func `who does not wait for a network spends retries, and fails`() async throws {
+        let failure: Answer = { _, _, _ in
+            throw DownloadError(.connection, "The network is unreachable.")
+        }
+        try await withManager(on: Self.down, waits: false, retries: 2, answer: failure) { list in
+            let download = try await list.download()
+            let error = await #expect(throws: DownloadError.self) { try await download.value }
+            #expect(error?.code == .connection)
+            #expect(list.transport.requests.count == 3)
+        }
+    }
+
+    @Test func `where nobody tells of the network, downloads run`() async throws {
+        try await withManager(on: nil, answer: Self.whole) { list in
+            let download = try await list.download { $0.networkPolicy = .wifiOrWired }
+            try await list.expectExact(download, starts: [0])
+        }
+    }
+
+    @Test func `one that waits for a network is paused, resumed and cancelled as any other`() async throws {
+        try await withManager(on: Self.up) { list in
+            let download = try await list.download()
+            await list.begin(download)
+            list.network.update(Self.down)
+            await hold(download)
+            await download.pause()
+            #expect(download.state == .paused)
+            await download.resume()
+            #expect(download.networkObstacle == .offline)
+            await download.cancel()
+            #expect(download.state == .cancelled)
+            #expect(try FileProbe.names(in: list.folder).isEmpty)
+        }
+    }
+}

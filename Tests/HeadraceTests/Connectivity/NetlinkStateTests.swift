@@ -1,0 +1,150 @@
+import Testing
+
+@testable import Headrace
+
+/// What path the kernel's messages make.
+@Suite(.timeLimit(.minutes(4)))
+struct NetlinkStateTests {
+    private typealias Fixture = NetlinkFixture
+
+    private static let loopback: [NetlinkMessage] = [
+        Fixture.link(1, "lo"), .address(Fixture.address(1, "127.0.0.1")), .address(Fixture.address(1, "::1")),
+    ]
+
+    /// A machine with a cable and a default route.
+    private static let wired =
+        loopback + [
+            Fixture.link(2, "eth0"), .address(Fixture.address(2, "192.0.2.2")),
+            .route(Fixture.route(2), replaces: false),
+        ]
+
+    private static let wifi: [NetlinkMessage] = [
+        Fixture.link(3, "wlan0"), .address(Fixture.address(3, "198.51.100.3")),
+        .route(Fixture.route(3, metric: 600), replaces: false),
+    ]
+
+    private func path(_ messages: [NetlinkMessage]) -> NetworkPath? { Fixture.state(messages).path }
+
+    @Test(arguments: Fixture.all)
+    func `a message is read back from its bytes`(_ message: NetlinkMessage) {
+        #expect(NetlinkMessage.all(in: message.encoded) == [message])
+    }
+
+    @Test func `a cut message is left out, wherever it is cut`() {
+        let first = Fixture.link(2, "eth0")
+        let second = NetlinkMessage.address(Fixture.address(2, "192.0.2.2"))
+        let bytes = first.encoded + second.encoded
+        for count in 0..<bytes.count {
+            let expected = count < first.encoded.count ? [] : [first]
+            #expect(NetlinkMessage.all(in: Array(bytes[..<count])) == expected, "\(count) bytes")
+        }
+    }
+
+    @Test func `before all was told there is no path`() {
+        var state = NetlinkState()
+        let links = state.restart()
+        Fixture.apply(Self.wired, to: &state)
+        #expect(state.path == nil)
+        var asked = [links.kind]
+        var question = links
+        // The answer to another question is none.
+        let other = state.apply(.done(question.sequence &+ 9, isWhole: true), deviceType: Fixture.deviceType)
+        #expect(other == .none)
+        while case .ask(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: Fixture.deviceType)
+        {
+            asked.append(next.kind)
+            question = next
+        }
+        #expect(asked == [.links, .addresses, .routes])
+        #expect(state.path?.isUp == true)
+    }
+
+    @Test func `what changed while it was told is asked for again, and what is refused ends it`() {
+        var state = NetlinkState()
+        let first = state.restart()
+        let again = state.apply(.done(first.sequence, isWhole: false), deviceType: Fixture.deviceType)
+        guard case .ask(let second) = again else {
+            Issue.record("\(again)")
+            return
+        }
+        #expect(second.kind == .links && second.sequence != first.sequence)
+        let late = state.apply(.done(first.sequence, isWhole: true), deviceType: Fixture.deviceType)
+        #expect(late == .none)
+        let refusal = state.apply(.refused(second.sequence, errno: 16), deviceType: Fixture.deviceType)
+        #expect(refusal == .fail(errno: 16))
+    }
+
+    @Test func `a machine with nothing but itself has no path`() {
+        #expect(path(Self.loopback) == NetworkPath(isUp: false, interface: .loopback))
+    }
+
+    @Test func `the default route that is used first decides`() {
+        #expect(path(Self.wired)?.interface == .wired)
+        #expect(path(Self.wired + Self.wifi)?.interface == .wired)
+        let cheaper = NetlinkMessage.route(Fixture.route(3, metric: 50), replaces: false)
+        #expect(path(Self.wired + Self.wifi + [cheaper])?.interface == .wifi)
+        // Without a carrier its route is none.
+        #expect(path(Self.wired + Self.wifi + [Fixture.link(2, "eth0", isRunning: false)])?.interface == .wifi)
+    }
+
+    /// The name of the interface, and what it is.
+    @Test(arguments: [
+        ("eth0", NetworkPath.Interface.wired, false), ("wlan0", .wifi, false), ("wwan0", .cellular, true),
+        ("tun0", .other, false),
+    ])
+    func `the kind of an interface is that of its device`(
+        _ name: String,
+        _ interface: NetworkPath.Interface,
+        _ isExpensive: Bool
+    ) {
+        let messages = [Fixture.link(2, name), .route(Fixture.route(2), replaces: false)]
+        let path = path(messages)
+        #expect(path == NetworkPath(isUp: true, interface: interface, isExpensive: isExpensive, origins: [name]))
+    }
+
+    /// What comes after a machine with a cable, and whether its path is up then.
+    @Test(arguments: [
+        ([Fixture.link(2, "eth0", isRunning: false)], false),
+        ([Fixture.link(2, "eth0", isUp: false, isRunning: false)], false), ([.linkGone(2)], false),
+        // A neighbour may be what is wanted.
+        ([.routeGone(Fixture.route(2))], true),
+        ([.routeGone(Fixture.route(2)), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
+        // The route went with it.
+        ([.addressGone(Fixture.address(2, "192.0.2.2"))], false),
+        // A router of version 6 may be reached without an address of one's own that is more than local.
+        ([.routeGone(Fixture.route(2)), .route(Fixture.route(2, isIPv6: true), replaces: false)], true),
+        ([Fixture.link(2, "eth0", isUp: false, isRunning: false), Fixture.link(2, "eth0")], true),
+        ([.route(Fixture.route(3), replaces: true), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
+    ])
+    func `links, addresses and routes come and go`(_ messages: [NetlinkMessage], _ isUp: Bool) {
+        #expect(path(Self.wired + messages)?.isUp == isUp)
+    }
+
+    /// An interface without a route, and whether it is a path.
+    @Test(arguments: [
+        (Fixture.link(2, "eth0"), "192.0.2.2", true), (Fixture.link(2, "eth0"), "169.254.1.1", false),
+        (Fixture.link(2, "eth0"), "fe80::1", false), (Fixture.link(2, "eth0"), "fd00::2", true),
+        (Fixture.link(2, "br0", isBridge: true), "172.17.0.1", false),
+    ])
+    func `without a default route, an address that others can reach is a path, and a bridge of guests is none`(
+        _ link: NetlinkMessage,
+        _ address: String,
+        _ isUp: Bool
+    ) {
+        #expect(path(Self.loopback + [link, .address(Fixture.address(2, address))])?.isUp == isUp)
+    }
+
+    @Test func `an address that is still looked for is none yet`() {
+        let link = Fixture.link(2, "eth0")
+        #expect(path([link, .address(Fixture.address(2, "fd00::2", isUsable: false))])?.isUp == false)
+        let messages: [NetlinkMessage] = [
+            .address(Fixture.address(2, "fd00::2", isUsable: false)), .address(Fixture.address(2, "fd00::2")),
+        ]
+        #expect(path([link] + messages)?.isUp == true)
+    }
+
+    @Test func `connections begin at the addresses of the interfaces that are used`() {
+        let path = path(Self.wired + Self.wifi + [.address(Fixture.address(2, "2001:db8::2"))])
+        #expect(path?.origins == ["eth0", "eth0 192.0.2.2", "eth0 2001:db8::2"])
+    }
+}

@@ -1,0 +1,45 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The paths that a monitor tells, and the system behind it.
+@Suite(.timeLimit(.minutes(4)))
+struct NetworkMonitorTests {
+    private let up = NetworkPath(isUp: true)
+    private let down = NetworkPath(isUp: false, interface: .loopback)
+
+    @Test func `each reader gets the present path first, and then the newest`() async {
+        let monitor = NetworkMonitor(fixed: up)
+        var (first, second) = (monitor.paths.makeAsyncIterator(), monitor.paths.makeAsyncIterator())
+        #expect(await first.next() == up)
+        monitor.update(nil)
+        monitor.update(down)
+        #expect(await first.next() == down)
+        #expect(await second.next() == down)
+        #expect(monitor.path == down)
+    }
+
+    @Test func `the same path again is no news`() async {
+        let monitor = NetworkMonitor(fixed: up)
+        let (paths, end) = monitor.follow()
+        var reader = paths.makeAsyncIterator()
+        #expect(await reader.next() == up)
+        monitor.update(up)
+        end.finish()
+        #expect(await reader.next() == nil)
+    }
+
+    #if os(Linux)
+    @Test func `the system tells the path before anybody asks, or not at all`() {
+        let told = Locked<[NetworkPath?]>([])
+        guard let watch = NetworkWatch({ path in told.withLock { $0.append(path) } }) else { return }
+        #expect(told.withLock { $0.count } == 1)
+        watch.refresh()
+        // Whatever network this machine has, something is up, or else there is only the loopback.
+        for case let path? in told.withLock({ $0 }) {
+            #expect(path.isUp ? !path.origins.isEmpty : path.interface == .loopback)
+        }
+    }
+    #endif
+}
