@@ -4,6 +4,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
+extension DownloadError: LocalizedError {
+    /// The sentence for a person, as ``description`` has it.
+    public var errorDescription: String? { description }
+}
+
 /// Why a download failed: what, on which file or URL, and what to do.
 public struct DownloadError: Error, Sendable {
     /// What kind of failure it is; the thing to branch on.

@@ -181,6 +181,7 @@ public actor DownloadManager {
         works.finish()
         await host.value
         await environment.transport.shutdown()
+        await environment.network.close()
         await executor.shutdown()
     }
 

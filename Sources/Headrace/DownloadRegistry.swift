@@ -31,6 +31,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         case setPriority(DownloadPriority, Download.ID)
     }
 
+    /// How long a manager that has the list may take to carry out a command before nobody waits for it.
+    private static let patience: Duration = .seconds(3)
+
     /// The registry's own directory; see ``DownloadManager/Configuration/registryDirectory``.
     public let directory: URL
 
@@ -96,6 +99,9 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// Has a command carried out: at once where no manager has the list, else by the one that has it.
+    ///
+    /// Waits up to three seconds for that one, so that who reads the list next sees what was done. A command that is not done by
+    /// then stays there and is carried out later, also where the task is cancelled.
     /// - Parameter command: What to do.
     /// - Returns: Whether it is done.
     /// - Throws: What keeps the registry from being written.
@@ -106,11 +112,28 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     private func perform(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         if try await withList({ manager throws(DownloadError) in try await manager.carryOut(command) }) { return true }
-        try await blocking { () throws(DownloadError) in
+        let file = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).post(command)
         }
-        // Whoever had the list may have ended without having seen the command; the start of a manager takes it.
-        return try await withList { _ in }
+        let end = ContinuousClock.now + Self.patience
+        repeat {
+            let (isHeld, isTaken) = try await blocking {
+                let calls = FileCalls.system
+                return (
+                    RegistryLock.isHeld(in: directory.filePath, calls: calls), (try? calls.status(file)) == .some(nil)
+                )
+            }
+            if isTaken { return true }
+            // Whoever had the list may have ended without having seen the command; the start of a manager takes it.
+            if !isHeld, try await withList({ _ in }) { return true }
+        } while await sleeps(until: end)
+        return false
+    }
+
+    /// Waits a moment; false where the end is reached, or the task cancelled.
+    private func sleeps(until end: ContinuousClock.Instant) async -> Bool {
+        guard ContinuousClock.now < end else { return false }
+        return (try? await Task.sleep(for: .milliseconds(25))) != nil
     }
 
     /// Runs `body` with the list; false where a manager of another process has it.

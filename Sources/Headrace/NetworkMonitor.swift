@@ -69,6 +69,11 @@ public final class NetworkMonitor: Sendable {
         return (paths, continuation)
     }
 
+    /// Ends the watch, for the last who has the monitor; returns when nothing is left of it.
+    package func close() async {
+        await watch?.end()
+    }
+
     /// Changes the path of a monitor that was made with a fixed one.
     /// - Parameter path: The new path.
     package func update(_ path: NetworkPath?) {

@@ -93,7 +93,10 @@ struct DocumentationTests {
     }
 
     private func allSources() throws -> String {
-        let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)
+        let files = FileManager.default.enumerator(
+            at: tests.deletingLastPathComponent(),
+            includingPropertiesForKeys: nil
+        )
         return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
             .map { try String(contentsOf: $0, encoding: .utf8) }.joined(separator: "\n")
     }

@@ -16,6 +16,11 @@ final class NetworkWatch: Sendable {
         monitor.cancel()
     }
 
+    /// Tells no more.
+    func end() async {
+        monitor.cancel()
+    }
+
     /// Does nothing: the system tells without being asked.
     func refresh() {}
 }

@@ -100,6 +100,7 @@ final class NetworkWatch: Sendable {
     }
 
     private let core: Core
+    private let thread: WorkerThread
 
     /// Begins to watch, and tells each path; nil where the system does not tell.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
@@ -110,7 +111,14 @@ final class NetworkWatch: Sendable {
         let thread = try? WorkerThread(name: "headrace-path") {
             while core.wait() { core.read() }
         }
-        guard thread != nil else { return nil }
+        guard let thread else { return nil }
+        self.thread = thread
+    }
+
+    /// Tells no more; returns when the thread has ended.
+    func end() async {
+        core.end()
+        await thread.join()
     }
 
     deinit {

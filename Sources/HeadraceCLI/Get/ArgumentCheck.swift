@@ -1,5 +1,11 @@
 import Headrace
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Arguments of options as values; each failure names the option.
 enum ArgumentCheck {
     static func count(_ text: String, of option: Option, atLeast least: Int = 1) throws(UsageError) -> Int {
@@ -46,6 +52,12 @@ enum ArgumentCheck {
         } catch {
             throw UsageError("--\(option.rawValue): \(error.message)")
         }
+    }
+
+    static func url(_ text: String) throws(UsageError) -> URL {
+        if let url = URL(string: text), url.scheme != nil { return url }
+        let hint = text.isEmpty || text.contains("://") ? "" : "; one begins with http:// or https://"
+        throw UsageError("\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }
 
     static func checksum(_ text: String) throws(UsageError) -> Checksum {

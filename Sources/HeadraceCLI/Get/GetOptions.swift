@@ -144,7 +144,7 @@ extension GetOptions {
         }
         let destination = destination
         let requests = try all.map { text throws(UsageError) in
-            guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
+            let url = try ArgumentCheck.url(text)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
             let names = [url.lastPathComponent, output].compactMap(\.self)

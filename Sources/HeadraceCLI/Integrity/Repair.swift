@@ -21,10 +21,8 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
     let told = document?.request(to: place.deletingLastPathComponent())
     let sources =
-        try options.urls.map { text throws(UsageError) in
-            guard let url = URL(string: text) else { throw UsageError("\"\(text.withoutCredentials)\" is not a URL") }
-            return url
-        } + (told.map { [$0.url] + $0.mirrors } ?? [])
+        try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
+        + (told.map { [$0.url] + $0.mirrors } ?? [])
     guard let source = sources.first else { throw UsageError("no URL is given, and no document that has one") }
     try options.readNetworkFiles()
     return try await reportingErrors { [options] in

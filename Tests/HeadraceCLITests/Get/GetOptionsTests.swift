@@ -224,6 +224,8 @@ struct GetOptionsTests {
         ([], "no URL is given"),
         (["-o", "x", "http://a/", "http://b/"], "--output: there is one name for 2 URLs; --directory takes them all"),
         ([""], "\"\" is not a URL"),
+        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; one begins with http:// or https://"),
+        (["a"], "\"a\" is not a URL; one begins with http:// or https://"),
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
     ])
     func `URLs that make no request are refused`(_ line: [String], message: String) throws {

@@ -67,9 +67,11 @@ struct RegistryInbox: Sendable {
     /// - Parameters:
     ///   - command: What to do.
     ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
+    /// - Returns: The file, which goes when the command is done.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
     ///   `invalidRequest` for a command that is too large; then it is not left.
-    func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) {
+    @discardableResult
+    func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> String {
         guard let bytes = command.encoded() else {
             throw DownloadError(
                 .invalidRequest,
@@ -105,6 +107,7 @@ struct RegistryInbox: Sendable {
             try? calls.remove(commandPath)
             throw .registry("The folder \(path) could not be written to the disk", error)
         }
+        return commandPath
     }
 
     private func makeFolder() throws(DownloadError) {
