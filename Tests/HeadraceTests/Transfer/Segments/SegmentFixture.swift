@@ -17,6 +17,19 @@ enum SegmentFixture {
         .answering { $0.index == 0 ? .file(file).held(after: size / 8, until: gate) : later }
     }
 
+    /// The first request is answered well, and waits half-way to the next part until so many have come.
+    static func first(
+        untilRequests count: Int,
+        of file: Resource = file,
+        then later: Response = paced
+    ) throws -> Response {
+        let gate = try Gate()
+        return .answering { request in
+            if request.index + 1 >= count { gate.open() }
+            return request.index == 0 ? .file(file).held(after: size / 8, until: gate) : later
+        }
+    }
+
     /// The same until the download has fallen back, or something else was told, so that it is there before the first brings
     /// all.
     static func run(

@@ -10,7 +10,7 @@ struct SegmentedDownloadTests {
     private typealias Fixture = SegmentFixture
 
     @Test func `several connections bring the exact file, and hardly a byte twice`() async throws {
-        let outcome = try await Fixture.run(Fixture.paced)
+        let outcome = try await Fixture.run(Fixture.first(untilRequests: 4))
         #expect(outcome.isExact)
         #expect(outcome.requests.count >= 4)
         #expect(outcome.ranges.first == .some(nil))
@@ -23,14 +23,15 @@ struct SegmentedDownloadTests {
     }
 
     @Test func `each connection is one of its own`() async throws {
-        let outcome = try await Fixture.run(Fixture.paced)
+        let outcome = try await Fixture.run(Fixture.first(untilRequests: 4))
         #expect(Set(outcome.requests.prefix(4).map(\.connection)).count == 4)
     }
 
     @Test func `a date that proves the version does as well as an entity tag`() async throws {
         var file = Fixture.file
         file.etag = nil
-        let outcome = try await Fixture.run(.file(file).limited(bytesPerSecond: 4 << 20), expecting: file)
+        let response = try Fixture.first(untilRequests: 2, of: file, then: .file(file))
+        let outcome = try await Fixture.run(response, expecting: file)
         #expect(outcome.isExact)
         #expect(Set(outcome.ifRanges.dropFirst()) == [file.lastModified])
     }
