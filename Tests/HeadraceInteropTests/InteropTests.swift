@@ -130,6 +130,39 @@ struct InteropTests {
         }
     }
 
+    @Test(arguments: WebServer.Wire.allCases)
+    func `a proxy hands on plain requests, and carries others in a tunnel`(_ wire: WebServer.Wire) async throws {
+        let server = try ServersTrait.server(.nginx)
+        try await ForwardProxy.run(before: server) { proxy in
+            let settings = try proxy.settings()
+            let throughProxy = { @Sendable (configuration: inout DownloadManager.Configuration) in
+                Self.one(&configuration)
+                configuration.proxy = settings
+            }
+            try await server.download("file.bin", wire, configure: throughProxy, change: Self.slow) { download in
+                try await pauseInTheMiddle(download)
+                try await resume(download)
+                #expect(Self.file.difference(fromFileAt: try await download.value) == nil)
+            }
+            let place = "127.0.0.1:\(server.port(wire))"
+            let request = wire == .http1 ? "GET http://\(place)/file.bin" : "CONNECT \(place)"
+            #expect(try proxy.requests.contains(request))
+        }
+    }
+
+    /// To a plain request with a wrong login tinyproxy answers as a server would, with 401.
+    @Test(arguments: [WebServer.Wire.http1OverTLS, .http2])
+    func `a proxy that wants another login is named as the one that refuses`(_ wire: WebServer.Wire) async throws {
+        let server = try ServersTrait.server(.nginx)
+        try await ForwardProxy.run(before: server) { proxy in
+            let settings = try proxy.settings(password: "wrong")
+            try await server.download("file.bin", wire, configure: { $0.proxy = settings }) { download in
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.code == .proxy)
+            }
+        }
+    }
+
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
     func `a file that is there is fetched again only where the server has another`(
         _ kind: WebServer,

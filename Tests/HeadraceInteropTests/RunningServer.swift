@@ -66,24 +66,12 @@ struct RunningServer: Sendable {
 
     /// Downloads until the server has learnt to answer.
     func waitUntilItAnswers(process: inout ChildProcess) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
         for wire in WebServer.Wire.allCases {
-            while true {
-                do {
-                    try await download("empty.bin", wire) { _ = try await $0.value }
-                    break
-                } catch {
-                    guard process.poll() == nil, ContinuousClock.now < deadline else {
-                        let said = (try? String(contentsOf: Self.log(in: folder), encoding: .utf8)) ?? ""
-                        throw InteropFailure("\(kind.rawValue) does not answer: \(error)\n\(said)")
-                    }
-                    try await Task.sleep(for: .milliseconds(20))
-                }
+            try await process.wait(for: kind.rawValue, in: folder) {
+                try await download("empty.bin", wire) { _ = try await $0.value }
             }
         }
     }
-
-    static func log(in folder: URL) -> URL { folder.appending(path: "log") }
 
     /// Downloads a path into a folder of its own, or into the one given.
     func download<Result>(

@@ -9,6 +9,7 @@ struct ServersTrait: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
+        print("interop: proxy: \(try await ForwardProxy.program.version())")
         try await Self.run(WebServer.allCases[...], beside: [:], function)
     }
 

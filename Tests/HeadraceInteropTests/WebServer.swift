@@ -19,18 +19,11 @@ enum WebServer: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
+    private var program: InstalledProgram { InstalledProgram(name: rawValue) }
+
     /// The first line that the server tells of its version.
     func version() async throws -> String {
-        try await withTemporaryDirectory { folder in
-            let log = folder.appending(path: "log")
-            var process = try ChildProcess(
-                [try executable, self == .caddy ? "version" : "-v"],
-                environment: ["HOME=\(folder.path)"],
-                streams: ["/dev/null", log.path, log.path]
-            )
-            _ = try await process.waitForEnd()
-            return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").first.map(String.init) ?? ""
-        }
+        try await program.version(self == .caddy ? "version" : "-v")
     }
 
     /// Runs the body while the server runs.
@@ -61,30 +54,6 @@ enum WebServer: String, CaseIterable, CustomTestStringConvertible {
             case .apache2: ["-f", configuration, "-d", folder.path, "-DFOREGROUND"]
             case .caddy: ["run", "--config", configuration, "--adapter", "caddyfile"]
             }
-        let log = RunningServer.log(in: folder).path
-        return try ChildProcess(
-            // Should the tests be killed, then the server does not outlive them for long.
-            ["/usr/bin/timeout", "-s", "KILL", "600", try executable] + arguments,
-            environment: ["HOME=\(folder.path)", "PATH=/usr/bin:/bin"],
-            streams: ["/dev/null", log, log]
-        )
-    }
-
-    private var executable: String {
-        get throws {
-            let places = ["/usr/sbin/", "/usr/bin/", "/usr/local/bin/"].map { $0 + rawValue }
-            guard let path = places.first(where: FileManager.default.isExecutableFile) else {
-                throw InteropFailure("\(rawValue) is not installed: Debian has nginx-light, apache2-bin and caddy.")
-            }
-            return path
-        }
-    }
-}
-
-struct InteropFailure: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
+        return try program.start(arguments, in: folder)
     }
 }

@@ -74,8 +74,8 @@ struct Attempts: Sendable {
     }
 
     /// How long to wait before the next attempt at the same source, or nil to give it up.
-    mutating func failed(_ error: DownloadError) -> Duration? {
-        guard error.isTransient, !sources.leavesAtOnce(error) else { return nil }
+    mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
+        guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
     }
@@ -86,8 +86,8 @@ struct Attempts: Sendable {
     }
 
     /// Gives up a source and returns the next one, with retries of its own; throws where there is none.
-    mutating func leaveSource(after error: DownloadError) throws(DownloadError) -> URL {
-        let next = try sources.next(after: error)
+    mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
+        let next = try sources.next(after: error, holdingBytes: holdingBytes)
         beginSource()
         return next
     }

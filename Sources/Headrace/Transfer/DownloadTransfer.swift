@@ -109,8 +109,10 @@ struct DownloadTransfer {
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
                     continue
                 }
-                guard let delay = try await delay(after: error, &attempts) else {
-                    tell(.sourceFailed(error, next: try attempts.leaveSource(after: error).withoutCredentials))
+                let holdsBytes = !session.held.isEmpty
+                guard let delay = try await delay(after: error, holdingBytes: holdsBytes, &attempts) else {
+                    let next = try attempts.leaveSource(after: error, holdingBytes: holdsBytes)
+                    tell(.sourceFailed(error, next: next.withoutCredentials))
                     continue
                 }
                 let now = environment.clock.now()
@@ -122,10 +124,16 @@ struct DownloadTransfer {
     }
 
     /// How long to wait before the same source is asked again; nil where it is given up, and the error where all is.
-    private func delay(after error: DownloadError, _ attempts: inout Attempts) async throws -> Duration? {
-        guard let decide = environment.configuration.retryPolicy.decide else { return attempts.failed(error) }
+    private func delay(
+        after error: DownloadError,
+        holdingBytes: Bool,
+        _ attempts: inout Attempts
+    ) async throws -> Duration? {
+        guard let decide = environment.configuration.retryPolicy.decide else {
+            return attempts.failed(error, holdingBytes: holdingBytes)
+        }
         switch await decide(error, attempts.count + 1) {
-        case .standard: return attempts.failed(error)
+        case .standard: return attempts.failed(error, holdingBytes: holdingBytes)
         case .fail: throw error
         case .retry(let delay):
             guard stop.reason == nil else { throw error }

@@ -45,8 +45,13 @@ struct FileSources: Sendable, Equatable {
     }
 
     /// Whether to go on with another source instead of asking this one again.
-    func leavesAtOnce(_ error: DownloadError) -> Bool {
-        guard !untried.isEmpty, let status = error.statusCode else { return false }
+    ///
+    /// One that cannot be reached is asked again first where bytes of it are held, which another one would have to prove.
+    func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
+        guard !untried.isEmpty else { return false }
+        guard let status = error.statusCode else {
+            return !holdingBytes && (error.code == .connection || error.code == .nameResolution)
+        }
         return [403, 404, 410].contains(status) || status >= 500
     }
 
@@ -73,14 +78,14 @@ struct FileSources: Sendable, Equatable {
     /// Gives up the source for an error that is not to be waited for; returns the next one.
     ///
     /// Throws the error where it is not the source's, or where there is no other: then one that names all sources.
-    mutating func next(after error: DownloadError) throws(DownloadError) -> URL {
+    mutating func next(after error: DownloadError, holdingBytes: Bool = false) throws(DownloadError) -> URL {
         guard error.isOfSource else { throw error }
         if let index = failures.firstIndex(where: { $0.url == current }) {
             failures[index].error = error
         } else {
             failures.append(Failure(url: current, error: error))
         }
-        if leavesAtOnce(error), error.isTransient { postponed.append(current) }
+        if leavesAtOnce(error, holdingBytes: holdingBytes), error.isTransient { postponed.append(current) }
         guard hasNext else { throw summary }
         take(untried.isEmpty ? postponed.removeFirst() : untried.removeFirst())
         return current

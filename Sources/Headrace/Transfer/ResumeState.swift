@@ -23,7 +23,8 @@ struct ResumeState: Sendable {
         self.isProvenAtEnd = isProvenAtEnd
     }
 
-    /// What to ask for when bytes are held of a version that is not complete: all from the first missing one on.
+    /// What to ask for when bytes are held of a version that is not complete: those from the first missing one on, as far as
+    /// they are missing.
     mutating func ask(_ held: ByteRangeSet, of known: Representation?) -> RangeAsk {
         let heldBytes = held.count
         guard heldBytes > 0, let known else {
@@ -33,11 +34,13 @@ struct ResumeState: Sendable {
         if isOtherSource, !isProvenAtEnd, case .lastModified? = EntityValidator(of: known) {
             pendingRestart = .noValidator
         }
-        let start = held.firstGap(from: 0)?.lowerBound ?? 0
+        let gap = held.firstGap(from: 0) ?? 0..<Int64.max
+        let start = gap.lowerBound
         // To compare all that is held is to fetch all of it.
         let isCompared =
             policy == .overlap && !isProvenAtEnd && EntityValidator(of: known) == nil && start > RangeAsk.overlapBytes
-        guard let range = ByteRange(from: isCompared ? start - RangeAsk.overlapBytes : start) else {
+        let end = gap.upperBound < held.end ? gap.upperBound : nil
+        guard let range = ByteRange(from: isCompared ? start - RangeAsk.overlapBytes : start, to: end) else {
             return .whole
         }
         // The answer is still held against what is known, so that a login page does not replace the bytes.

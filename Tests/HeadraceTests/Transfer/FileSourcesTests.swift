@@ -58,6 +58,20 @@ struct FileSourcesTests {
         #expect(try !sources("a").leavesAtOnce(refusal(status)))
     }
 
+    @Test(arguments: [DownloadError.Code.connection, .nameResolution])
+    func `a source that cannot be reached is left without a wait, unless bytes of it are held`(
+        _ code: DownloadError.Code
+    ) throws {
+        var sources = try sources("a", "b")
+        let error = DownloadError(code, "No.")
+        #expect(!sources.leavesAtOnce(error, holdingBytes: true))
+        #expect(sources.leavesAtOnce(error))
+        #expect(try sources.next(after: error).host() == "b")
+        #expect(!sources.leavesAtOnce(error))
+        // It may be there again.
+        #expect(try sources.next(after: refusal(404)).host() == "a")
+    }
+
     @Test(arguments: [DownloadError.Code.diskFull, .permission, .fileExists, .fileTooLarge, .timedOut, .shutDown])
     func `what is no fault of the source is not tried elsewhere`(_ code: DownloadError.Code) throws {
         var sources = try sources("a", "b")

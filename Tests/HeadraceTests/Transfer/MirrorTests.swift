@@ -24,6 +24,27 @@ struct MirrorTests {
         #expect(left(outcome).first?.url?.path() == "/a")
     }
 
+    @Test func `a source that cannot be reached is left at once for the next one`() async throws {
+        try await withFaultServer(.file(file), isListening: false) { silent in
+            try await withFaultServer(.file(file)) { mirror in
+                try await withTemporaryDirectory { folder in
+                    try await withDownloadManager { manager in
+                        var request = DownloadRequest(silent.url("/a"), to: .directory(folder))
+                        request.mirrors = [mirror.url("/b")]
+                        let download = try await manager.download(request)
+                        #expect(file.body.difference(fromFileAt: try await download.value) == nil)
+                        var failures: [DownloadError.Code] = []
+                        for await event in download.events {
+                            if case .sourceFailed(let error, _) = event { failures.append(error.code) }
+                            if case .retrying = event { Issue.record("\(event)") }
+                        }
+                        #expect(failures == [.connection])
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a source that is cut has its retries, and the next one goes on with the bytes`() async throws {
         let parts = [Response.file(file).truncated(after: cut)]
         let outcome = try await ResumeFixture.run(
