@@ -1,3 +1,4 @@
+import Foundation
 import Headrace
 import Testing
 
@@ -6,16 +7,29 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct ExitCodeTests {
     private static let numbers: [(DownloadError.Code, Int32)] = [
-        (.invalidRequest, 2), (.nameResolution, 3), (.connection, 3), (.tls, 3), (.stalled, 3),
-        (.connectionLost, 3), (.httpStatus, 4), (.redirect, 4), (.diskFull, 5), (.permission, 5), (.fileExists, 5),
-        (.fileSystem, 5), (.busy, 5), (.unknownDownload, 2), (.credentialsMissing, 4), (.protocolViolation, 7),
-        (.transportUnavailable, 1), (.cancelled, 1),
-        (.shutDown, 1),
+        (.invalidRequest, 2), (.unknownDownload, 2), (.transportUnavailable, 1), (.digestUnavailable, 1),
+        (.nameResolution, 3), (.connection, 3), (.connectionLost, 3), (.stalled, 3), (.tls, 3), (.proxy, 3),
+        (.addressRefused, 1), (.httpStatus, 4), (.credentialsMissing, 4), (.redirect, 4), (.resourceChanged, 4),
+        (.unexpectedContent, 4), (.protocolViolation, 7), (.checksum, 6), (.fileTooLarge, 1), (.timedOut, 1),
+        (.busy, 5),
+        (.diskFull, 5), (.permission, 5), (.fileExists, 5), (.fileSystem, 5), (.cancelled, 1), (.shutDown, 1),
     ]
 
     @Test(arguments: numbers)
     func `each failure has its number`(_ code: DownloadError.Code, status: Int32) {
         #expect(ExitCode(code).code == status)
+    }
+
+    @Test func `the table of errors has every code and its exit status`() throws {
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+        let path = "Sources/Headrace/Documentation.docc/Errors.md"
+        let page = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        let rows = page.matches(of: /\n\| `(\w+)` \|.*\| (\d) \|/)
+        #expect(rows.count == Self.numbers.count)
+        for row in rows {
+            let status = Self.numbers.first { $0.0.description == row.1 }?.1
+            #expect(status == Int32(row.2), "\(row.1)")
+        }
     }
 
     @Test(arguments: [

@@ -130,3 +130,15 @@ private func network(_ manager: DownloadManager, _ url: URL, _ folder: URL) asyn
         if case .waitingForNetwork(let obstacle) = event { print(obstacle) }
     }
 }
+
+private func valueOrNil(of download: Download, makeRoom: () async throws -> Void) async throws -> URL? {
+    do {
+        return try await download.value
+    } catch let error as DownloadError where error.statusCode == 404 {
+        return nil
+    } catch let error as DownloadError where error.code == .diskFull {
+        try await makeRoom()
+        await download.resume()
+        return try await download.value
+    }
+}

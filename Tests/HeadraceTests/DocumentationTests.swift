@@ -19,7 +19,8 @@ struct DocumentationTests {
     @Test(arguments: [
         ("ResumeAndDurability", "## What is promised", 10), ("Queues", "## The verbs", 4),
         ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10), ("Security", "# Security", 15),
-        ("Retries", "## What is promised", 5), ("Coverage", "# Options and calls", 55),
+        ("Retries", "## What is promised", 5), ("Errors", "## What is promised", 4),
+        ("Coverage", "# Options and calls", 55),
         ("Connectivity", "## What is promised", 9),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
@@ -44,6 +45,8 @@ struct DocumentationTests {
         let kinds = try #require(source.components(separatedBy: "enum Kind: String {").last).prefix { $0 != "}" }
         let names = kinds.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0 != "case" }
         #expect(names.count > 20)
+        let errors = try text(of: "Errors")
+        #expect(names.filter { !errors.contains("\n| `\($0)` |") } == [])
         let page = try text(of: "Retries")
         #expect(names.filter { $0 != "unknownDownload" && !page.contains("`\($0)`") } == [])
     }
