@@ -10,17 +10,19 @@ extension PartialSession {
         if let held = record.takeHeld(), held.stamp == FileStamp(status) {
             return try takeUp(held, partial)
         }
+        // A file that came in parts is as long as the last of them reaches.
+        let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         guard environment.configuration.resumesPartialDownloads else {
-            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", status.size)
+            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", bytes)
         }
         switch contents {
         case .none:
-            return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", status.size)
+            return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", bytes)
         case .unusable(let reason):
-            return try discardLegacy(reason, status.size)
+            return try discardLegacy(reason, bytes)
         case .record(let record):
             guard record.url == ControlRecord.identity(of: url) else {
-                return try discardLegacy("The bytes so far are of another URL.", status.size)
+                return try discardLegacy("The bytes so far are of another URL.", bytes)
             }
             let trusted = record.trusted(
                 bootID: try bootID(),
@@ -28,7 +30,7 @@ extension PartialSession {
                 file: status.identity
             )
             guard !trusted.isEmpty else {
-                return try discardLegacy("None of the bytes so far are known to be on the disk.", status.size)
+                return try discardLegacy("None of the bytes so far are known to be on the disk.", bytes)
             }
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation

@@ -97,4 +97,16 @@ struct SegmentResumeTests {
             #expect(outcome.restarts.map(\.bytes) == [held])
         }
     }
+
+    @Test func `what is given up of an earlier run is counted without the holes between the pieces`() async throws {
+        try await withHeldPieces { manager, _ in
+            await manager.shutdown()
+        } _: { server, _, _, folder, held in
+            let outcome = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file) {
+                $0.resumesPartialDownloads = false
+            }
+            #expect(outcome.isExact)
+            #expect(outcome.restarts.map(\.bytes) == [held])
+        }
+    }
 }
