@@ -56,3 +56,22 @@ struct LoopbackRequest: Sendable {
         return first < size ? .part(first..<min(last + 1, size)) : .unsatisfiable
     }
 }
+
+extension LoopbackRequest.Selection {
+    /// The head of the answer for a file, and the bytes of its body.
+    func head(of size: Int, tag: String) -> (text: String, body: Range<Int>) {
+        let (status, body, contentRange): (String, Range<Int>, String?) =
+            switch self {
+            case .whole: ("200 OK", 0..<size, nil)
+            case .part(let part):
+                ("206 Partial Content", part, "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
+            case .unsatisfiable: ("416 Range Not Satisfiable", 0..<0, "bytes */\(size)")
+            }
+        let lines = [
+            "HTTP/1.1 \(status)", "Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)",
+            "Content-Length: \(body.count)",
+        ]
+        let text = (lines + (contentRange.map { ["Content-Range: \($0)"] } ?? [])).joined(separator: "\r\n")
+        return (text + "\r\n\r\n", body)
+    }
+}

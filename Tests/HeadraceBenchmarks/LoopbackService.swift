@@ -121,22 +121,8 @@ enum LoopbackConnection {
         }
         let size = Int(status.st_size)
         let tag = "\"\(String(status.st_ino, radix: 16))-\(String(size, radix: 16))\""
-        var lines = ["Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)"]
-        var body = 0..<size
-        switch request.range(of: size, tag: tag) {
-        case .whole:
-            lines.insert("HTTP/1.1 200 OK", at: 0)
-        case .part(let part):
-            body = part
-            lines.insert("HTTP/1.1 206 Partial Content", at: 0)
-            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
-        case .unsatisfiable:
-            body = 0..<0
-            lines.insert("HTTP/1.1 416 Range Not Satisfiable", at: 0)
-            lines.append("Content-Range: bytes */\(size)")
-        }
-        lines.append("Content-Length: \(body.count)")
-        guard send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
+        let (head, body) = request.range(of: size, tag: tag).head(of: size, tag: tag)
+        guard send(head, to: socket) else { return false }
         if request.method == "HEAD" { return true }
         guard let pace = request.pace, let rate = pace.rate(ofConnection: number) else {
             return send(body, of: file, to: socket)

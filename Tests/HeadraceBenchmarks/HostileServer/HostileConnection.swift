@@ -32,24 +32,11 @@ struct HostileConnection: Sendable {
         }
         let turn = server.nextTurn(of: file, behaviour)
         let tag = "\"\(file)-\(turn.version)\""
-        var lines = ["Content-Type: application/octet-stream", "Accept-Ranges: bytes", "ETag: \(tag)"]
         let size = server.size(of: file)
-        var body = 0..<size
         let isDeaf = behaviour == .rangeless && request.field("if-range") != nil
-        switch isDeaf ? .whole : request.range(of: size, tag: tag) {
-        case .whole:
-            lines.insert("HTTP/1.1 200 OK", at: 0)
-        case .part(let part):
-            body = part
-            lines.insert("HTTP/1.1 206 Partial Content", at: 0)
-            lines.append("Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)")
-        case .unsatisfiable:
-            body = 0..<0
-            lines.insert("HTTP/1.1 416 Range Not Satisfiable", at: 0)
-            lines.append("Content-Range: bytes */\(size)")
-        }
-        lines.append("Content-Length: \(body.count)")
-        guard LoopbackConnection.send(lines.joined(separator: "\r\n") + "\r\n\r\n", to: socket) else { return false }
+        let selection = isDeaf ? .whole : request.range(of: size, tag: tag)
+        let (head, body) = selection.head(of: size, tag: tag)
+        guard LoopbackConnection.send(head, to: socket) else { return false }
         let rate = request.field("bench-rate").flatMap { Int($0) } ?? server.rate
         if rate > 0, rate < Self.slow { keepBufferShort() }
         let delivery = server.begin(at: body.lowerBound, of: file, behaviour)

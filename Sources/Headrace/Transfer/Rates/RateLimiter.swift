@@ -108,11 +108,17 @@ struct RateLimiter: Sendable {
         let granted = min(wanted, max(0, Int(clamping: nodes[slot].tokens)))
         guard granted > 0 || wanted == 0 else {
             setWaits(true, slot)
-            return .wait(until: now + min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait))
+            return .wait(until: nextTurn(after: now))
         }
         setWaits(false, slot)
         nodes[slot].tokens -= Double(granted)
         return .bytes(granted)
+    }
+
+    /// When one who waits asks again: all of them at the same times, so that they wake the machine together.
+    private func nextTurn(after now: Duration) -> Duration {
+        let wait = min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait)
+        return wait * (Int(now / wait) + 1)
     }
 
     /// Counts bytes that were taken without asking; they are a debt that the connection's next ones wait for.

@@ -29,6 +29,8 @@ struct RateSimulation {
     private var times: [Duration] = []
     /// How often a line had to sleep.
     private(set) var sleeps = 0
+    /// The times at which lines were to wake, many of them at once.
+    private(set) var turns: Set<Duration> = []
     /// The bytes that each line took in each hundredth of a second.
     private var bins: [[Int]] = []
     private var random: SeededRandom
@@ -99,6 +101,7 @@ struct RateSimulation {
         case .wait(let time):
             #expect(time > now && time <= now + RateLimiter.longestWait)
             sleeps += 1
+            turns.insert(time)
             times[index] = time + lateness * Double.random(in: 0..<1, using: &random)
         }
     }
