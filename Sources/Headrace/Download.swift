@@ -73,6 +73,13 @@ public struct Download: Sendable, Identifiable {
     /// on with it.
     public var partialFile: URL { URL(filePath: record.names.partialPath) }
 
+    /// Whether the bytes that this manager has kept of a stopped or failed download can be gone on with, as far as its server
+    /// has told; nil where it has kept none.
+    ///
+    /// False where nothing could prove that they are of the server's version: they will be fetched again. True is no promise,
+    /// since the server may have another version by then.
+    public var isResumable: Bool? { record.isResumable }
+
     let manager: DownloadManager
     let record: DownloadRecord
 }

@@ -31,6 +31,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         case setPriority(DownloadPriority, Download.ID)
     }
 
+    /// The file in the directory that the process has open whose manager has the list.
+    package static var lockFileName: String { RegistryLock.fileName }
+
     /// How long a manager that has the list may take to carry out a command before nobody waits for it.
     private static let patience: Duration = .seconds(3)
 
@@ -65,6 +68,15 @@ public struct DownloadRegistry: Sendable, Hashable {
                     progress: DownloadProgress(stamp, orPartialOf: request, .system)
                 )
             }
+        }
+    }
+
+    /// The process whose manager has the list, as that one has told; nil where none has it.
+    ///
+    /// Of one that was killed, the number may have gone to another process by now.
+    public var processID: Int32? {
+        get async throws(DownloadError) {
+            try await blocking { RegistryLock.holder(in: directory.filePath, calls: .system) }
         }
     }
 

@@ -100,11 +100,11 @@ public struct DownloadRequest: Sendable, Hashable {
 extension DownloadRequest {
     /// The place of a finished file.
     public enum Destination: Sendable, Hashable {
-        /// A file with this file URL, whatever name the server proposes; its directory must exist.
+        /// A file with this file URL, whatever name the server proposes; its directory is made where it is missing.
         case file(URL)
-        /// A file in this directory, which must exist, with the first name that can be made safe: the server's proposal in
-        /// `Content-Disposition` (RFC 6266), the last path component of the final URL, that of ``DownloadRequest/url``,
-        /// and `download`.
+        /// A file in this directory, which is made where it is missing, with the first name that can be made safe: the
+        /// server's proposal in `Content-Disposition` (RFC 6266), the last path component of the final URL, that of
+        /// ``DownloadRequest/url``, and `download`.
         case directory(URL)
     }
 
@@ -145,6 +145,14 @@ extension DownloadRequest {
         /// A finished download keeps tag, date, size and time of its file in an extended attribute of it. A file without
         /// one, from another URL, or changed since, is fetched again.
         case ifChanged
+        /// Unless a file that is there is the server's present version; ``ConflictPolicy`` tells what becomes of any other.
+        ///
+        /// So that the same requests again, after a run that was stopped, fetch what is missing and nothing twice. The server is
+        /// asked as with ``ifChanged``; a file whose name was counted up is found as well.
+        ///
+        /// A finished download keeps what tells the version in an extended attribute of its file. Without full
+        /// ``DownloadManager/Configuration/durability-swift.property`` that is believed until the system starts again.
+        case unlessCurrent
     }
 
     /// What it takes to go on with bytes that are held, instead of starting at zero.

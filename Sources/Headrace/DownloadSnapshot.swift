@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// How one download of a list stands at a moment.
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
@@ -12,6 +18,9 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var progress: DownloadProgress
     /// What of the network keeps it from running; nil where it does not wait for that.
     public var networkObstacle: NetworkObstacle?
+
+    /// Where bytes lie before they have their final name, whether there are any or not.
+    public var partialFile: URL { URL(filePath: DestinationNames(request).partialPath) }
 
     /// Creates a snapshot.
     /// - Parameters:

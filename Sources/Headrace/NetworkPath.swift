@@ -47,6 +47,15 @@ public struct NetworkPath: Sendable, Hashable {
     }
 }
 
+extension NetworkPath {
+    /// What of this path keeps a download of the request from running; nil where nothing does.
+    /// - Parameter request: What is to be downloaded.
+    /// - Returns: The obstacle; `offline` also where the download would rather fail than wait.
+    package func obstacle(for request: DownloadRequest) -> NetworkObstacle? {
+        NetworkGate(path: self).obstacle(for: NetworkNeed(request))
+    }
+}
+
 /// Why a download may not run on the network as it is.
 public enum NetworkObstacle: String, Sendable, Hashable, CaseIterable {
     /// There is no network; see ``DownloadManager/Configuration/waitsForConnectivity``.

@@ -57,7 +57,14 @@ enum Invocation {
             throw UsageError("a command goes before \(first.prefix { $0 != "=" }); headrace --help lists them")
         case _ where first.contains("://"):
             throw UsageError("a command goes before the URL: headrace get \(first.withoutCredentials)")
-        default: throw UsageError("\(first): there is no such command; headrace --help lists them")
+        default:
+            let meant =
+                Spelling.nearest(to: first, in: Completions.words(verbs))
+                // Nobody has to know which commands are in a group.
+                ?? verbs.first { $0.words.count > 1 && $0.words.last == first }?.name
+            throw UsageError(
+                "\(first): there is no such command\(Spelling.hint(meant, else: "headrace --help lists them"))"
+            )
         }
     }
 
@@ -70,7 +77,11 @@ enum Invocation {
         case nil: throw UsageError("\(word): a command is missing; \(advice)")
         case let second? where second.hasPrefix("-"):
             throw UsageError("\(word): a command goes before \(second.prefix { $0 != "=" }); \(advice)")
-        case let second?: throw UsageError("\(word) \(second.withoutCredentials): there is no such command; \(advice)")
+        case let second?:
+            let meant = Spelling.nearest(to: second, in: group.compactMap(\.words.last)).map { "\(word) \($0)" }
+            throw UsageError(
+                "\(word) \(second.withoutCredentials): there is no such command\(Spelling.hint(meant, else: advice))"
+            )
         }
     }
 }

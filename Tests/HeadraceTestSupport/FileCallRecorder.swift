@@ -155,9 +155,9 @@ package final class FileCallRecorder: Sendable {
             try self.note(.names)
             return try system.names(path)
         }
-        calls.createDirectory = { path throws(SystemError) in
+        calls.createDirectory = { path, mode throws(SystemError) in
             try self.note(.createDirectory)
-            try system.createDirectory(path)
+            try system.createDirectory(path, mode)
         }
         calls.checkDirectory = { path throws(SystemError) in
             try self.note(.checkDirectory)

@@ -20,33 +20,82 @@ extension Checksum {
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
     ) async throws -> Checksum {
-        let executor = try BlockingExecutor(name: "headrace-digest", maxThreads: 1, maxWorking: 1)
-        let result = await withTaskExecutorPreference(executor) { () -> Result<Checksum, any Error> in
-            do {
-                return .success(try await read(file.filePath, algorithm, onProgress))
-            } catch {
-                return .failure(error)
-            }
+        try await reading(file) { file throws in
+            try await file.checksum(algorithm, of: 0..<file.status.size) { onProgress($0, file.status.size) }
         }
-        await executor.shutdown()
-        return try result.get()
     }
+}
 
-    /// Blocks, wherever it is called from, the thread of the executor.
-    @concurrent
-    private static func read(
-        _ path: String,
-        _ algorithm: Algorithm,
-        _ onProgress: @Sendable (_ bytes: Int64, _ size: Int64) -> Void
+extension PieceHashes {
+    /// Compares a file that is there with the checksums of its pieces.
+    ///
+    /// Reads on a thread of its own. Where the task is cancelled it throws `CancellationError` before the next half a mebibyte.
+    /// - Parameters:
+    ///   - file: A file URL; links are followed.
+    ///   - onProgress: Told the number of bytes that are done, and the size, on that thread; has to return at once.
+    /// - Returns: The bytes that are wrong, missing or too many, in order; none where the file is right. How much is missing is
+    ///   known but for the length of the last piece.
+    /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
+    ///   file cannot be read or is no regular file.
+    public func wrongRanges(
+        ofFileAt file: URL,
+        onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
+    ) async throws -> [Range<Int64>] {
+        try await reading(file) { file throws in
+            let size = file.status.size
+            var found: [Checksum] = []
+            for range in ranges(fileSize: size) {
+                found.append(try await file.checksum(algorithm, of: range) { onProgress(range.lowerBound + $0, size) })
+            }
+            var wrong = badRanges(found: found, fileSize: size)
+            // Of each piece a byte at the least is there, of none more than its length.
+            let least = Int64(checksums.count - 1).multipliedReportingOverflow(by: length)
+            let most = Int64(checksums.count).multipliedReportingOverflow(by: length)
+            wrong.insert(size..<max(size, least.overflow ? .max : min(least.partialValue, .max - 1) + 1))
+            wrong.insert((most.overflow ? size : min(size, most.partialValue))..<size)
+            return wrong.ranges
+        }
+    }
+}
+
+/// Opens a file, and hands it on to what blocks, on a thread of its own.
+private func reading<Value: Sendable>(
+    _ file: URL,
+    _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
+) async throws -> Value {
+    let executor = try BlockingExecutor(name: "headrace-digest", maxThreads: 1, maxWorking: 1)
+    let result = await withTaskExecutorPreference(executor) { () -> Result<Value, any Error> in
+        do {
+            return .success(try await open(file.filePath, body))
+        } catch {
+            return .failure(error)
+        }
+    }
+    await executor.shutdown()
+    return try result.get()
+}
+
+/// Blocks, wherever it is called from, the thread of the executor.
+@concurrent
+private func open<Value: Sendable>(
+    _ path: String,
+    _ body: @concurrent @Sendable (borrowing OpenFile) async throws -> Value
+) async throws -> Value {
+    try await body(try OpenFile(path, followingLinks: true))
+}
+
+extension OpenFile {
+    fileprivate func checksum(
+        _ algorithm: Checksum.Algorithm,
+        of range: Range<Int64>,
+        _ onProgress: (_ bytes: Int64) -> Void
     ) async throws -> Checksum {
         let digest = try Digester(algorithm)
-        let file = try OpenFile(path, followingLinks: true)
-        let size = file.status.size
         var done: Int64 = 0
-        try await file.read(0..<size) { bytes in
+        try await read(range) { bytes in
             digest.update(bytes)
             done += Int64(bytes.count)
-            onProgress(done, size)
+            onProgress(done)
         }
         return try digest.finalize()
     }

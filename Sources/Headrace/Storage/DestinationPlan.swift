@@ -1,16 +1,29 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// The rules of a download's destination: that its directory takes files, and what to do with a taken name.
 struct DestinationPlan: Sendable {
     let names: DestinationNames
     private let policy: DownloadRequest.ConflictPolicy
     private let calls: FileCalls
 
-    /// Checks that the directory can take files; blocks.
-    init(_ record: DownloadRecord, calls: FileCalls) throws(DownloadError) {
+    /// Checks that the directory can take files, and makes it where it is missing; blocks.
+    init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
         policy = record.request.replacement
-        self.calls = calls
-        do {
-            try calls.checkDirectory(names.directory)
+        calls = environment.files
+        do throws(SystemError) {
+            do throws(SystemError) {
+                try calls.checkDirectory(names.directory)
+            } catch  where error.errno == ENOENT {
+                try calls.makeDirectories(names.directory, syncs: environment.configuration.durability == .full)
+                try calls.checkDirectory(names.directory)
+            }
         } catch {
             throw .storage("The directory \(names.directory) cannot take the file", error)
         }

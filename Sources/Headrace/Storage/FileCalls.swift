@@ -56,8 +56,8 @@ package struct FileCalls: Sendable {
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
     /// The names in a directory, in no order and without those that are of no UTF-8; a link at its name is not followed.
     package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
-    /// Creates a directory that must not exist, mode 0700, in one that does.
-    package var createDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
+    /// Creates a directory that must not exist, in one that does; its mode is this one by the process's mask.
+    package var createDirectory: @Sendable (_ path: String, _ mode: UInt32) throws(SystemError) -> Void
     /// Throws unless files can be made in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// The bytes that this user can still write to the open file's file system.
@@ -205,8 +205,8 @@ extension FileCalls {
                 if let name, name != ".", name != ".." { names.append(name) }
             }
         },
-        createDirectory: { path throws(SystemError) in
-            _ = try checked { mkdir(path, 0o700) }
+        createDirectory: { path, mode throws(SystemError) in
+            _ = try checked { mkdir(path, mode_t(mode)) }
         },
         checkDirectory: { path throws(SystemError) in
             // The slash makes anything but a directory an error.

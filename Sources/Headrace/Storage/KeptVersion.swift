@@ -7,7 +7,8 @@ import Foundation
 /// What a finished file keeps of the version that it is, in an extended attribute.
 ///
 /// One line of text, `1 SOURCE SIZE MODIFIED tag|date VALIDATOR`. It moves with the file and its bytes, and so is believed
-/// of a file that still has the size and the time; whoever unpacks an archive may have written it, so all is checked.
+/// of a file that still has the size and the time; whoever unpacks an archive may have written it, so all is checked. Where
+/// the bytes were not synced before it, it is `2 BOOT SOURCE ...`, and believed until the system starts again.
 struct KeptVersion: Sendable, Hashable {
     static let attribute = "user.headrace.validators"
     /// Where file managers look for the address that a file came from.
@@ -20,24 +21,33 @@ struct KeptVersion: Sendable, Hashable {
     let size: Int64
     /// In nanoseconds since 1970.
     private let modified: Int64
+    /// The boot that it is believed in; nil for any.
+    private let bootID: String?
     let condition: VersionCondition
 
-    init(_ condition: VersionCondition, of source: URL, _ stamp: FileStamp) {
+    /// `bootID` is the present boot of a file whose bytes may not be on the disk yet; nil where they are.
+    init(_ condition: VersionCondition, of source: URL, _ stamp: FileStamp, bootID: String?) {
         self.source = Self.key(of: source)
         size = stamp.size
         modified = stamp.modified
+        self.bootID = bootID
         self.condition = condition
     }
 
     /// Nil where the line is none, or one of a later release.
     init?(decoding bytes: [UInt8]) {
-        let words = String(decoding: bytes, as: UTF8.self)
-            .split(separator: " ", maxSplits: 5, omittingEmptySubsequences: false)
-        guard bytes.count <= Self.maxBytes, words.count == 6, words[0] == Self.version, let size = Int64(words[2]),
-            let modified = Int64(words[3])
-        else { return nil }
-        let text = String(words[5])
-        switch words[4] {
+        let line = String(decoding: bytes, as: UTF8.self)
+        let isOfBoot = line.hasPrefix(Self.bootVersion + " ")
+        var words = line.split(separator: " ", maxSplits: isOfBoot ? 6 : 5, omittingEmptySubsequences: false)[...]
+        let version = words.popFirst()
+        bootID = isOfBoot ? words.popFirst().map(String.init) : nil
+        guard bytes.count <= Self.maxBytes, isOfBoot || version == Substring(Self.version), words.count == 5 else {
+            return nil
+        }
+        let fields = Array(words)
+        guard let size = Int64(fields[1]), let modified = Int64(fields[2]) else { return nil }
+        let text = String(fields[4])
+        switch fields[3] {
         case "tag":
             guard let tag = EntityTag(parsing: text) else { return nil }
             condition = .noneMatch(tag)
@@ -46,12 +56,13 @@ struct KeptVersion: Sendable, Hashable {
             condition = .modifiedSince(text)
         default: return nil
         }
-        source = String(words[1])
+        source = String(fields[0])
         self.size = size
         self.modified = modified
     }
 
     private static let version = "1"
+    private static let bootVersion = "2"
 
     /// Nil where the line would be too long.
     var encoded: [UInt8]? {
@@ -60,14 +71,15 @@ struct KeptVersion: Sendable, Hashable {
             case .noneMatch(let tag): "tag \(tag.text)"
             case .modifiedSince(let date): "date \(date)"
             }
-        let line = "\(Self.version) \(source) \(size) \(modified) \(validator)"
+        let version = bootID.map { "\(Self.bootVersion) \($0)" } ?? Self.version
+        let line = "\(version) \(source) \(size) \(modified) \(validator)"
         return line.utf8.count <= Self.maxBytes ? Array(line.utf8) : nil
     }
 
-    /// Whether a file is the one that was written, and came from this source.
-    func isOf(_ status: FileStatus, from source: URL) -> Bool {
+    /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
+    func isOf(_ status: FileStatus, from source: URL, bootID: () throws -> String) -> Bool {
         status.kind == .regular && status.size == size && status.modified == modified
-            && self.source == Self.key(of: source)
+            && self.source == Self.key(of: source) && (self.bootID == nil || self.bootID == (try? bootID()))
     }
 
     /// Of the whole URL, whose query may decide what it gives, and without telling it.

@@ -119,7 +119,7 @@ final class PartialFile: Sendable {
         guard let free = try? calls.freeSpace(file), free < count else { return }
         throw DownloadError(
             .diskFull,
-            "\(path) needs \(count) bytes, and the disk has \(free) left. Make room and start again."
+            "\(path) needs \(count.inBytes) more, and the disk has \(free.inBytes) left. Make room and start again."
         )
     }
 
@@ -214,6 +214,20 @@ extension FileCalls {
             let count = try write(file, rest, offset)
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             offset += Int64(count)
+        }
+    }
+}
+
+extension FileCalls {
+    /// Makes a directory that is missing, and those above it.
+    func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
+        let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
+        if !parent.isEmpty, try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }
+        do throws(SystemError) {
+            try createDirectory(path, 0o777)
+            if syncs { try syncDirectory(parent.isEmpty ? "/" : parent) }
+        } catch  where error.errno == EEXIST {
+            // Another download was faster.
         }
     }
 }

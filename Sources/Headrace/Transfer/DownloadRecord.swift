@@ -80,6 +80,14 @@ final class DownloadRecord: Sendable {
 }
 
 extension DownloadRecord {
+    /// Whether something can prove the bytes that are held; nil where there are none.
+    var isResumable: Bool? {
+        let (request, version) = state.withLock { ($0.request, $0.held?.representation) }
+        guard let version else { return nil }
+        guard version.contentCoding == nil, !version.refusesRanges else { return false }
+        return EntityValidator(of: version) != nil || request.isProvenAtEnd || request.resumePolicy == .overlap
+    }
+
     /// Those who read the file while it arrives, and who are told of its bytes.
     func readers() -> FileReaders {
         state.withLock { state in

@@ -228,7 +228,7 @@ extension DownloadTransfer {
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {
             // It came while the bytes came: the same as if it had been there before.
-            guard try DestinationPlan(record, calls: environment.files).isSatisfied(by: path) else { throw error }
+            guard try DestinationPlan(record, environment).isSatisfied(by: path) else { throw error }
             session.remove()
             return skipped(path)
         }

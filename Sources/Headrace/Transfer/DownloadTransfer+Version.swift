@@ -6,18 +6,25 @@ import Foundation
 
 /// Files that are there already, and are fetched again only where the server has another version.
 extension DownloadTransfer {
-    /// What to ask for a file under where it is there already; nil where it is to be fetched in any case.
-    func condition(at path: String, _ attempts: Attempts) -> VersionCondition? {
-        guard attempts.resume.sendsCondition else { return nil }
-        return keptVersion(at: path, from: attempts.sources.current)?.condition
+    /// A file that is there, and the version that it is.
+    struct KeptFile {
+        let path: String
+        let version: KeptVersion
     }
 
-    /// Whether an accepted body is of the version that is there already under the name which the answer gives.
-    func isKept(_ body: AcceptedBody, at path: String, _ attempts: Attempts) -> Bool {
-        guard body.offset == 0, let version = keptVersion(at: path, from: attempts.sources.current) else {
-            return false
+    /// The file to ask about instead of asking for it, the newest of several; nil where it is to be fetched in any case.
+    func keptFile(_ attempts: Attempts) -> KeptFile? {
+        guard attempts.resume.sendsCondition else { return nil }
+        return keptFiles(named: record.names.plannedPath, from: attempts.sources.current).last
+    }
+
+    /// The file of which an accepted body is a version that is there already, under the name which the answer gives.
+    func keptFile(of body: AcceptedBody, at path: String, _ attempts: Attempts) -> KeptFile? {
+        guard body.offset == 0 else { return nil }
+        return keptFiles(named: path, from: attempts.sources.current).last { kept in
+            kept.version.condition.isMet(by: body.representation)
+                && kept.version.size == body.totalBytes ?? kept.version.size
         }
-        return version.condition.isMet(by: body.representation) && version.size == body.totalBytes ?? version.size
     }
 
     /// The file there is the result; an empty partial that an earlier run left goes.
@@ -26,31 +33,48 @@ extension DownloadTransfer {
         return present(path, DownloadEvent.unchanged)
     }
 
-    /// Whether the file there has the request's checksum, which proves it without a server; reads all of it.
-    func isProven(at path: String) async throws -> Bool {
-        guard request.refetchPolicy == .ifChanged, !request.checksums.isEmpty,
-            let expected = attempts.verification.expected, (try? environment.files.status(path))??.kind == .regular
-        else { return false }
-        tell(.verifying)
-        do {
-            let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
-            if found == expected { tell(.verified(found)) }
-            return found == expected
-        } catch is DownloadError {
-            // What cannot be read is fetched.
-            return false
+    /// The file there that has the request's checksum, which proves it without a server; reads all of it.
+    func provenFile(_ attempts: Attempts) async throws -> String? {
+        guard request.refetchPolicy != .always, !request.checksums.isEmpty,
+            let expected = attempts.verification.expected
+        else { return nil }
+        for (path, status) in filesThere(named: record.names.plannedPath) where status.kind == .regular {
+            tell(.verifying)
+            do {
+                let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
+                guard found == expected else { continue }
+                tell(.verified(found))
+                return path
+            } catch is DownloadError {
+                // What cannot be read is fetched.
+            }
+        }
+        return nil
+    }
+
+    /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
+    private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
+        // A checksum of the request asks for more than that the server has nothing else.
+        guard request.refetchPolicy != .always, request.checksums.isEmpty else { return [] }
+        return filesThere(named: path).compactMap { path, status in
+            guard let line = try? environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes),
+                let version = KeptVersion(decoding: line),
+                version.isOf(status, from: source, bootID: { try environment.files.bootID() })
+            else { return nil }
+            return KeptFile(path: path, version: version)
         }
     }
 
-    /// The version that the file there is, unless somebody has changed it since, or it came from elsewhere.
-    private func keptVersion(at path: String, from source: URL) -> KeptVersion? {
-        // A checksum of the request asks for more than that the server has nothing else.
-        guard request.refetchPolicy == .ifChanged, request.checksums.isEmpty,
-            let status = (try? environment.files.status(path)) ?? nil,
-            let line = try? environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes),
-            let version = KeptVersion(decoding: line), version.isOf(status, from: source)
-        else { return nil }
-        return version
+    /// What is there under the name and, where an earlier download may have counted it up, under the next ones.
+    private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
+        var others = FinalNames(path, record.names, mayRename: request.replacement == .rename)
+        var found: [(path: String, status: FileStatus)] = []
+        var next: String? = path
+        while let path = next, let status = (try? environment.files.status(path)) ?? nil {
+            found.append((path, status))
+            next = others.next()
+        }
+        return found
     }
 }
 

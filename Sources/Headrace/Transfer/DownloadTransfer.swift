@@ -47,7 +47,7 @@ struct DownloadTransfer {
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> FinishedFile {
         if let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
-        let plan = try DestinationPlan(record, calls: environment.files)
+        let plan = try DestinationPlan(record, environment)
         var session = PartialSession(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
             session.removeStaleRecord()
@@ -63,7 +63,7 @@ struct DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
-            if session.held.isEmpty, try await isProven(at: path) { return unchanged(path, session) }
+            if session.held.isEmpty, let proven = try await provenFile(attempts) { return unchanged(proven, session) }
             if session.held.isEmpty, try await takeOver(path, &session, &attempts) {
                 return unchanged(path, session)
             }
@@ -169,7 +169,7 @@ struct DownloadTransfer {
             return try await complete(&session, &attempts, path, nil)
         }
         var ask = attempts.resume.ask(session.held, of: known)
-        if session.held.isEmpty { ask.condition = condition(at: plan.names.plannedPath, attempts) }
+        if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
@@ -232,9 +232,9 @@ struct DownloadTransfer {
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.offset > 0 ? session.finalPath ?? named : named
             if try plan.isSatisfied(by: path) { return skipped(path) }
-            if session.held.isEmpty, isKept(accepted, at: path, attempts) {
+            if session.held.isEmpty, let kept = keptFile(of: accepted, at: path, attempts) {
                 await body.drain(of: head)
-                return unchanged(path, session)
+                return unchanged(kept.path, session)
             }
             try sizeLimit.check(accepted.leastFileSize)
             attempts.resume.accepted(accepted.proof)
@@ -263,10 +263,9 @@ struct DownloadTransfer {
             return nil
         case .unchanged:
             await body.drain(of: head)
-            let path = plan.names.plannedPath
             // Somebody may have changed or removed it since the request.
-            guard condition(at: path, attempts) == ask.condition else { return nil }
-            return unchanged(path, session)
+            guard let kept = keptFile(attempts), kept.version.condition == ask.condition else { return nil }
+            return unchanged(kept.path, session)
         case .askAgainWithoutCondition:
             tell(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
             attempts.resume.stopSendingCondition()

@@ -17,13 +17,21 @@ extension PartialSession {
     /// Notes on the named file, which has this stamp, where it came from and which version it is.
     func note(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) {
         let configuration = environment.configuration
-        guard configuration.storesOrigin || record.request.refetchPolicy == .ifChanged else { return }
-        try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8))
-        guard let condition = representation.flatMap(VersionCondition.init(of:)),
-            let line = KeptVersion(condition, of: source, stamp).encoded
-        else { return }
-        // A power cut must not leave a note on a file without its bytes.
-        guard configuration.durability == .full || (try? partial.sync()) != nil else { return }
+        let isForGood = configuration.storesOrigin || record.request.refetchPolicy == .ifChanged
+        guard isForGood || record.request.refetchPolicy == .unlessCurrent else { return }
+        if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
+        guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
+        var bootID: String?
+        if configuration.durability != .full {
+            // A power cut must not leave a note on a file without its bytes.
+            if isForGood {
+                guard (try? partial.sync()) != nil else { return }
+            } else {
+                bootID = try? environment.files.bootID()
+                guard bootID?.isEmpty == false else { return }
+            }
+        }
+        guard let line = KeptVersion(condition, of: source, stamp, bootID: bootID).encoded else { return }
         try? partial.setAttribute(KeptVersion.attribute, line)
     }
 }

@@ -47,6 +47,8 @@ enum Option: String, CaseIterable, Sendable {
     case files
     case limitPerHost = "limit-per-host"
     case watch
+    case network
+    case background
 
     /// Those on the way to the servers and on who goes it.
     static let ofNetwork: Set<Option> = [
@@ -55,8 +57,17 @@ enum Option: String, CaseIterable, Sendable {
 
     /// Those that mean nothing without a list on the disk.
     static let ofQueueOnly: Set<Option> = [
-        .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch,
+        .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch, .background,
     ]
+
+    /// Those of the process that runs a list.
+    static let ofQueueRun = ofNetwork.union([
+        .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .waitForNetwork, .noResume,
+        .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+    ])
+
+    /// Whether its argument is the path of a file.
+    var namesFile: Bool { Self.table.contains { $0.option == self && $0.completion == .file } }
 
     /// What the parser and the help text know of an option.
     struct Entry: Sendable {
@@ -102,16 +113,26 @@ enum Option: String, CaseIterable, Sendable {
         ),
         Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
         Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
-        Entry(option: .metalink, argument: "FILE", help: "fetch the files of this Metalink 4 document; repeatable"),
+        Entry(
+            option: .metalink,
+            argument: "FILE",
+            help: "a Metalink 4 document: the files to fetch, or what they must be; repeatable"
+        ),
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
         Entry(option: .waitForNetwork, help: "wait while there is no network, instead of spending retries"),
         Entry(
+            option: .network,
+            argument: "WHICH",
+            words: DownloadRequest.NetworkPolicy.allCases.map(\.word),
+            help: "wait for one that is not-expensive, not-constrained or wifi-or-wired (default: any)"
+        ),
+        Entry(
             option: .ifExists,
             argument: "WHAT",
             words: ["rename", "overwrite", "skip", "fail"],
-            help: "rename, overwrite, skip or fail when the file exists (default: rename)"
+            help: "rename, overwrite, skip or fail when another file exists (default: rename)"
         ),
         Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
         Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
@@ -137,6 +158,10 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
         Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
         Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),
+        Entry(
+            option: .background,
+            help: "go on in the background, with a log beside the list; see queue status and stop"
+        ),
         Entry(option: .title, argument: "TEXT", help: "what the list shows in place of the file's name"),
         Entry(option: .group, argument: "NAME", help: "the group they belong to"),
         Entry(

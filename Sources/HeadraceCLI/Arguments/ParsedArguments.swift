@@ -29,6 +29,16 @@ struct ParsedArguments: Sendable, Equatable {
     /// All arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
+    /// The options as words that are read as the same, without some of them, and with each argument changed.
+    func words(leavingOut left: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
+        Option.table.filter { !left.contains($0.option) }.flatMap { entry in
+            all(entry.option).map { value in
+                let name = "--\(entry.option.rawValue)"
+                return entry.argument == nil ? name : "\(name)=\(change(entry.option, value))"
+            }
+        }
+    }
+
     private mutating func readLong(
         _ text: Substring,
         _ rest: inout ArraySlice<String>,
@@ -37,7 +47,8 @@ struct ParsedArguments: Sendable, Equatable {
         let name = text.prefix { $0 != "=" }
         let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
         guard let entry = table.first(where: { $0.option.rawValue == name }) else {
-            throw UsageError("--\(name): there is no such option")
+            let meant = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
+            throw UsageError("--\(name): there is no such option\(Spelling.hint(meant))")
         }
         switch (entry.argument, value) {
         case (nil, nil): add(entry, "")

@@ -20,14 +20,18 @@ struct Verb: Sendable {
             ),
             Verb(
                 name: "verify",
-                operands: "FILE...",
+                operands: "[FILE...]",
                 summary: "compare files that are there with their checksums",
                 options: .those(
                     of: Option.ofNetwork.union([
-                        .checksum, .checksumFile, .header, .retries, .timeout, .connectTimeout, .allowDowngrade,
-                        .json, .quiet, .help,
+                        .checksum, .checksumFile, .metalink, .header, .retries, .timeout, .connectTimeout,
+                        .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
+                notes: """
+                    Without FILE, all files are compared that --checksum-file and --metalink name, as seen from the
+                    current folder; one that is missing is told, and counts as a failure.
+                    """,
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
             ),
             Verb(

@@ -55,7 +55,7 @@ extension Option.Entry {
 extension Verb {
     /// What follows the options.
     var operandCompletion: Completions.Argument {
-        if operands.hasPrefix("FILE") { return .file }
+        if operands.hasPrefix("FILE") || operands.hasPrefix("[FILE") { return .file }
         return operands.hasPrefix("SHELL") ? .words(Completions.Shell.allCases.map(\.rawValue)) : .text
     }
 }

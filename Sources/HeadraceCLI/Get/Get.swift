@@ -14,9 +14,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     return try await reportingErrors { [options] in
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
-        for request in requests { try request.check() }
         guard !arguments.has(.dryRun) else { return try await dryRun(requests, options) }
-        try options.makeDirectory()
         return try await download(requests, options)
     }
 }
@@ -35,22 +33,28 @@ func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws
 }
 
 extension DownloadRequest {
-    /// Throws for what the manager would refuse, before anything is made on the disk.
-    func check() throws(UsageError) {
+    /// Throws for what the manager would refuse, before anything is made on the disk; `place` begins the message.
+    func check(at place: String = "") throws(UsageError) {
         do throws(DownloadError) {
             try validate()
         } catch {
-            throw UsageError(error.message)
+            throw UsageError(place + error.message)
         }
     }
 }
 
 extension GetOptions {
+    /// What becomes of a finished file when the same command runs again.
+    var again: Interruption.Again {
+        guard conflictPolicy != .skip else { return .skips }
+        return refetchPolicy == .always ? .fetches : .asks
+    }
+
     /// Reads the URLs of the input file, where there is one.
-    func readList() throws(UsageError) -> [String] {
+    func readList() throws(UsageError) -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
-        return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).urls
+        return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).entries
     }
 
     /// Reads the documents, and gives the files that they name.
@@ -73,15 +77,6 @@ extension GetOptions {
             return try Files.read(path)
         } catch {
             throw UsageError("--\(option.rawValue): \(name ?? path): \(error.reason)")
-        }
-    }
-
-    /// Makes the directory that the files go to, with all above it.
-    func makeDirectory() throws(DownloadError) {
-        do throws(Files.Failure) {
-            try Files.makeDirectory(directory)
-        } catch {
-            throw DownloadError(.fileSystem, "\(directory): the directory could not be made: \(error.reason)")
         }
     }
 }

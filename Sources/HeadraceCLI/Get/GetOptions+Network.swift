@@ -10,7 +10,13 @@ import Foundation
 extension GetOptions {
     /// Files that are read before the first download begins.
     struct NetworkFiles: Sendable, Equatable {
-        var netrc: String?
+        /// The logins, and the option that asks for them.
+        struct Netrc: Sendable, Equatable {
+            let path: String
+            let option: Option
+        }
+
+        var netrc: Netrc?
         var cookies: String?
     }
 
@@ -24,12 +30,13 @@ extension GetOptions {
         }
         if let value = arguments.value(.proxy) { configuration.proxy = try Self.proxy(value) }
         network.cookies = arguments.value(.cookies)
-        network.netrc = arguments.value(.netrcFile)
-        if network.netrc == nil, arguments.has(.netrc) {
+        if let file = arguments.value(.netrcFile) {
+            network.netrc = NetworkFiles.Netrc(path: file, option: .netrcFile)
+        } else if arguments.has(.netrc) {
             guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
                 throw UsageError("--netrc: HOME does not tell where .netrc is; name it with --netrc-file")
             }
-            network.netrc = "\(home)/.netrc"
+            network.netrc = NetworkFiles.Netrc(path: "\(home)/.netrc", option: .netrc)
         }
         do throws(DownloadError) {
             try configuration.validate()
@@ -51,12 +58,14 @@ extension GetOptions {
                 throw UsageError("--\(option.rawValue): \(path): \(error.reason)")
             }
         }
-        if let path = network.netrc {
-            let bytes = try Self.read(path, of: .netrcFile)
-            guard Files.isPrivate(path) else {
-                throw UsageError("--netrc-file: \(path): others can read the passwords in it; chmod 600 keeps them out")
+        if let file = network.netrc {
+            let bytes = try Self.read(file.path, of: file.option)
+            guard Files.isPrivate(file.path) else {
+                throw UsageError(
+                    "--\(file.option.rawValue): \(file.path): others can read the passwords in it; chmod 600 keeps them out"
+                )
             }
-            configuration.netrc = try Self.parsed(path, of: .netrcFile) { () throws(DownloadError) in
+            configuration.netrc = try Self.parsed(file.path, of: file.option) { () throws(DownloadError) in
                 try Netrc(parsing: bytes)
             }
         }
@@ -93,5 +102,22 @@ extension GetOptions {
             throw UsageError("--proxy: \"\(text.withoutCredentials)\" is not a URL")
         }
         return .url(url)
+    }
+}
+
+extension DownloadRequest.NetworkPolicy {
+    /// The argument of `--network`: the library's name with hyphens.
+    var word: String {
+        switch self {
+        case .any: "any"
+        case .notExpensive: "not-expensive"
+        case .notConstrained: "not-constrained"
+        case .wifiOrWired: "wifi-or-wired"
+        }
+    }
+
+    init?(word: String) {
+        guard let policy = Self.allCases.first(where: { $0.word == word }) else { return nil }
+        self = policy
     }
 }

@@ -10,7 +10,9 @@ import Foundation
 struct GetOptions: Sendable {
     var configuration = DownloadManager.Configuration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
-    var refetchPolicy = DownloadRequest.RefetchPolicy.always
+    /// So that the same command goes on where it was stopped, unless something else is asked for.
+    var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
+    var networkPolicy = DownloadRequest.NetworkPolicy.any
     var headers: [HeaderField] = []
     var mirrors: [URL] = []
     let integrity: ChecksumOptions
@@ -105,6 +107,14 @@ struct GetOptions: Sendable {
                 throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
             }
             conflictPolicy = policy
+            refetchPolicy = .always
+        }
+        if let value = arguments.value(.network) {
+            guard let policy = DownloadRequest.NetworkPolicy(word: value) else {
+                let words = DownloadRequest.NetworkPolicy.allCases.map(\.word).joined(separator: ", ")
+                throw UsageError("--network: \"\(value)\" is none of \(words)")
+            }
+            networkPolicy = policy
         }
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
@@ -123,13 +133,13 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
+    /// The requests for the URLs given, the URLs listed and the files of documents, in this order; all can be made.
     func requests(
-        listed: [String],
+        listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
         checksums: ChecksumList? = nil
     ) throws(UsageError) -> [DownloadRequest] {
-        let all = urls + listed
+        let all = urls.map { URLList.Entry(url: $0) } + listed
         guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL is given") }
         guard output == nil || (all.count == 1 && files.isEmpty) else {
             throw UsageError(
@@ -143,13 +153,15 @@ extension GetOptions {
             throw UsageError("--checksum: there are \(all.count + files.count) files, and a checksum is of one")
         }
         let destination = destination
-        let requests = try all.map { text throws(UsageError) in
-            let url = try ArgumentCheck.url(text)
+        let requests = try all.map { entry throws(UsageError) in
+            let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
             let names = [url.lastPathComponent, output].compactMap(\.self)
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             request.refetchPolicy = refetchPolicy
+            request.networkPolicy = networkPolicy
+            try request.check(at: entry.place)
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file) }
@@ -163,6 +175,8 @@ extension GetOptions {
         request.conflictPolicy = conflictPolicy
         request.headers = headers
         request.refetchPolicy = refetchPolicy
+        request.networkPolicy = networkPolicy
+        try request.check(at: "--metalink: \(file.name): ")
         return request
     }
 

@@ -15,6 +15,7 @@ struct Run {
 
     let manager: DownloadManager
     let mode: Mode
+    private let options: GetOptions
     private let requests: AsyncStream<Signals.Request>
     private let reporter: Reporter
     private let events: AsyncStream<DownloadManager.Event>?
@@ -23,6 +24,7 @@ struct Run {
     init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
         self.manager = manager
         self.mode = mode
+        self.options = options
         self.requests = requests
         reporter = Reporter(options)
         // What nobody reads need not be told: of thousands of small files it would be a cost.
@@ -40,7 +42,7 @@ struct Run {
             return await group.reduce(nil) { $0 ?? $1 }
         }
         if reporter.isQuiet { await reporter.look(at: manager.downloads) }
-        return await reporter.end(after: interruption, mode.message)
+        return await reporter.end(after: interruption, interruption.map(message) ?? "")
     }
 
     /// Follows what runs until nothing does and nothing waits.
@@ -113,10 +115,29 @@ struct Run {
             case .stop(let number):
                 let open = await manager.downloads.filter(\.isOpen)
                 await manager.shutdown()
-                return Interruption(signal: number, downloads: open.filter(\.isInterrupted))
+                return Interruption(
+                    signal: number,
+                    downloads: open.filter(\.isInterrupted),
+                    hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
+                )
             }
         }
         return nil
+    }
+
+    /// What is said of downloads that a signal stopped.
+    private func message(_ interruption: Interruption) -> String {
+        guard mode.isAlone else {
+            return "headrace: interrupted; the list keeps what is not done. Run the same command again to go on."
+        }
+        var rest = Interruption.Rest(finished: interruption.hasFinished ? options.again : nil)
+        if options.configuration.resumesPartialDownloads {
+            let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
+            // Of those that have not begun, an earlier run may have left something.
+            rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
+            rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
+        }
+        return rest.message
     }
 
     private func draw() async -> Interruption? {
@@ -159,14 +180,6 @@ extension Run.Mode {
     /// What is wrong with a list, with the name of its directory.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
-    }
-
-    /// What is said of downloads that a signal stopped.
-    fileprivate func message(_ stopped: [Download]) -> String {
-        switch self {
-        case .alone: Interruption.message(kept: stopped.map(\.partialPath).filter(Files.exists))
-        case .shared: "headrace: interrupted; the list keeps what is not done. Run the same command again to go on."
-        }
     }
 }
 

@@ -1,10 +1,17 @@
 /// The URLs of an input file: one a line, without blank lines and lines that start with `#`.
 struct URLList: Sendable, Equatable {
-    let urls: [String]
+    /// A URL, and where it was found.
+    struct Entry: Sendable, Equatable {
+        let url: String
+        /// As a message begins that is about it; empty for one of the command line.
+        var place = ""
+    }
+
+    let entries: [Entry]
 
     /// Reads the bytes of the file called `name`.
     init(_ bytes: some Sequence<UInt8>, name: String) throws(UsageError) {
-        var urls: [String] = []
+        var entries: [Entry] = []
         var number = 0
         for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             number += 1
@@ -12,9 +19,11 @@ struct URLList: Sendable, Equatable {
                 throw UsageError("--input-file: \(name): line \(number) is not UTF-8 text")
             }
             let url = Self.trimmed(text)
-            if !url.isEmpty, !url.hasPrefix("#") { urls.append(url) }
+            if !url.isEmpty, !url.hasPrefix("#") {
+                entries.append(Entry(url: url, place: "--input-file: \(name): line \(number): "))
+            }
         }
-        self.urls = urls
+        self.entries = entries
     }
 
     /// Without the blanks, the CR of a foreign line end and the byte order mark around it.

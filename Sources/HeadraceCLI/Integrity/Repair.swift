@@ -33,6 +33,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.checksums =
             try options.integrity.checksums(forFileNamed: [place.lastPathComponent], in: list) + (told?.checksums ?? [])
         request.pieceHashes = told?.pieceHashes
+        request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {
             throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
         }

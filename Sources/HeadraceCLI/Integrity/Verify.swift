@@ -9,35 +9,47 @@ import Foundation
 /// Runs `headrace verify`: compares files that are there with their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    let files = options.urls
-    guard !files.isEmpty else { throw UsageError("no file is given") }
-    guard !options.integrity.checksums.isEmpty || options.integrity.list != nil else {
-        throw UsageError("nothing to compare with is given: --checksum or --checksum-file")
+    guard !options.integrity.checksums.isEmpty || options.integrity.list != nil || !options.metalinks.isEmpty else {
+        throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
     }
-    guard options.integrity.checksums.isEmpty || files.count == 1 else {
+    guard options.integrity.checksums.isEmpty || options.urls.count == 1 else {
+        let count = options.urls.count
         throw UsageError(
-            "--checksum: there are \(files.count) files, and a checksum is of one; --checksum-file has many"
+            count == 0
+                ? "no file is given"
+                : "--checksum: there are \(count) files, and a checksum is of one; --checksum-file has many"
         )
     }
+    let documents = try options.readMetalinks()
     try options.readNetworkFiles()
     return try await reportingErrors { [options] in
         let list = try await options.readChecksumList()
-        let expected = try files.map { file throws(UsageError) in
-            let name = URL(filePath: file, directoryHint: .notDirectory).lastPathComponent
-            return try options.integrity.checksums(forFileNamed: [name], in: list)
-        }
+        let expected = try Expectations(options, list, documents).files
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
+        if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
+            let lines = count == 1 ? "1 line is no checksum" : "\(count) lines are no checksums"
+            let name = (options.integrity.list ?? "").withoutCredentials
+            Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
+        }
         var failures: [ExitCode] = []
-        for (file, checksums) in zip(files, expected) {
-            guard let strongest = checksums.strongest else { continue }
-            let status = await Comparison(file: file, expected: strongest, options).run()
+        for (number, file) in expected.enumerated() {
+            let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
+            let status = await Comparison(file, place: place, options).run()
             if status != .success { failures.append(status) }
+        }
+        if expected.count > 1, !options.writesJSON, options.verbosity != .quiet {
+            let wrong = failures.count { $0 == .checksum }
+            let others = failures.count - wrong
+            Console.error.write(
+                "\(expected.count - failures.count) of \(expected.count) are right"
+                    + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "") + "\n"
+            )
         }
         return ExitCode(of: failures)
     }
 }
 
-/// One file and its checksum.
+/// One file and what it has to be.
 private struct Comparison: Sendable {
     /// What the thread that reads keeps between two reports.
     private struct Display {
@@ -45,33 +57,56 @@ private struct Comparison: Sendable {
         var last = ContinuousClock.now
     }
 
-    let file: String
-    let expected: Checksum
+    /// What is found out of a file.
+    private enum Finding {
+        case right(Checksum)
+        case rightPieces(Int)
+        case wrong(String)
+    }
+
+    private let expected: Expectations.File
+    /// Which of several it is, before its name while it is read.
+    private let place: String
     private let writesJSON: Bool
     private let isQuiet: Bool
 
-    init(file: String, expected: Checksum, _ options: GetOptions) {
-        self.file = file
+    private var file: String { expected.path }
+
+    init(_ expected: Expectations.File, place: String, _ options: GetOptions) {
         self.expected = expected
+        self.place = place
         writesJSON = options.writesJSON
         isQuiet = options.verbosity == .quiet
     }
 
     func run() async -> ExitCode {
         let display = Locked(Display())
-        let url = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
-        let result: Result<Checksum, any Error>
+        let result: Result<Finding, any Error>
         do {
             result = .success(
-                try await Checksum.compute(expected.algorithm, ofFileAt: url) { bytes, size in
-                    display.withLock { draw(bytes, size, &$0) }
-                }
+                try await compare { bytes, size in display.withLock { draw(bytes, size, &$0) } }
             )
         } catch {
             result = .failure(error)
         }
         display.withLock { show([], &$0.area) }
         return tell(result)
+    }
+
+    private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
+        let url = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
+        var message = "not all of its pieces have their checksums"
+        if let checksum = expected.checksum {
+            let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
+            guard found != checksum else { return .right(found) }
+            message = "its checksum is \(found), and \(checksum.hexadecimal) was asked for"
+        }
+        guard let pieces = expected.pieces else { return .wrong(message) }
+        let wrong = try await pieces.wrongRanges(ofFileAt: url, onProgress: onProgress)
+        if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.checksums.count) }
+        let bytes = wrong.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
+        let part = bytes > 0 ? "\(Format.size(bytes)) are wrong; headrace repair fetches them" : "all pieces are right"
+        return .wrong("\(message); \(part)")
     }
 
     private func draw(_ bytes: Int64, _ size: Int64, _ display: inout Display) {
@@ -83,7 +118,7 @@ private struct Comparison: Sendable {
         if writesJSON {
             write(object("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)]))
         } else {
-            let name = file.printable
+            let name = (place + file).printable
             let columns = Columns(
                 width: Console.error.size.columns,
                 longestName: name.displayWidth,
@@ -99,13 +134,14 @@ private struct Comparison: Sendable {
         if let frame { Console.error.write(frame) }
     }
 
-    private func tell(_ result: Result<Checksum, any Error>) -> ExitCode {
+    private func tell(_ result: Result<Finding, any Error>) -> ExitCode {
         switch result {
-        case .success(let found) where found == expected:
-            if writesJSON { return write(object("verified", ["checksum": .string("\(found)")])) ? .success : .disk }
-            return isQuiet || write("\(file.printable): OK, \(found)") ? .success : .disk
-        case .success(let found):
-            fail("its checksum is \(found), and \(expected.hexadecimal) was asked for")
+        case .success(.right(let found)):
+            return succeed("verified", "checksum", .string("\(found)"), "\(found)")
+        case .success(.rightPieces(let count)):
+            return succeed("piecesVerified", "pieces", .integer(Int64(count)), "\(count) pieces")
+        case .success(.wrong(let message)):
+            fail(message)
             return .checksum
         case .failure(let error as DownloadError):
             fail(error.message, error.code)
@@ -114,6 +150,11 @@ private struct Comparison: Sendable {
             fail("\(error)", .fileSystem)
             return .other
         }
+    }
+
+    private func succeed(_ event: String, _ name: String, _ value: JSONObject.Value, _ what: String) -> ExitCode {
+        if writesJSON { return write(object(event, [name: value])) ? .success : .disk }
+        return isQuiet || write("\(file.printable): OK, \(what)") ? .success : .disk
     }
 
     private func fail(_ message: String, _ code: DownloadError.Code = .checksum) {

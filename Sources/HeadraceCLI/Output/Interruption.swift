@@ -5,17 +5,50 @@ struct Interruption: Sendable {
     let signal: Int32
     /// The downloads that it stopped; none where all was done.
     let downloads: [Download]
+    /// Whether any others have come to their end.
+    let hasFinished: Bool
 
-    /// `kept` are the partial files, which the same command finds again.
-    static func message(kept: [String]) -> String {
-        let advice = "Run the same command again to go on."
-        switch kept.count {
-        case 0: return "headrace: interrupted. \(advice)"
-        case 1: return "headrace: interrupted; what came is kept in \(kept[0]). \(advice)".printable
-        default:
-            let more = kept.count > 3 ? " and \(kept.count - 3) more" : ""
-            let names = kept.prefix(3).joined(separator: ", ") + more
-            return "headrace: interrupted; what came is kept in \(names). \(advice)".printable
+    /// What is to be said to who may want to go on.
+    struct Rest: Sendable, Equatable {
+        /// The partial files that the same command goes on with.
+        var kept: [String] = []
+        /// The names of those that begin again, since nothing could prove what came of them.
+        var lost: [String] = []
+        /// What becomes of the files that are finished when the same command runs again; nil where there are none.
+        var finished: Again?
+    }
+
+    /// What the same command does with a file that is finished.
+    enum Again: Sendable, Equatable {
+        /// Asks whether it has changed, and fetches it again where its server tells no version.
+        case asks
+        case fetches
+        case skips
+    }
+}
+
+extension Interruption.Rest {
+    /// What is said of it.
+    var message: String {
+        var sentences = ["headrace: interrupted", "Run the same command again to go on."]
+        if !kept.isEmpty { sentences[0] += "; what came is kept in \(Self.names(kept))" }
+        sentences[0] += "."
+        if !lost.isEmpty {
+            let (verb, whose) = lost.count == 1 ? ("begins", "its server tells") : ("begin", "their servers tell")
+            sentences.append("\(Self.names(lost)) \(verb) again, since \(whose) no version.")
         }
+        switch finished {
+        case nil, .skips: break
+        case .asks:
+            sentences.append(
+                "What is finished stays, if its server tells the version; with --if-exists skip in any case."
+            )
+        case .fetches: sentences.append("With --if-exists skip what is finished is not fetched again.")
+        }
+        return sentences.joined(separator: " ").printable
+    }
+
+    private static func names(_ all: [String]) -> String {
+        all.prefix(3).joined(separator: ", ") + (all.count > 3 ? " and \(all.count - 3) more" : "")
     }
 }

@@ -16,6 +16,12 @@ struct Item: Sendable, Equatable {
     /// Where the file is to be, as soon as the server has answered.
     var plannedPath: String?
     var progress = DownloadProgress()
+    /// Where bytes of an earlier run are gone on with, until the answer is told.
+    var resumeOffset: Int64?
+    /// What the file was compared with and is the same, in words.
+    var proof: String?
+    /// The checksum of that.
+    var checksum: Checksum?
     /// False while it waits for another attempt.
     var isRunning = true
 
@@ -32,10 +38,19 @@ struct Item: Sendable, Equatable {
 
     /// Takes over what an event tells about the download.
     mutating func apply(_ event: DownloadEvent) {
-        guard case .responded(_, let totalBytes, let file) = event else { return }
-        name = file.lastPathComponent
-        plannedPath = file.path(percentEncoded: false)
-        progress.totalBytes = totalBytes
+        switch event {
+        case .responded(_, let totalBytes, let file):
+            name = file.lastPathComponent
+            plannedPath = file.path(percentEncoded: false)
+            progress.totalBytes = totalBytes
+            resumeOffset = nil
+        case .resumed(let offset, _): resumeOffset = offset
+        case .verified(let checksum):
+            self.checksum = checksum
+            proof = "\(checksum.algorithm) verified"
+        case .piecesVerified(let count): proof = "\(count) pieces verified"
+        default: break
+        }
     }
 }
 

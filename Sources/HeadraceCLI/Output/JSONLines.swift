@@ -119,6 +119,7 @@ enum JSONLines {
                 "file": path(summary.file), "fileSize": .integer(summary.fileSize),
                 "bytesFetched": .integer(summary.bytesFetched), "seconds": .number(summary.duration / .seconds(1)),
                 "isLengthVerified": .bool(summary.isLengthVerified),
+                "checksum": .optional(item.checksum?.description),
             ]
         ).text
     }

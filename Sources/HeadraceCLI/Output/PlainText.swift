@@ -24,10 +24,16 @@ struct PlainText: Sendable {
     /// The line at the end of several downloads.
     func summary(_ tally: Tally, elapsed: Duration) -> String? {
         guard tally.count != 1, verbosity != .quiet else { return nil }
-        guard tally.count > 0 else { return "nothing waits to be downloaded" }
+        guard tally.count > 0 else {
+            let paused = tally.paused
+            return "nothing waits to be downloaded"
+                + (paused > 0 ? "; \(paused) \(paused == 1 ? "is" : "are") paused: headrace queue resume" : "")
+        }
         let failed = tally.failed
-        let rate = Self.rate(tally.finishedBytes, elapsed)
-        return "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : ""): \(rate)"
+        let result = "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
+        // Of files that were there already, no speed is to be told.
+        guard tally.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
+        return "\(result): \(Self.rate(tally.finishedBytes, fetched: tally.fetchedBytes, elapsed))"
     }
 
     private func success(_ event: DownloadEvent, _ item: Item) -> String? {
@@ -37,11 +43,15 @@ struct PlainText: Sendable {
             "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
         case .responded(let status, let totalBytes, _) where verbosity == .verbose:
             "\(item.name): answered with status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+        case .responded(_, let totalBytes, _):
+            item.resumeOffset.map {
+                "\(item.name): resumes at \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+            }
         case .resumed(let offset, let proof) where verbosity == .verbose:
             "\(item.name): goes on at \(Format.size(offset)). \(proof)"
         case .restarted(let reason, let bytes):
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
-        case .waitingForNetwork(let obstacle): "\(item.name): waits for \(Self.network(without: obstacle))"
+        case .waitingForNetwork(let obstacle): "\(item.name): waits for \(obstacle.remedy)"
         case .networkChanged where verbosity == .verbose: "\(item.name): connects again, since the network has changed"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
@@ -64,7 +74,8 @@ struct PlainText: Sendable {
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"
-        case .unchanged: "\(item.name): is there, and has not changed on the server"
+        case .unchanged(let file):
+            "\(file.lastPathComponent): is there, \(item.proof ?? "and has not changed on the server")"
         case .finished(let summary): finished(summary, item)
         default: nil
         }
@@ -72,9 +83,10 @@ struct PlainText: Sendable {
 
     private func finished(_ summary: DownloadSummary, _ item: Item) -> String {
         let name = summary.file.lastPathComponent
+        let proof = item.proof.map { ", \($0)" } ?? ""
         let doubt = summary.isLengthVerified ? "" : "; the server did not say how long it is"
         return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
-            + Self.rate(summary.fileSize, summary.duration) + doubt
+            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + doubt
     }
 
     private func failure(_ error: DownloadError, _ item: Item) -> String? {
@@ -83,19 +95,23 @@ struct PlainText: Sendable {
         return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
     }
 
+    /// The speed is that of the bytes which came now, of a file that was gone on with fewer than it has.
+    private static func rate(_ bytes: Int64, fetched: Int64, _ duration: Duration) -> String {
+        let part = fetched < bytes ? " (\(Format.size(fetched)) fetched)" : ""
+        let speed = duration > .zero ? ", " + Format.speed(Double(fetched) / (duration / .seconds(1))) : ""
+        return "\(Format.size(bytes))\(part) in \(Format.elapsed(duration))\(speed)"
+    }
+}
+
+extension NetworkObstacle {
     /// What a download waits for.
-    private static func network(without obstacle: NetworkObstacle) -> String {
-        switch obstacle {
+    var remedy: String {
+        switch self {
         case .offline: "a network"
         case .expensive: "a network that costs nothing"
         case .constrained: "a network that is not to be spared"
         case .neitherWiFiNorWired: "Wi-Fi or a cable"
         }
-    }
-
-    private static func rate(_ bytes: Int64, _ duration: Duration) -> String {
-        let speed = duration > .zero ? ", " + Format.speed(Double(bytes) / (duration / .seconds(1))) : ""
-        return "\(Format.size(bytes)) in \(Format.elapsed(duration))\(speed)"
     }
 }
 

@@ -26,6 +26,9 @@ struct Report: Sendable {
     private var open: Set<Download.ID> = [] {
         didSet { tally.open = open.count }
     }
+    private var paused: Set<Download.ID> = [] {
+        didSet { tally.paused = paused.count }
+    }
 
     init(style: Style, verbosity: GetOptions.Verbosity) {
         self.style = style
@@ -39,8 +42,12 @@ struct Report: Sendable {
     /// Takes over where a download stands that runs, waits or is paused; of one that has ended, its last event tells.
     mutating func note(_ state: DownloadState, of id: Download.ID) {
         switch state {
-        case .waiting, .running: open.insert(id)
-        case .paused: open.remove(id)
+        case .waiting, .running:
+            open.insert(id)
+            paused.remove(id)
+        case .paused:
+            open.remove(id)
+            paused.insert(id)
         case .finished, .failed, .cancelled: break
         }
     }
@@ -59,10 +66,10 @@ struct Report: Sendable {
             break
         case .skipped, .unchanged:
             close(id)
-            tally.addFinished(0)
+            tally.addFinished(0, fetched: 0)
         case .finished(let summary):
             close(id)
-            tally.addFinished(summary.fileSize)
+            tally.addFinished(summary.fileSize, fetched: summary.bytesFetched)
         case .failed(let error):
             close(id)
             // What a signal stopped has not failed.
@@ -90,6 +97,7 @@ struct Report: Sendable {
     /// Takes in that a download that failed is tried again, or is in the list no more.
     mutating func forget(_ id: Download.ID) {
         open.remove(id)
+        paused.remove(id)
         tally.removeFailure(of: id)
     }
 

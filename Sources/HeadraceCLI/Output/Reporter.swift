@@ -109,9 +109,9 @@ actor Reporter {
     }
 
     /// Prints what is left to print, and gives the status of the run.
-    func end(after interruption: Interruption?, _ message: ([Download]) -> String) -> ExitCode {
+    func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
-        print(stopped.isEmpty ? report.summary(elapsed: .now - start) : [.error(message(stopped))])
+        print(stopped.isEmpty ? report.summary(elapsed: .now - start) : [.error(message)])
         drawArea(Snapshot(running: [], tally: report.tally))
         guard canWriteOutput else { return .disk }
         guard let interruption, !stopped.isEmpty else { return report.tally.status }

@@ -6,6 +6,10 @@ struct Tally: Sendable, Equatable {
     var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
+    /// The bytes that came for them.
+    private(set) var fetchedBytes: Int64 = 0
+    /// Those that somebody paused.
+    var paused = 0
     private var statuses: [Download.ID: ExitCode] = [:]
 
     init(open: Int = 0) {
@@ -23,9 +27,10 @@ struct Tally: Sendable, Equatable {
     /// The status of the run.
     var status: ExitCode { ExitCode(of: statuses.values) }
 
-    mutating func addFinished(_ bytes: Int64) {
+    mutating func addFinished(_ bytes: Int64, fetched: Int64) {
         finished += 1
         finishedBytes += bytes
+        fetchedBytes += fetched
     }
 
     mutating func addFailure(_ status: ExitCode, of id: Download.ID) {

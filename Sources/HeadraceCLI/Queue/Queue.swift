@@ -8,71 +8,77 @@ import Foundation
 
 extension Verb {
     /// The commands on a list that is kept in a directory.
-    static let queue = [
-        Verb(
-            name: "queue add",
-            operands: "URL...",
-            summary: "add downloads to a list that is kept on the disk, and print their ids",
-            options: .those(
-                of: Option.ofNetwork.union([
-                    .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink, .ifExists,
-                    .ifChanged, .title, .group, .priority,
-                    .paused, .begin, .registry, .json, .help,
-                ])
+    static let queue =
+        [
+            Verb(
+                name: "queue add",
+                operands: "URL...",
+                summary: "add downloads to a list that is kept on the disk, and print their ids",
+                options: .those(
+                    of: Option.ofNetwork.union([
+                        .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
+                        .ifExists,
+                        .ifChanged, .network, .title, .group, .priority,
+                        .paused, .begin, .registry, .json, .help,
+                    ])
+                ),
+                notes: """
+                    What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
+                    queue run takes what is for the downloads.
+                    """,
+                run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
             ),
-            notes: """
-                What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
-                queue run takes what is for the downloads.
-                """,
-            run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
-        ),
-        Verb(
-            name: "queue list",
-            operands: "",
-            summary: "show the list",
-            options: .those(of: [.state, .group, .registry, .json, .help]),
-            run: { arguments async throws(UsageError) in try await queueList(arguments) }
-        ),
-        Verb(
-            name: "queue run",
-            operands: "",
-            summary: "download what waits in the list; other queue commands work meanwhile",
-            options: .those(
-                of: Option.ofNetwork.union([
-                    .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .waitForNetwork, .noResume,
-                    .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
-                ])
+            Verb(
+                name: "queue list",
+                operands: "",
+                summary: "show the list",
+                options: .those(of: [.state, .group, .registry, .json, .help]),
+                run: { arguments async throws(UsageError) in try await queueList(arguments) }
             ),
-            run: { arguments async throws(UsageError) in try await queueRun(arguments) }
-        ),
-        command("pause", "stop downloads until they are resumed; they keep their places and their bytes") { ids, _ in
-            .pause(ids)
-        },
-        command(
-            "resume",
-            "have paused downloads wait for their turn again, and those that are to begin later not wait for that"
-        ) { ids, _ in .resume(ids) },
-        command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
-        command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
-        command("remove", "take downloads out of the list, whatever they do", [.files]) {
-            .remove($0, deletingFiles: $1.has(.files))
-        },
-        Verb(
-            name: "queue move",
-            operands: "ID first|last|before ID|after ID|PLACE",
-            summary: "change the place of a download in the list, and with it when it runs",
-            options: .those(of: [.registry, .help]),
-            notes: QueueSelector.notes,
-            run: { arguments async throws(UsageError) in try await queueMove(arguments) }
-        ),
-    ]
+            Verb(
+                name: "queue run",
+                operands: "",
+                summary: "download what waits in the list; other queue commands work meanwhile",
+                options: .those(of: Option.ofQueueRun.union([.background])),
+                run: { arguments async throws(UsageError) in try await queueRun(arguments) }
+            ),
+            command("pause", "stop downloads until they are resumed; they keep their places and their bytes") {
+                ids,
+                _ in
+                .pause(ids)
+            },
+            command(
+                "resume",
+                "have paused downloads wait for their turn again, and those that are to begin later not wait for that"
+            ) { ids, _ in .resume(ids) },
+            command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
+            command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
+            command("remove", "take downloads out of the list, whatever they do", [.files]) {
+                .remove($0, deletingFiles: $1.has(.files))
+            } then: { removed in
+                for path in removed.map({ $0.partialFile.path(percentEncoded: false) }) where Files.exists(path) {
+                    let message =
+                        "headrace: \(path) is kept: the URL added again goes on with it; --files deletes such files"
+                    Console.error.write(message.printable + "\n")
+                }
+            },
+            Verb(
+                name: "queue move",
+                operands: "ID first|last|before ID|after ID|PLACE",
+                summary: "change the place of a download in the list, and with it when it runs",
+                options: .those(of: [.registry, .help]),
+                notes: QueueSelector.notes,
+                run: { arguments async throws(UsageError) in try await queueMove(arguments) }
+            ),
+        ] + queueProcess
 
     /// A command on downloads that are there.
     private static func command(
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
-        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command
+        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
+        then tell: @escaping @Sendable ([DownloadSnapshot]) -> Void = { _ in }
     ) -> Verb {
         Verb(
             name: "queue \(name)",
@@ -84,8 +90,10 @@ extension Verb {
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
                 return try await reportingErrors {
-                    let ids = try selector.resolve(in: try await registry.downloads())
-                    if !ids.isEmpty { _ = try await registry.perform(command(ids, arguments)) }
+                    let list = try await registry.downloads()
+                    let ids = try selector.resolve(in: list)
+                    if !ids.isEmpty { try await registry.perform(command(ids, arguments)) }
+                    tell(list.filter { ids.contains($0.id) })
                     return .success
                 }
             }
@@ -101,8 +109,6 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
     return try await reportingErrors { [options] in
         let list = try await options.places.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
-        for request in requests { try request.check() }
-        try options.places.makeDirectory()
         try registry.makeParent()
         let ids = try await registry.add(requests).ids
         var lines = ids.map(\.description)
@@ -125,15 +131,21 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
     let state = try arguments.value(.state).map { text throws(UsageError) in try QueueSelector.state(text) }
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors {
-        let all = try await registry.downloads()
+        var all = try await registry.downloads()
+        // Nothing but the network keeps those waiting that nobody would run anyway.
+        if try await registry.processID != nil { await all.noteObstacles() }
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
         var lines: [String] = []
         if arguments.has(.json) {
             lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(place: $0 + 1) }
         } else if !shown.isEmpty {
             lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
-        } else if Console.output.width != nil {
-            lines = [all.isEmpty ? "The list is empty." : "No download of the list is \(state?.rawValue ?? "there")."]
+        } else {
+            let message =
+                all.isEmpty ? "The list is empty." : "No download of the list is \(state?.rawValue ?? "there")."
+            // A program that reads the list gets nothing.
+            guard Console.output.width != nil else { return Console.error.write(message + "\n") ? .success : .disk }
+            lines = [message]
         }
         return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
     }
@@ -147,6 +159,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     options.configuration.registryDirectory = registry.directory
     return try await reportingErrors { [options] in
         try registry.makeParent()
+        guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
         let signals = Signals()
         let end = ContinuousClock.now + patience
         while true {
@@ -158,7 +171,8 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
                     )
                     return await Run(manager, mode, options, signals.requests).finish()
                 }
-            } catch let error as DownloadError where error.code == .busy && .now < end {
+            } catch let error as DownloadError where error.code == .busy {
+                guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
@@ -183,14 +197,14 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
 }
 
 extension ParsedArguments {
-    fileprivate func checkOperands(none verb: String) throws(UsageError) {
+    func checkOperands(none verb: String) throws(UsageError) {
         guard let first = operands.first else { return }
         throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
     }
 }
 
 extension DownloadRegistry {
-    fileprivate init(_ arguments: ParsedArguments) throws(UsageError) {
+    init(_ arguments: ParsedArguments) throws(UsageError) {
         let environment = ProcessInfo.processInfo.environment
         self.init(directory: try RegistryPlace.directory(arguments.value(.registry), environment: environment))
     }
@@ -202,6 +216,19 @@ extension DownloadRegistry {
             try Files.makeDirectory(parent)
         } catch {
             throw DownloadError(.fileSystem, "\(parent): the directory for the list could not be made: \(error.reason)")
+        }
+    }
+}
+
+extension [DownloadSnapshot] {
+    /// Takes over what of the network as it is now keeps downloads waiting.
+    fileprivate mutating func noteObstacles() async {
+        guard contains(where: { $0.state == .waiting }) else { return }
+        let monitor = NetworkMonitor()
+        let path = monitor.path
+        await monitor.close()
+        for index in indices where self[index].state == .waiting {
+            self[index].networkObstacle = path?.obstacle(for: self[index].request)
         }
     }
 }

@@ -52,7 +52,7 @@ struct QueueAddOptions: Sendable {
 
     /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
     func requests(
-        listed: [String],
+        listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
         checksums: ChecksumList? = nil
     ) throws(UsageError) -> [DownloadRequest] {

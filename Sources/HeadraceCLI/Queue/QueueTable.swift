@@ -93,6 +93,7 @@ struct QueueTable: Sendable {
         switch snapshot.state {
         case .failed(let error): return "\(name): \(error.message.printable)"
         case .waiting:
+            if let obstacle = snapshot.networkObstacle { return "\(name): waits for \(obstacle.remedy)" }
             guard let begin = snapshot.request.earliestBegin, begin > now else { return name }
             return "\(name): begins \(begin.formatted(.iso8601))"
         default: return name
@@ -132,6 +133,7 @@ extension DownloadSnapshot {
             object.append("exitStatus", .integer(Int64(ExitCode(error.code).code)))
         default: break
         }
+        if let obstacle = networkObstacle { object.append("networkObstacle", .string(obstacle.rawValue)) }
         return object.text
     }
 }

@@ -73,10 +73,16 @@ extension Console {
     /// The columns of the terminal, where it is one.
     var width: Int? { isatty(descriptor) == 1 ? size.columns : nil }
 
-    /// The columns and rows of the terminal as they are now.
+    /// The columns and rows of the terminal as they are now; of one that does not tell, as `COLUMNS` and `LINES` say.
     var size: (columns: Int, rows: Int) {
         var size = winsize()
-        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (Self.number("COLUMNS") ?? 80, Self.number("LINES") ?? 24)
+        }
         return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    private static func number(_ variable: String) -> Int? {
+        getenv(variable).flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }
     }
 }

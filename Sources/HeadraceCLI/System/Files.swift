@@ -41,15 +41,15 @@ enum Files {
         }
     }
 
-    /// Makes the directory and those above it where they are missing.
-    static func makeDirectory(_ path: String) throws(Failure) {
-        guard mkdir(path, 0o777) != 0 else { return }
+    /// Makes the directory and those above it where they are missing; its mode is this one by the process's mask.
+    static func makeDirectory(_ path: String, mode: mode_t = 0o777) throws(Failure) {
+        guard mkdir(path, mode) != 0 else { return }
         let number = errno
         if number == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
             let parent = String(path[..<slash])
             try makeDirectory(parent)
             // A path that ends in a slash, or in two, names the directory that was just made.
-            guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw Failure(errno) }
+            guard mkdir(path, mode) == 0 || errno == EEXIST else { throw Failure(errno) }
         } else if !isDirectory(path) {
             throw Failure(number == EEXIST ? ENOTDIR : number)
         }

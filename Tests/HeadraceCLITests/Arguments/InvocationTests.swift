@@ -45,6 +45,9 @@ struct InvocationTests {
     @Test(arguments: [
         ([], "a command is missing; headrace --help lists them"),
         (["fetch"], "fetch: there is no such command; headrace --help lists them"),
+        (["gte"], "gte: there is no such command; did you mean get?"),
+        (["list"], "list: there is no such command; did you mean queue list?"),
+        (["queue", "lst"], "queue lst: there is no such command; did you mean queue list?"),
         (["-q"], "a command goes before -q; headrace --help lists them"),
         (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
         (["queue"], "queue: a command is missing; headrace queue --help lists them"),

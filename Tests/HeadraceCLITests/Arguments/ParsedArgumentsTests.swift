@@ -50,6 +50,16 @@ struct ParsedArgumentsTests {
         #expect(try ParsedArguments(["--output="]).value(.output) == "")
     }
 
+    @Test
+    func `the options as words are read as the same`() throws {
+        let line = ["-j3", "--header", "A: 1", "--header=B: 2", "-q", "--title=", "x", "--watch"]
+        let parsed = try ParsedArguments(line)
+        let words = parsed.words(leavingOut: [.watch]) { $0 == .jobs ? $1 + "0" : $1 }
+        #expect(Set(words) == ["--jobs=30", "--header=A: 1", "--header=B: 2", "--quiet", "--title="])
+        let again = try ParsedArguments(words)
+        #expect(again.all(.header) == parsed.all(.header) && again.value(.title) == "" && again.has(.quiet))
+    }
+
     @Test(arguments: [
         (["--bogus"], "--bogus: there is no such option"),
         (["--bogus=1"], "--bogus: there is no such option"),
@@ -57,7 +67,7 @@ struct ParsedArgumentsTests {
         (["--json=1"], "--json: takes no argument"),
         (["--jobs"], "--jobs: N is missing"),
         (["-qj"], "-j: N is missing"),
-        (["--out", "x"], "--out: there is no such option"),
+        (["--out", "x"], "--out: there is no such option; did you mean --output?"),
     ])
     func `what the table does not know is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try ParsedArguments(line) }

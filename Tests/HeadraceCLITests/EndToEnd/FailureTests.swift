@@ -87,7 +87,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [
-        ["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "none/x"], ["-o", "folder"],
+        ["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "file/below/x"], ["-o", "folder"],
         ["-d", "folder", "-o", "../folder"],
     ])
     func `a place that takes no file is told before any request`(_ options: [String]) async throws {
@@ -132,7 +132,7 @@ struct FailureTests {
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
     func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
-        try await withFaultServer(.ok(Self.body).stalled(after: 100_000)) { server in
+        try await withFaultServer(.file(Resource(size: 300_000)).stalled(after: 100_000)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
                 var process = try ToolProcess(["get", "-j", "2", "-d", "files", "--timeout", "600"] + urls, in: folder)

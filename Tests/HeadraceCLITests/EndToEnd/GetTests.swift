@@ -52,6 +52,18 @@ struct GetTests {
         }
     }
 
+    @Test(arguments: [["-o", "new/deep/x"], ["-d", "new", "-o", "deep/x"]])
+    func `a name in folders that are missing has them made`(_ options: [String]) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                var process = try ToolProcess(["get", "-q"] + options + [server.url("/a").absoluteString], in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(body.difference(fromFileAt: folder.appending(path: "new/deep/x")) == nil)
+            }
+        }
+    }
+
     @Test
     func `the server proposes the name, unless one is given`() async throws {
         let field = "attachment; filename*=UTF-8''..%2Ft%C3%B6ld.bin"

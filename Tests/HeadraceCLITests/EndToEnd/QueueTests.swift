@@ -66,7 +66,8 @@ struct QueueTests {
     func `the table tells the same as the data, and an empty list tells nothing to a program`() async throws {
         try await withQueueFolder { folder in
             #expect(try await folder.queue("list", "--json").output == "")
-            #expect(try await folder.queue("list").output == "")
+            let list = try await folder.queue("list")
+            #expect(list.output == "" && list.errors == "The list is empty.\n")
             #expect(FileProbe.size(of: folder.url.appending(path: "list")) == nil)
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let ids = try await folder.add(url, options: ["--priority", "high", "--paused"])

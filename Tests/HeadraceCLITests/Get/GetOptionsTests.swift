@@ -23,8 +23,8 @@ struct GetOptionsTests {
         #expect(options.configuration.connectTimeout == .seconds(15))
         #expect(!options.configuration.allowsInsecureRedirects)
         #expect(options.configuration.certificateAuthorities == nil)
-        let request = try #require(try options.requests(listed: []).first)
-        #expect(request.conflictPolicy == .rename && request.refetchPolicy == .always)
+        let request = try #require(try options.requests().first)
+        #expect(request.conflictPolicy == .rename && request.refetchPolicy == .unlessCurrent)
         #expect(options.configuration.setsRemoteTime)
         #expect(request.headers.isEmpty)
     }
@@ -66,10 +66,10 @@ struct GetOptionsTests {
             "http://h/a",
             "http://h/b"
         )
-        let requests = try options.requests(listed: ["http://h/c"])
+        let requests = try options.requests(listed: [URLList.Entry(url: "http://h/c")])
         #expect(requests.map(\.url.absoluteString) == ["http://h/a", "http://h/b", "http://h/c"])
         for request in requests {
-            #expect(request.conflictPolicy == .skip)
+            #expect(request.conflictPolicy == .skip && request.refetchPolicy == .always)
             #expect(request.headers == [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "")])
         }
     }
@@ -85,12 +85,12 @@ struct GetOptionsTests {
         destination: DownloadRequest.Destination
     ) throws {
         let options = try GetOptions(ParsedArguments(line + ["http://h/x"]))
-        #expect(try options.requests(listed: []).map(\.destination) == [destination])
+        #expect(try options.requests().map(\.destination) == [destination])
     }
 
     @Test
     func `relative paths become absolute ones`() throws {
-        let request = try #require(try options("-o", "x", "http://h/y").requests(listed: []).first)
+        let request = try #require(try options("-o", "x", "http://h/y").requests().first)
         let here = FileManager.default.currentDirectoryPath
         guard case .file(let url) = request.destination else { return #expect(Bool(false), "no file") }
         #expect(url.path(percentEncoded: false) == here + "/x")
@@ -99,17 +99,17 @@ struct GetOptionsTests {
     @Test
     func `mirrors are of one file, in their order`() throws {
         let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
-        let requests = try options.requests(listed: [])
+        let requests = try options.requests()
         #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
         #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
-            try options.requests(listed: ["http://h/b"])
+            try options.requests(listed: [URLList.Entry(url: "http://h/b")])
         }
     }
 
     @Test(arguments: [["--if-changed"], ["--if-changed", "--if-exists=overwrite"]])
     func `a file that is kept up to date is one that may be replaced`(_ line: [String]) throws {
         let options = try GetOptions(ParsedArguments(line + ["--no-remote-time", "http://h/a", "http://h/b"]))
-        #expect(try options.requests(listed: []).map(\.refetchPolicy) == [.ifChanged, .ifChanged])
+        #expect(try options.requests().map(\.refetchPolicy) == [.ifChanged, .ifChanged])
         #expect(!options.configuration.setsRemoteTime)
     }
 
@@ -117,6 +117,22 @@ struct GetOptionsTests {
     func `a network is waited for where that is asked for, and not otherwise`() throws {
         #expect(try !options("http://h/").configuration.waitsForConnectivity)
         #expect(try options("--wait-for-network", "http://h/").configuration.waitsForConnectivity)
+    }
+
+    @Test(arguments: DownloadRequest.NetworkPolicy.allCases)
+    func `the networks that are allowed are those of each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
+        let requests = try options("--network", policy.word, "http://h/", "http://h/b").requests()
+        #expect(requests.map(\.networkPolicy) == [policy, policy])
+    }
+
+    @Test(arguments: [
+        ("x", "\"x\" is not a URL; one begins with http:// or https://"),
+        ("ftp://h/x", "\"ftp://h/x\" is not an http or https URL."),
+    ])
+    func `a URL of a list that makes no request is told with its line`(_ url: String, message: String) throws {
+        let list = try URLList("http://a/\n\(url)\n".utf8, name: "list")
+        let error = try #require(throws: UsageError.self) { try options().requests(listed: list.entries) }
+        #expect(error.message.hasPrefix("--input-file: list: line 2: \"\(url)\""), "\(error.message)")
     }
 
     @Test
@@ -127,12 +143,12 @@ struct GetOptionsTests {
             """
         let files = try Metalink(parsing: Array(text.utf8)).files
         let options = try options("-d", "/d", "--if-exists=skip", "http://h/b")
-        let requests = try options.requests(listed: [], files: files)
+        let requests = try options.requests(files: files)
         #expect(requests.map(\.url.absoluteString) == ["http://h/b", "http://m/1"])
         #expect(requests[1].destination == .file(URL(filePath: "/d/a")))
         #expect(requests[1].mirrors.map(\.absoluteString) == ["http://n/2"])
         #expect(requests[1].conflictPolicy == .skip)
-        #expect(throws: UsageError.self) { try self.options("-o", "x").requests(listed: [], files: files + files) }
+        #expect(throws: UsageError.self) { try self.options("-o", "x").requests(files: files + files) }
     }
 
     @Test
@@ -157,19 +173,19 @@ struct GetOptionsTests {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]
         let both = [Checksum("md5:\(md5)"), Checksum("sha1:\(sha1)")].compactMap(\.self)
-        #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [])[0].checksums == both)
+        #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests()[0].checksums == both)
         #expect(throws: UsageError("--checksum: there are 2 files, and a checksum is of one")) {
-            try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: ["http://h/b"])
+            try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [URLList.Entry(url: "http://h/b")])
         }
         let list = try ChecksumList(parsing: "\(sha1)  a b\n\(md5)  x\n".utf8)
         let line = ["--checksum-file", "SUMS"]
         let options = try GetOptions(ParsedArguments(line + ["http://h/dir/a%20b?c=d"]))
-        #expect(try options.requests(listed: [], checksums: list)[0].checksums == [both[1]])
+        #expect(try options.requests(checksums: list)[0].checksums == [both[1]])
         let named = try GetOptions(ParsedArguments(line + ["-o", "x", "http://h/other"]))
-        #expect(try named.requests(listed: [], checksums: list)[0].checksums == [both[0]])
+        #expect(try named.requests(checksums: list)[0].checksums == [both[0]])
         let missing = "--checksum-file: SUMS has no checksum, or several that differ, for other"
         #expect(throws: UsageError(missing)) {
-            try GetOptions(ParsedArguments(line + ["http://h/other"])).requests(listed: [], checksums: list)
+            try GetOptions(ParsedArguments(line + ["http://h/other"])).requests(checksums: list)
         }
     }
 
@@ -193,6 +209,10 @@ struct GetOptionsTests {
         (
             ["--if-exists", "skip", "--if-changed"],
             "--if-changed: it replaces the file, and --if-exists asks for something else"
+        ),
+        (
+            ["--network", "wifi"],
+            "--network: \"wifi\" is none of any, not-expensive, not-constrained, wifi-or-wired"
         ),
         (["--header", "no colon"], "--header: \"no colon\" has no name with a colon after it"),
         (["--header", ": x"], "--header: \": x\" has no name with a colon after it"),
@@ -230,7 +250,7 @@ struct GetOptionsTests {
     ])
     func `URLs that make no request are refused`(_ line: [String], message: String) throws {
         let options = try GetOptions(ParsedArguments(line))
-        #expect(throws: UsageError(message)) { try options.requests(listed: []) }
+        #expect(throws: UsageError(message)) { try options.requests() }
     }
 
     @Test(arguments: [("1", 1), ("512K", 524_288), ("2m", 2_097_152), ("3G", 3_221_225_472)])

@@ -13,7 +13,13 @@ struct URLListTests {
         ("\u{FEFF}http://a/\n \thttp://b/ \t\n", ["http://a/", "http://b/"]),
     ])
     func `there is one URL in a line`(_ text: String, urls: [String]) throws {
-        #expect(try URLList(text.utf8, name: "list").urls == urls)
+        #expect(try URLList(text.utf8, name: "list").entries.map(\.url) == urls)
+    }
+
+    @Test
+    func `an entry knows its line`() throws {
+        let list = try URLList("# a\n\nhttp://a/\n  b\n".utf8, name: "list")
+        #expect(list.entries.map(\.place) == ["--input-file: list: line 3: ", "--input-file: list: line 4: "])
     }
 
     @Test

@@ -39,7 +39,7 @@ struct JSONLinesTests {
         (
             .finished(summary),
             #""finished","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin","fileSize":3,"bytesFetched":4,"#
-                + #""seconds":1.5,"isLengthVerified":false}"#
+                + #""seconds":1.5,"isLengthVerified":false,"checksum":null}"#
         ),
         (
             .failed(DownloadError(.httpStatus, "No.", statusCode: 404)),

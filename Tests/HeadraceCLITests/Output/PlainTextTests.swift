@@ -22,12 +22,12 @@ struct PlainTextTests {
         PlainText(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
     }
 
-    private func finished(verified: Bool = true, seconds: Double = 2) -> DownloadEvent {
+    private func finished(verified: Bool = true, seconds: Double = 2, fetched: Int64 = 3 << 20) -> DownloadEvent {
         .finished(
             DownloadSummary(
                 file: Self.file,
                 fileSize: 3 << 20,
-                bytesFetched: 3 << 20,
+                bytesFetched: fetched,
                 duration: .seconds(seconds),
                 isLengthVerified: verified
             )
@@ -50,8 +50,38 @@ struct PlainTextTests {
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
         #expect(line(finished(), .quiet) == nil)
-        #expect(line(.unchanged(Self.file)) == "a.bin: is there, and has not changed on the server")
+        #expect(line(.unchanged(Self.file)) == "a (1).bin: is there, and has not changed on the server")
         #expect(line(.skipped(Self.file)) == "a.bin: exists already and is left as it is")
+    }
+
+    @Test
+    func `one that is gone on with tells where, and the speed of what came now`() {
+        var item = Item.connecting("a (1).bin")
+        item.apply(.resumed(from: 2 << 20, proof: "The tag is the same."))
+        let answer = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
+        #expect(line(answer, item: item) == "a (1).bin: resumes at 2.00 MiB of 3.00 MiB")
+        #expect(line(answer, .quiet, item: item) == nil)
+        #expect(
+            line(.responded(status: 206, totalBytes: nil, file: Self.file), item: item)
+                == "a (1).bin: resumes at 2.00 MiB"
+        )
+        item.apply(answer)
+        #expect(line(answer, item: item) == nil)
+        #expect(
+            line(finished(fetched: 1 << 20), item: item)
+                == "a (1).bin: finished, 3.00 MiB (1.00 MiB fetched) in 2.0 s, 512 KiB/s"
+        )
+    }
+
+    @Test
+    func `what proved a file is told at its end`() throws {
+        var item = Item.connecting("a (1).bin")
+        item.apply(.verified(try #require(Checksum("sha256:" + String(repeating: "0a", count: 32)))))
+        #expect(line(finished(), item: item)?.hasSuffix(", 1.50 MiB/s, sha256 verified") == true)
+        #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: is there, sha256 verified")
+        var pieces = Item.connecting("a (1).bin")
+        pieces.apply(.piecesVerified(count: 7))
+        #expect(line(finished(), item: pieces)?.hasSuffix(", 7 pieces verified") == true)
     }
 
     @Test
@@ -96,12 +126,25 @@ struct PlainTextTests {
     func `several downloads get a line for all`() {
         var tally = Tally()
         let text = PlainText(verbosity: .normal, isLive: false)
-        tally.addFinished(1 << 20)
-        tally.addFinished(1 << 20)
+        tally.addFinished(1 << 20, fetched: 1 << 20)
+        tally.addFinished(1 << 20, fetched: 1 << 20)
         tally.addFailure(.network, of: .sample)
         #expect(text.summary(tally, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
         #expect(text.summary(Tally(open: 1), elapsed: .seconds(4)) == nil)
         #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
+        var paused = Tally()
+        paused.paused = 2
+        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume"
+        #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
+        var there = Tally()
+        there.addFinished(0, fetched: 0)
+        there.addFinished(0, fetched: 0)
+        #expect(text.summary(there, elapsed: .seconds(4)) == "2 of 2 finished in 4.0 s")
+        there.addFinished(3 << 20, fetched: 1 << 20)
+        #expect(
+            text.summary(there, elapsed: .seconds(4))
+                == "3 of 3 finished: 3.00 MiB (1.00 MiB fetched) in 4.0 s, 256 KiB/s"
+        )
         #expect(PlainText(verbosity: .quiet, isLive: false).summary(tally, elapsed: .seconds(4)) == nil)
     }
 }

@@ -133,12 +133,43 @@ struct ReportTests {
     }
 
     @Test(arguments: [
-        ([], "headrace: interrupted. Run"),
-        (["a"], "headrace: interrupted; what came is kept in a. Run"),
-        (["a", "b", "c"], "headrace: interrupted; what came is kept in a, b, c. Run"),
-        (["a", "b", "c", "d", "e"], "headrace: interrupted; what came is kept in a, b, c and 2 more. Run"),
+        (Interruption.Rest(), "headrace: interrupted. Run the same command again to go on."),
+        (.init(kept: ["a"]), "headrace: interrupted; what came is kept in a. Run the same command again to go on."),
+        (
+            .init(kept: ["a", "b", "c", "d", "e"]),
+            "headrace: interrupted; what came is kept in a, b, c and 2 more. Run the same command again to go on."
+        ),
+        (
+            .init(lost: ["x"]),
+            "headrace: interrupted. Run the same command again to go on. x begins again, since its server tells no version."
+        ),
+        (
+            .init(kept: ["a"], lost: ["x", "y"], finished: .fetches),
+            "headrace: interrupted; what came is kept in a. Run the same command again to go on. x, y begin again, since "
+                + "their servers tell no version. With --if-exists skip what is finished is not fetched again."
+        ),
+        (
+            .init(finished: .asks),
+            "headrace: interrupted. Run the same command again to go on. What is finished stays, if its server tells the "
+                + "version; with --if-exists skip in any case."
+        ),
+        (.init(finished: .skips), "headrace: interrupted. Run the same command again to go on."),
     ])
-    func `an interruption tells what is kept`(_ kept: [String], message: String) {
-        #expect(Interruption.message(kept: kept) == message + " the same command again to go on.")
+    func `an interruption tells what is kept, and what the same command does`(
+        _ rest: Interruption.Rest,
+        message: String
+    ) {
+        #expect(rest.message == message)
+    }
+
+    @Test
+    func `what is paused is counted until it waits again`() {
+        var report = Report(style: .plain, verbosity: .normal)
+        report.note(.paused, of: ids[0])
+        report.note(.paused, of: ids[1])
+        #expect(report.tally.paused == 2 && report.tally.count == 0)
+        report.note(.waiting, of: ids[0])
+        report.forget(ids[1])
+        #expect(report.tally.paused == 0 && report.tally.count == 1)
     }
 }

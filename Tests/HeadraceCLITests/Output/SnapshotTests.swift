@@ -80,7 +80,7 @@ struct SnapshotTests {
     @Test
     func `the whole counts bytes when all sizes are known`() {
         var tally = Tally(open: 1)
-        tally.addFinished(50 << 20)
+        tally.addFinished(50 << 20, fetched: 50 << 20)
         tally.addFailure(.network, of: .sample)
         #expect(
             draw([.running(.half)], of: tally) == [
@@ -93,7 +93,7 @@ struct SnapshotTests {
     @Test
     func `the whole counts downloads as long as a size is unknown`() {
         var tally = Tally(open: 3)
-        tally.addFinished(1)
+        tally.addFinished(1, fetched: 1)
         #expect(
             draw([.running(.half)], of: tally).last
                 == "1/4 done      [######----------]   37%           50.0 MiB  10.0 MiB/s"

@@ -14,7 +14,7 @@ struct QueueAddOptionsTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
     private func requests(_ line: [String]) throws -> [DownloadRequest] {
-        try QueueAddOptions(ParsedArguments(line), now: now).requests(listed: [])
+        try QueueAddOptions(ParsedArguments(line), now: now).requests()
     }
 
     @Test
@@ -43,7 +43,7 @@ struct QueueAddOptionsTests {
         let request = try #require(try requests(["http://h/a"]).first)
         #expect(request.title == nil && request.group == nil && request.earliestBegin == nil)
         #expect(request.priority == .normal && !request.startsPaused)
-        #expect(request.refetchPolicy == .always)
+        #expect(request.refetchPolicy == .unlessCurrent)
         #expect(try requests(["--if-changed", "http://h/a"]).map(\.refetchPolicy) == [.ifChanged])
     }
 

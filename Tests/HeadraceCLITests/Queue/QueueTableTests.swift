@@ -101,6 +101,14 @@ struct QueueTableTests {
     }
 
     @Test
+    func `one that waits for a network says so`() {
+        var snapshot = DownloadSnapshot.sample(1)
+        snapshot.networkObstacle = .expensive
+        #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waits for a network that costs nothing") == true)
+        #expect(snapshot.json(place: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
+    }
+
+    @Test
     func `what a server or a title says cannot move the cursor`() {
         let list: [DownloadSnapshot] = [.sample(1) { $0.title = "a\u{1B}[2J\nb" }]
         #expect(lines(list).last?.hasSuffix("  a\u{FFFD}[2J\u{FFFD}b") == true)

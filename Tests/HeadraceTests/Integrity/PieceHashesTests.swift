@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HeadraceTestSupport
 import Testing
 
@@ -24,6 +25,25 @@ struct PieceHashesTests {
     func `so many pieces fit some sizes only`(_ length: Int64, _ count: Int, _ size: Int64, _ fits: Bool) throws {
         let pieces = try #require(PieceHashes(length: length, checksums: checksums((0..<count).map { UInt8($0) })))
         #expect(pieces.fit(fileSize: size) == fits)
+    }
+
+    @Test(
+        arguments: [
+            ("abcabcab", []), ("abcabcaX", [6..<8]), ("XbcabcaX", [0..<3, 6..<8]), ("abcabc", [6..<7]), ("", [0..<7]),
+            ("abcabcabc", [6..<9]), ("abcabcabcabc", [6..<12]),
+        ] as [(String, [Range<Int64>])]
+    )
+    func `a file that is there is compared piece by piece`(_ text: String, wrong: [Range<Int64>]) async throws {
+        let sums = try ["abc", "abc", "ab"].map { try Checksum(.md5, of: Array($0.utf8)) }
+        let pieces = try #require(PieceHashes(length: 3, checksums: sums))
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "x")
+            try Data(text.utf8).write(to: file)
+            #expect(try await pieces.wrongRanges(ofFileAt: file) == wrong)
+            await #expect(throws: DownloadError.self) {
+                try await pieces.wrongRanges(ofFileAt: folder.appending(path: "gone"))
+            }
+        }
     }
 
     @Test func `the pieces tile the file, and those that differ are bad`() throws {

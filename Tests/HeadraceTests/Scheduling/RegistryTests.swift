@@ -239,11 +239,17 @@ struct RegistryTests {
 
     @Test func `a second manager of the same registry is told who has it`() async throws {
         try await withTemporaryDirectory { folder in
+            let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            let before = try await registry.processID
             try await withManager(folder) { manager in
                 let error = await #expect(throws: DownloadError.self) { try await withManager(folder) { _ in } }
                 #expect(error?.code == .busy)
                 #expect(error?.message.contains("another manager of this process") == true)
+                let holder = try await registry.processID
+                #expect(holder == getpid())
             }
+            let after = try await registry.processID
+            #expect(before == nil && after == nil)
             try await withManager(folder) { _ in }
         }
     }

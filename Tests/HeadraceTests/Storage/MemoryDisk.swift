@@ -95,7 +95,7 @@ final class MemoryDisk: Sendable {
                     String($0.dropFirst(directory.count + 1))
                 }
             },
-            createDirectory: { _ in },
+            createDirectory: { _, _ in },
             checkDirectory: { _ in },
             freeSpace: { _ in .max },
             bootID: { self.bootID }

@@ -132,9 +132,10 @@ struct PartialFileTests {
     @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileCalls.system
-            calls.freeSpace = { _ in 4 }
+            calls.freeSpace = { _ in 1 }
             let error = try await failure(to: .directory(folder), calls: calls)
             #expect(error.code == .diskFull)
+            #expect(error.message.contains(" needs 5 bytes more, and the disk has 1 byte left."))
             #expect(try FileProbe.names(in: folder) == [])
         }
     }
@@ -277,14 +278,45 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K26 a directory that is missing or is a file cannot take the file`() async throws {
+    @Test func `a directory that is missing is made with all above it, and outlives a power cut`() async throws {
         try await withTemporaryDirectory { folder in
-            let missing = folder.appending(path: "missing")
-            let error = try await failure(to: .directory(missing))
-            #expect(error.code == .fileSystem)
-            #expect(error.message.contains("missing"))
-            try Data().write(to: missing)
-            #expect(try await failure(to: .file(missing.appending(path: "x"))).code == .fileSystem)
+            let recorder = FileCallRecorder()
+            let missing = folder.appending(path: "a/b")
+            let first = try await download(to: .directory(missing), calls: recorder.fileCalls)
+            #expect(first.path == missing.path + "/file.bin")
+            let made: [FileCallRecorder.Call] = [
+                .checkDirectory, .status, .status, .createDirectory, .syncDirectory, .createDirectory, .syncDirectory,
+                .checkDirectory,
+            ]
+            #expect(Array(recorder.calls.prefix(made.count)) == made)
+            let second = try await download(to: .file(folder.appending(path: "c//d/x")))
+            #expect(try FileProbe.bytes(of: second) == Array("hello".utf8))
+        }
+    }
+
+    @Test func `K26 a file is no directory for others, and no directory below it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "taken")
+            try Data().write(to: file)
+            let dangling = folder.appending(path: "taken too")
+            #expect(symlink("nowhere", dangling.path) == 0)
+            for place in [file, file.appending(path: "deep/er"), dangling, dangling.appending(path: "deep")] {
+                let error = try await failure(to: .file(place.appending(path: "x")))
+                #expect(error.code == .fileSystem)
+                #expect(error.message.contains("taken"))
+            }
+        }
+    }
+
+    @Test(arguments: [EACCES, ENOSPC, EROFS])
+    func `K26 a directory that cannot be made is told with the reason`(_ number: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if call == .createDirectory { throw SystemError(errno: number) }
+            }
+            let error = try await failure(to: .directory(folder.appending(path: "new")), calls: recorder.fileCalls)
+            #expect(error.cause as? SystemError == SystemError(errno: number))
+            #expect(error.message.contains("/new"))
         }
     }
 }

@@ -127,7 +127,7 @@ struct RefetchTests {
                 try FileCalls.system.truncate(file, size)
                 let stamp = FileStamp(try FileCalls.system.openStatus(file))
                 let tag = try #require(EntityTag(parsing: "\"v1\""))
-                let version = KeptVersion(.noneMatch(tag), of: fixture.url, stamp)
+                let version = KeptVersion(.noneMatch(tag), of: fixture.url, stamp, bootID: nil)
                 try FileCalls.system.setAttribute(file, KeptVersion.attribute, try #require(version.encoded))
             }
             #expect(try await fixture.fetch().isUnchanged)

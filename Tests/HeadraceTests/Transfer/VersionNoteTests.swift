@@ -93,6 +93,13 @@ struct VersionNoteTests {
         #expect(Array(calls[first...].prefix(5)) == expected)
     }
 
+    @Test func `a request for what is not there notes the version alone, and waits for no disk`() async throws {
+        let (_, calls, _) = try await downloads(.unlessCurrent) { $0.durability = .none }
+        let expected: [FileCallRecorder.Call] = [.replace, .setAttribute(KeptVersion.attribute), .close]
+        let first = try #require(calls.firstIndex(of: .replace))
+        #expect(Array(calls[first...].prefix(3)) == expected)
+    }
+
     @Test func `a file that cannot be synced is no version to rely on, and finished all the same`() async throws {
         let (areFinished, calls, _) = try await downloads(.ifChanged) {
             $0.durability = .none

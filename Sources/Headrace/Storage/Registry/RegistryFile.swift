@@ -109,7 +109,7 @@ final class RegistryFile: Sendable {
     private static func makeDirectory(_ path: String, syncs: Bool, _ calls: FileCalls) throws(DownloadError) {
         do throws(SystemError) {
             guard try calls.status(path) == nil else { return }
-            try calls.createDirectory(path)
+            try calls.createDirectory(path, 0o700)
             let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? "."
             if syncs { try calls.syncDirectory(parent) }
         } catch  where error.errno == EEXIST {

@@ -113,7 +113,7 @@ struct RegistryInbox: Sendable {
     private func makeFolder() throws(DownloadError) {
         do throws(SystemError) {
             guard try calls.status(path) == nil else { return }
-            try calls.createDirectory(path)
+            try calls.createDirectory(path, 0o700)
             try calls.syncDirectory(directory)
         } catch  where error.errno == EEXIST {
             // Another process was faster.

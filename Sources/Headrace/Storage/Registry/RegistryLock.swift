@@ -81,10 +81,15 @@ struct RegistryLock: Sendable {
 
     /// Whether a process that lives has the list of a directory, as its lock's file tells; takes nothing.
     static func isHeld(in directory: String, calls: FileCalls) -> Bool {
-        guard let bytes = try? calls.read("\(directory)/\(fileName)", 16), let holder = processID(from: bytes) else {
-            return false
-        }
-        return kill(holder, 0) == 0 || errno == EPERM
+        holder(in: directory, calls: calls) != nil
+    }
+
+    /// That process.
+    static func holder(in directory: String, calls: FileCalls) -> Int32? {
+        guard let bytes = try? calls.read("\(directory)/\(fileName)", 16), let holder = processID(from: bytes),
+            kill(holder, 0) == 0 || errno == EPERM
+        else { return nil }
+        return holder
     }
 
     private static func processID(in file: Int32, _ calls: FileCalls) -> Int32? {

@@ -1,0 +1,160 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+extension Verb {
+    /// The commands on the process that runs a list.
+    static let queueProcess = [
+        Verb(
+            name: "queue status",
+            operands: "",
+            summary: "tell whether a process runs the list, and how many downloads stand how",
+            options: .those(of: [.registry, .json, .help]),
+            run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
+        ),
+        Verb(
+            name: "queue stop",
+            operands: "",
+            summary: "have the process that runs the list end, and wait for that; the list keeps what is not done",
+            options: .those(of: [.registry, .quiet, .help]),
+            run: { arguments async throws(UsageError) in try await queueStop(arguments) }
+        ),
+        Verb(
+            name: "queue unit",
+            operands: "",
+            summary: "print a systemd user unit that runs the list with these options and waits for more",
+            options: .those(of: Option.ofQueueRun),
+            notes: """
+                headrace queue unit > ~/.config/systemd/user/headrace.service
+                systemctl --user enable --now headrace; loginctl enable-linger has it run without a login too.
+                """,
+            run: { arguments async throws(UsageError) in try queueUnit(arguments) }
+        ),
+    ]
+}
+
+/// Starts `headrace queue run` with the same options in the background; returns when it has the list, or has ended.
+func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
+    if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
+    let log = registry.log
+    let child: pid_t
+    do throws(Files.Failure) {
+        try Files.makeDirectory(registry.directory.path(percentEncoded: false), mode: 0o700)
+        child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: [.background]), log: log)
+    } catch {
+        throw DownloadError(.fileSystem, "A process for the background could not be started: \(error.reason)")
+    }
+    var hasList = false
+    while true {
+        if let status = Processes.status(of: child) {
+            // What it said tells why, or that there was nothing to do.
+            Console.error.write(String(decoding: (try? Files.read(log)) ?? [], as: UTF8.self))
+            return ExitCode(code: status)
+        }
+        if hasList { break }
+        hasList = try await registry.processID == child
+        // With nothing to do it ends as soon as it has the list.
+        try await Task.sleep(for: .milliseconds(hasList ? 100 : 20))
+    }
+    guard !arguments.has(.quiet) else { return .success }
+    let message = "Process \(child) runs the list in the background; its log is \(log)".printable
+    return Console.output.write(message + "\n") ? .success : .disk
+}
+
+private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    try arguments.checkOperands(none: "queue status")
+    let registry = try DownloadRegistry(arguments)
+    return try await reportingErrors {
+        let status = QueueStatus(
+            processID: try await registry.processID,
+            counts: GroupProgress(of: try await registry.downloads()).counts,
+            log: Files.exists(registry.log) ? registry.log : nil
+        )
+        let lines = arguments.has(.json) ? [status.json] : status.lines
+        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+    }
+}
+
+private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+    try arguments.checkOperands(none: "queue stop")
+    let registry = try DownloadRegistry(arguments)
+    return try await reportingErrors {
+        guard let holder = try await registry.processID else {
+            return arguments.has(.quiet) || Console.output.write("No process runs the list.\n") ? .success : .disk
+        }
+        let lock = registry.directory.appending(path: DownloadRegistry.lockFileName).path(percentEncoded: false)
+        guard Processes.has(lock, open: holder) else {
+            throw DownloadError(
+                .busy,
+                "The list is said to be run by process \(holder), which cannot be seen to have it. End it where it was started."
+            )
+        }
+        guard kill(holder, SIGTERM) == 0 else {
+            throw DownloadError(
+                .permission,
+                "Process \(holder) could not be told to end: \(Files.Failure(errno).reason)"
+            )
+        }
+        let end = ContinuousClock.now + .seconds(60)
+        while Processes.isAlive(holder) {
+            guard .now < end else {
+                throw DownloadError(.busy, "Process \(holder) was told to end, and has not in a minute.")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        let message = "Process \(holder) has ended; the list keeps what is not done.\n"
+        return arguments.has(.quiet) || Console.output.write(message) ? .success : .disk
+    }
+}
+
+private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitCode {
+    try arguments.checkOperands(none: "queue unit")
+    let options = try GetOptions(arguments)
+    if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
+        throw UsageError("--proxy: the URL has a user or a password in it, and a unit is no place for secrets")
+    }
+    let executable: String
+    do throws(Files.Failure) {
+        executable = try Processes.executable()
+    } catch {
+        throw UsageError("the path of this tool could not be found out: \(error.reason)")
+    }
+    let registry = try DownloadRegistry(arguments).directory.path(percentEncoded: false)
+    let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
+        option.namesFile ? URL(filePath: value).absoluteURL.path(percentEncoded: false) : value
+    }
+    let unit = SystemdUnit(
+        executable: executable,
+        arguments: ["queue", "run", "--watch", "--registry=\(registry)"] + words
+    )
+    return Console.output.write(unit.text) ? .success : .disk
+}
+
+extension DownloadRegistry {
+    /// Where a process in the background writes what it says.
+    fileprivate var log: String { directory.appending(path: "run.log").path(percentEncoded: false) }
+}
+
+extension DownloadError {
+    /// For who wants to run a list that another process runs.
+    static func isRun(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
+        let process = holder.map { "process \($0)" } ?? "another process"
+        return DownloadError(
+            .busy,
+            "\(registry.directory.path(percentEncoded: false)): \(process) runs the list already; headrace queue status tells "
+                + "of it, and headrace queue stop ends it"
+        )
+    }
+}

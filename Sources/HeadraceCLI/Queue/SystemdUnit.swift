@@ -1,0 +1,46 @@
+/// A unit of systemd that runs this tool (systemd.service(5)).
+struct SystemdUnit: Sendable, Equatable {
+    let executable: String
+    let arguments: [String]
+
+    var text: String {
+        """
+        [Unit]
+        Description=Downloads of headrace
+
+        [Service]
+        Type=exec
+        ExecStart=\(([Self.quoted(executable)] + arguments.map { Self.quoted($0, variables: true) }).joined(separator: " "))
+        # The status is that of the downloads, or of the signal that ended it.
+        SuccessExitStatus=1 3 4 6 7 130 143
+        Restart=on-failure
+        RestartSec=10
+        RestartPreventExitStatus=2
+
+        [Install]
+        WantedBy=default.target
+
+        """
+    }
+
+    /// As one word of a command line; the first one has specifiers and no variables.
+    static func quoted(_ text: String, variables: Bool = false) -> String {
+        var quoted = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "%": quoted += "%%"
+            case "$" where variables: quoted += "$$"
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case _ where scalar.value < 0x20:
+                quoted += "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        let isPlain = text.utf8.allSatisfy { byte in
+            byte >= 0x80 || Character(Unicode.Scalar(byte)).isLetter || Character(Unicode.Scalar(byte)).isNumber
+                || "/._-=:,+@%$".utf8.contains(byte)
+        }
+        return isPlain && !text.isEmpty ? quoted : "\"\(quoted)\""
+    }
+}

@@ -1,0 +1,120 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+import Foundation
+#endif
+
+/// Other processes: this tool once more in the background, and who has a file.
+enum Processes {
+    /// Starts this tool in a session of its own, so that no terminal ends it: without input, and with all that it says in `log`.
+    static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {
+        #if canImport(Darwin)
+        var actions: posix_spawn_file_actions_t?
+        var attributes: posix_spawnattr_t?
+        #else
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(
+            &actions,
+            STDOUT_FILENO,
+            log,
+            O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW,
+            0o600
+        )
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // What the shell ignores, and what this thread blocks, is not to be so in the other process.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, newSession | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        let executable = try executable()
+        var words = ([executable] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var id: pid_t = 0
+        let code = posix_spawn(&id, executable, &actions, &attributes, &words, environment)
+        guard code == 0 else { throw Files.Failure(code) }
+        return id
+    }
+
+    /// The exit status of a process that was started here; nil while it runs.
+    static func status(of child: pid_t) -> Int32? {
+        var status: Int32 = 0
+        guard waitpid(child, &status, WNOHANG) == child else { return nil }
+        let signal = status & 0x7F
+        return signal == 0 ? status >> 8 & 0xFF : 128 + signal
+    }
+
+    /// Whether a process lives.
+    static func isAlive(_ id: pid_t) -> Bool {
+        #if os(Linux)
+        // One that has ended, and that nobody has asked for its status, has no executable any more.
+        var byte: CChar = 0
+        return readlink("/proc/\(id)/exe", &byte, 1) >= 0 || errno == EACCES
+        #else
+        return kill(id, 0) == 0 || errno == EPERM
+        #endif
+    }
+
+    /// Whether a process has a file open, as far as the system tells; a number alone may have gone to another process.
+    static func has(_ path: String, open id: pid_t) -> Bool {
+        #if os(Linux)
+        var wanted = stat()
+        guard stat(path, &wanted) == 0, let folder = opendir("/proc/\(id)/fd") else { return false }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            var found = stat()
+            if stat("/proc/\(id)/fd/\(name)", &found) == 0, found.st_dev == wanted.st_dev, found.st_ino == wanted.st_ino
+            {
+                return true
+            }
+        }
+        return false
+        #else
+        return isAlive(id)
+        #endif
+    }
+
+    /// The path of this tool.
+    static func executable() throws(Files.Failure) -> String {
+        #if os(Linux)
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        guard count > 0, count < buffer.count else { throw Files.Failure(count < 0 ? errno : ENAMETOOLONG) }
+        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        #else
+        guard let path = Bundle.main.executablePath else { throw Files.Failure(ENOENT) }
+        return path
+        #endif
+    }
+
+    private static var environment: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
+        #if canImport(Darwin)
+        _NSGetEnviron().pointee
+        #else
+        environ
+        #endif
+    }
+
+    private static var newSession: Int16 {
+        #if canImport(Darwin)
+        Int16(POSIX_SPAWN_SETSID)
+        #else
+        // The name exists in Glibc only under a feature macro that the importer may not have set.
+        0x80
+        #endif
+    }
+}

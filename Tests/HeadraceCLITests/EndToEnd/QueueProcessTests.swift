@@ -1,0 +1,181 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The built tool that runs a list in the background, and what tells of it and ends it.
+@Suite(.timeLimit(.minutes(4)))
+struct QueueProcessTests {
+    private struct Status: Decodable {
+        let processID: pid_t?
+        let log: String?
+        let waiting: Int
+        let running: Int
+        let finished: Int
+    }
+
+    private let file = Response.file(Resource(size: 300_000))
+
+    private func status(_ folder: QueueFolder) async throws -> Status {
+        let result = try await folder.queue("status", "--json")
+        try #require(result.status == 0, "\(result.errors)")
+        return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
+    }
+
+    /// Starts a run in the background, and leaves none behind whatever the body does.
+    private func withRun(_ folder: QueueFolder, _ body: (pid_t) async throws -> Void) async throws {
+        let started = try await folder.queue("run", "--background", "--timeout", "600")
+        #expect(started.status == 0, "\(started.errors)")
+        let id = try #require(started.output.firstMatch(of: /^Process (\d+) runs the list/)).1
+        let process = try #require(pid_t(id))
+        defer { kill(process, SIGKILL) }
+        try await body(process)
+    }
+
+    @Test
+    func `a list is run in the background, shown, changed and stopped`() async throws {
+        let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                try await withRun(folder) { process in
+                    // It has no terminal that could end it.
+                    #expect(getsid(process) == process)
+                    try await server.waitUntil { $0.requests.first?.bodyBytesSent == 100_000 }
+                    _ = try await folder.add(server.url("/b"))
+                    try await folder.waitUntil { $0.map(\.state) == ["running", "finished"] }
+                    let status = try await status(folder)
+                    #expect(status.processID == process)
+                    #expect(status.waiting == 0 && status.running == 1 && status.finished == 1)
+                    #expect(try await folder.queue("status").outputLines.first == "Process \(process) runs the list.")
+                    let second = try await folder.queue("run", "--background")
+                    #expect(second.status == 5 && second.errorLines.count == 1)
+                    #expect(second.errors.contains("process \(process) runs the list already; headrace queue status"))
+                    let stop = try await folder.queue("stop")
+                    #expect(stop.status == 0, "\(stop.errors)")
+                    #expect(stop.output == "Process \(process) has ended; the list keeps what is not done.\n")
+                    #expect(try await folder.states() == ["waiting", "finished"])
+                    let after = try await self.status(folder)
+                    #expect(after.processID == nil)
+                    let log = try String(
+                        decoding: FileProbe.bytes(of: URL(filePath: #require(after.log))),
+                        as: UTF8.self
+                    )
+                    #expect(log.contains("b: finished, ") && log.contains("headrace: interrupted"), "\(log)")
+                }
+                #expect(try await folder.queue("stop").output == "No process runs the list.\n")
+                var run = try folder.run()
+                #expect(try await run.result().status == 0)
+                #expect(try await folder.states() == ["finished", "finished"])
+            }
+        }
+    }
+
+    @Test
+    func `what keeps a run in the background from beginning is told, with its status`() async throws {
+        try await withQueueFolder { folder in
+            let lock = folder.url.appending(path: "list/registry.lock")
+            try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: true)
+            let result = try await folder.queue("run", "--background")
+            #expect(result.status == 5)
+            #expect(result.output.isEmpty)
+            #expect(result.errorLines.count == 1 && result.errors.contains("registry.lock"), "\(result.errors)")
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `a process that does not have the list is left alone`() async throws {
+        try await withQueueFolder { folder in
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
+            // As a killed run leaves it, whose number has gone to this process.
+            try Data("\(getpid())\n".utf8).write(to: folder.url.appending(path: "list/registry.lock"))
+            let result = try await folder.queue("stop")
+            #expect(result.status == 5)
+            #expect(result.errors.contains("process \(getpid()), which cannot be seen to have it"), "\(result.errors)")
+        }
+    }
+    #endif
+
+    @Test
+    func `a unit has the paths of the tool and of its files, and no secrets`() async throws {
+        try await withQueueFolder { folder in
+            let result = try await folder.queue("unit", "-j", "3", "--cookies", "my cookies", "--watch")
+            #expect(result.status == 0, "\(result.errors)")
+            let line = try #require(result.outputLines.first { $0.hasPrefix("ExecStart=/") })
+            let place = folder.url.path(percentEncoded: false)
+            #expect(line.contains("/headrace queue run --watch --registry=\(place)list/ --jobs=3 "), "\(line)")
+            #expect(line.hasSuffix(" \"--cookies=\(place)my cookies\""), "\(line)")
+            let secret = try await folder.queue("unit", "--proxy", "http://u:hidden@p")
+            #expect(secret.status == 2 && secret.output.isEmpty && !secret.errors.contains("hidden"))
+        }
+    }
+
+    @Test
+    func `a run with nothing but paused downloads says what to do`() async throws {
+        try await withQueueFolder { folder in
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
+            var run = try folder.run()
+            let result = try await run.result()
+            #expect(result.status == 0)
+            #expect(result.errors == "nothing waits to be downloaded; 1 is paused: headrace queue resume\n")
+        }
+    }
+
+    @Test
+    func `removing tells of the bytes that it leaves`() async throws {
+        try await withFaultServer(file.truncated(after: 100_000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run("-q", "--retries", "0")
+                #expect(try await run.result().status == 3)
+                let left = try await folder.queue("remove", "%1")
+                #expect(left.status == 0)
+                let part = try #require(try FileProbe.names(in: folder.files).first { $0.hasSuffix(".part") })
+                #expect(
+                    left.errorLines.count == 1 && left.errors.contains("/files/\(part) is kept: "),
+                    "\(left.errors)"
+                )
+                let deleted = try await folder.queue("remove", "--files", "%1")
+                #expect(deleted.errors.isEmpty)
+                #expect(try FileProbe.names(in: folder.files).allSatisfy { $0.hasPrefix("a.") })
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test
+    func `a terminal that does not tell its size has the one that the environment says`() async throws {
+        try await withQueueFolder { folder in
+            _ = try await folder.add(
+                try #require(URL(string: "http://127.0.0.1:1/x")),
+                options: ["--paused", "--title", String(repeating: "long ", count: 30)]
+            )
+            for (environment, width) in [([], 80), (["COLUMNS=50"], 50), (["COLUMNS=many"], 80)] {
+                let terminal = try PseudoTerminal(columns: 0, rows: 0)
+                var process = try ToolProcess(
+                    ["queue", "list", "--registry", "list"],
+                    in: folder.url,
+                    output: terminal.path,
+                    terminal: terminal,
+                    environment: environment
+                )
+                let lines = try await process.result().errors.split(separator: "\r\n")
+                #expect(lines.map(\.count).max() == width, "\(lines)")
+            }
+        }
+    }
+    #endif
+}

@@ -1,0 +1,105 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The built tool when the same command runs again, after a signal or just so.
+@Suite(.timeLimit(.minutes(4)))
+struct RepeatTests {
+    private let resource = Resource(size: 300_000)
+
+    /// Runs `get` until the file at `/slow` has 100,000 bytes, and stops it.
+    private func interrupt(
+        _ options: [String],
+        _ urls: [URL],
+        in folder: URL,
+        _ server: FaultServer
+    ) async throws -> ToolProcess.Result {
+        let line = ["get", "-j", "1", "-d", "files", "--timeout", "600"] + options + urls.map(\.absoluteString)
+        var process = try ToolProcess(line, in: folder)
+        let files = folder.appending(path: "files")
+        while try !FileProbe.names(in: folder).contains("files")
+            || !FileProbe.names(in: files).contains(where: {
+                $0.hasPrefix("slow.") && FileProbe.size(of: files.appending(path: $0)) == 100_000
+            })
+        {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        process.send(SIGINT)
+        return try await process.result()
+    }
+
+    @Test
+    func `X05 the same command after a signal fetches what is missing, and nothing twice`() async throws {
+        let file = Response.file(resource)
+        let routes = ["/a": file, "/b": file, "/slow": .sequence([file.stalled(after: 100_000)], then: file)]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/b", "/slow"].map { server.url($0) }
+                let stopped = try await interrupt([], urls, in: folder, server)
+                #expect(stopped.status == 130)
+                let last = try #require(stopped.errorLines.last)
+                #expect(last.contains("what came is kept in ") && last.contains(" What is finished stays"), "\(last)")
+                let line = ["get", "-j", "1", "-d", "files"] + urls.map(\.absoluteString)
+                var process = try ToolProcess(line, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(result.errorLines.contains("slow: resumes at 97.6 KiB of 292 KiB"), "\(result.errors)")
+                #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB fetched) in ") })
+                let files = folder.appending(path: "files")
+                #expect(resource.body.difference(fromFileAt: files.appending(path: "slow")) == nil)
+                // Where files have no attributes, nothing tells what is finished.
+                guard server.requests.contains(where: { $0["If-None-Match"] != nil }) else { return }
+                #expect(result.errorLines.contains("a: is there, and has not changed on the server"))
+                #expect(try FileProbe.names(in: files) == ["a", "b", "slow"])
+                #expect(server.requests.filter { $0.path == "/a" }.map(\.bodyBytesSent) == [300_000, 0])
+            }
+        }
+    }
+
+    @Test
+    func `what no server can prove is told to begin again`() async throws {
+        var unknown = resource
+        (unknown.etag, unknown.lastModified) = (nil, nil)
+        let routes = ["/a": Response.file(unknown), "/slow": .file(unknown).stalled(after: 100_000)]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/a", "/slow"].map { server.url($0) }
+                let result = try await interrupt(["--if-exists", "rename"], urls, in: folder, server)
+                #expect(result.status == 130)
+                #expect(
+                    result.errorLines.last
+                        == "headrace: interrupted. Run the same command again to go on. slow begins again, since its server "
+                        + "tells no version. With --if-exists skip what is finished is not fetched again."
+                )
+            }
+        }
+    }
+
+    @Test
+    func `another version of a file comes beside the old one`() async throws {
+        let new = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
+        try await withFaultServer(.sequence([.file(resource)], then: .file(new))) { server in
+            try await withTemporaryDirectory { folder in
+                for _ in 0..<2 {
+                    let result = try await ToolProcess.run("get", "-q", server.url("/a").absoluteString, in: folder)
+                    #expect(result.status == 0)
+                }
+                #expect(resource.body.difference(fromFileAt: folder.appending(path: "a")) == nil)
+                #expect(new.body.difference(fromFileAt: folder.appending(path: "a (1)")) == nil)
+            }
+        }
+    }
+}

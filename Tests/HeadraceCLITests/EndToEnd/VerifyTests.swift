@@ -1,0 +1,73 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool on files that are there, by lists and documents.
+@Suite(.timeLimit(.minutes(4)))
+struct VerifyTests {
+    /// `abc`, whose SHA-256 is published (FIPS 180-4).
+    private let digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+    private func write(_ files: [String: String], in folder: URL) throws {
+        for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+    }
+
+    @Test
+    func `all files of a list are compared, and what is wrong or missing is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            let below = folder.appending(path: "dir")
+            try FileManager.default.createDirectory(at: below, withIntermediateDirectories: false)
+            let list = "\(digits)  a\n\(digits) *dir/b\nno checksum\n"
+            try write(["a": "abc", "dir/b": "abc", "SUMS": list], in: folder)
+            let fine = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
+            #expect(fine.status == 0)
+            #expect(fine.outputLines == ["a: OK, sha256:\(digits)", "dir/b: OK, sha256:\(digits)"])
+            #expect(
+                fine.errorLines == ["headrace: --checksum-file: SUMS: 1 line is no checksum", "2 of 2 are right"],
+                "\(fine.errors)"
+            )
+            try write(["a": "abd", "SUMS": list + "\(digits)  gone\n"], in: folder)
+            let bad = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
+            #expect(bad.status == 1)
+            #expect(bad.outputLines == ["dir/b: OK, sha256:\(digits)"])
+            #expect(bad.errorLines.last == "1 of 3 are right, 1 wrong, 1 could not be read")
+            #expect(bad.errors.contains("headrace: gone: ") && bad.errors.contains("headrace: a: its checksum is "))
+            try FileManager.default.removeItem(at: folder.appending(path: "a"))
+            let missing = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", in: folder)
+            #expect(missing.status == 5)
+            #expect(missing.output.isEmpty && missing.errorLines.count == 2)
+        }
+    }
+
+    @Test
+    func `a document has files compared with their checksums and pieces`() async throws {
+        try await withTemporaryDirectory { folder in
+            let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)
+            let document = """
+                <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a">
+                <pieces length="3" type="sha-256">\(pieces)</pieces></file>
+                <file name="b"><hash type="sha-256">\(digits)</hash></file></metalink>
+                """
+            try write(["a": "abcabcabc", "b": "abc", "list.meta4": document], in: folder)
+            let fine = try await ToolProcess.run("verify", "--metalink", "list.meta4", in: folder)
+            #expect(fine.status == 0, "\(fine.errors)")
+            #expect(fine.outputLines == ["a: OK, 3 pieces", "b: OK, sha256:\(digits)"])
+            let json = try await ToolProcess.run("verify", "--json", "--metalink", "list.meta4", "a", in: folder)
+            #expect(json.outputLines.last == #"{"event":"piecesVerified","file":"a","pieces":3}"#)
+            try write(["a": "abcXbcab"], in: folder)
+            let bad = try await ToolProcess.run("verify", "--metalink", "list.meta4", "./a", in: folder)
+            #expect(bad.status == 6)
+            let message = "not all of its pieces have their checksums; 5 B are wrong; headrace repair fetches them"
+            #expect(bad.errorLines == ["headrace: ./a: \(message)"])
+            for line in [["verify", "--metalink", "list.meta4", "c"], ["verify", "--metalink", "none"]] {
+                var process = try ToolProcess(line, in: folder)
+                #expect(try await process.result().status == 2)
+            }
+        }
+    }
+}

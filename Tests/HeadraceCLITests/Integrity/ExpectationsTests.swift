@@ -1,0 +1,63 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(4)))
+struct ExpectationsTests {
+    private static let (one, two) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
+
+    private func files(_ line: [String], list: String? = nil, document: String? = nil) throws -> [Expectations.File] {
+        let sums = try list.map { try ChecksumList(parsing: $0.utf8) }
+        let text = document.map { "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>\($0)</metalink>" }
+        let documents = try text.map { try Metalink(parsing: Array($0.utf8)).files } ?? []
+        let given = list == nil ? [] : ["--checksum-file", "SUMS"]
+        return try Expectations(try GetOptions(ParsedArguments(given + line)), sums, documents).files
+    }
+
+    private static let document = """
+        <file name='m'><hash type='md5'>\(one)</hash><pieces length='3' type='md5'><hash>\(one)</hash></pieces></file>
+        <file name='p'><pieces length='3' type='md5'><hash>\(one)</hash></pieces></file><file name='none'/>
+        """
+
+    @Test
+    func `without a file all that the list names are meant, once and in its order`() throws {
+        let list = "\(Self.one)  b\n\(Self.two)  b\n\(Self.one)  dir/a\n\(Self.one)\n"
+        let files = try files([], list: list)
+        #expect(files.map(\.path) == ["b", "dir/a"])
+        #expect(files.map { $0.checksum?.algorithm } == [.sha1, .md5])
+    }
+
+    @Test
+    func `a file that is given is found by its name`() throws {
+        let files = try files(["/x/b"], list: "\(Self.one)  b\n\(Self.two)  a\n", document: Self.document)
+        #expect(files.map(\.path) == ["/x/b"])
+        #expect(files[0].checksum?.hexadecimal == Self.one && files[0].pieces == nil)
+    }
+
+    @Test
+    func `a document has checksums of the whole and of the pieces`() throws {
+        let files = try files(["m", "p"], document: Self.document)
+        #expect(files.map { $0.checksum?.algorithm } == [.md5, nil])
+        #expect(files.map { $0.pieces?.length } == [3, 3])
+        #expect(
+            try self.files(["m"], list: "\(Self.two)  m\n", document: Self.document)[0].checksum?.algorithm == .sha1
+        )
+    }
+
+    @Test(
+        arguments: [
+            (["x"], nil, document, "--metalink: none of its files is named x"),
+            (["none"], nil, document, "--metalink: none has no checksum"),
+            ([], one, nil, "no file is given, and the list of checksums names none"),
+            (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for x"),
+            (
+                [], "\(one)  y\n\(two)  z\n\(one.reversed().map(String.init).joined())  y\n", nil,
+                "--checksum-file: SUMS has no checksum, or several that differ, for y"
+            ),
+        ] as [([String], String?, String?, String)]
+    )
+    func `what is not told is refused`(_ line: [String], list: String?, document: String?, message: String) {
+        #expect(throws: UsageError(message)) { try files(line, list: list, document: document) }
+    }
+}

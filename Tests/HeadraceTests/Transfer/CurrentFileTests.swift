@@ -1,0 +1,119 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The same requests once more: what is there and current stays, and nothing is replaced.
+@Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
+struct CurrentFileTests {
+    private typealias Fixture = RefetchFixture
+
+    private func fetch(
+        _ fixture: Fixture,
+        _ change: (inout DownloadRequest) -> Void = { _ in }
+    ) async throws -> Fixture.Outcome {
+        try await fixture.fetch {
+            $0.refetchPolicy = .unlessCurrent
+            change(&$0)
+        }
+    }
+
+    @Test func `a file that is current stays, and costs a request without a body`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            let (first, second) = (try await fetch(fixture), try await fetch(fixture))
+            #expect(first.isFinished && second.isUnchanged)
+            #expect(fixture.conditions == ["\"v1\""])
+            #expect(fixture.server.requests.last?.bodyBytesSent == 0)
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
+    @Test func `another version comes beside the old one, and is known again under its number`() async throws {
+        try await Fixture.run(.sequence([.file(Fixture.old)], then: .file(Fixture.new))) { fixture in
+            _ = try await fetch(fixture)
+            let second = try await fetch(fixture)
+            #expect(second.isFinished && second.file?.lastPathComponent == "file (1).bin")
+            #expect(fixture.holds(Fixture.old))
+            let third = try await fetch(fixture)
+            #expect(third.isUnchanged && third.file == second.file)
+            #expect(fixture.conditions == ["\"v1\"", "\"v2\""])
+            #expect(fixture.holds(Fixture.old))
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+        }
+    }
+
+    @Test func `a file from elsewhere stays, and the one beside it is known again`() async throws {
+        try await Fixture.run(.file(Fixture.new)) { fixture in
+            try fixture.write([1, 2, 3], replacing: true) { _ in }
+            let first = try await fetch(fixture)
+            #expect(first.file?.lastPathComponent == "file (1).bin")
+            let second = try await fetch(fixture)
+            #expect(second.isUnchanged && second.file == first.file)
+            #expect(fixture.conditions == ["\"v2\""])
+            #expect(try FileProbe.bytes(of: fixture.file) == [1, 2, 3])
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+        }
+    }
+
+    @Test func `two URLs of one name are told apart`() async throws {
+        try await Fixture.run(.routes(["/file.bin": .file(Fixture.old), "/x/file.bin": .file(Fixture.new)])) {
+            fixture in
+            for _ in 0..<2 {
+                _ = try await fetch(fixture)
+                _ = try await fetch(fixture) { $0.url = fixture.server.url("/x/file.bin") }
+            }
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+            #expect(fixture.conditions == ["\"v1\"", "\"v2\""])
+        }
+    }
+
+    @Test func `a file whose bytes may be lost with the power is fetched again after a start of the system`()
+        async throws
+    {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fetch(fixture)
+            let tag = try #require(EntityTag(parsing: "\"v1\""))
+            let note = KeptVersion(.noneMatch(tag), of: fixture.url, try fixture.stamp, bootID: "another")
+            let open = try FileCalls.system.open(fixture.file.path)
+            try FileCalls.system.setAttribute(open, KeptVersion.attribute, try #require(note.encoded))
+            try FileCalls.system.close(open)
+            #expect(try await fetch(fixture).isFinished)
+            #expect(fixture.conditions == [])
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+        }
+    }
+
+    @Test func `a checksum of the request finds its file, also under a number`() async throws {
+        try await Fixture.run(.file(Fixture.new)) { fixture in
+            let checksum = try Checksum(of: Fixture.new.body)
+            try fixture.write([1, 2, 3], replacing: true) { _ in }
+            let first = try await fetch(fixture) { $0.checksums = [checksum] }
+            #expect(first.file?.lastPathComponent == "file (1).bin")
+            let second = try await fetch(fixture) { $0.checksums = [checksum] }
+            #expect(second.isUnchanged && second.file == first.file)
+            #expect(fixture.server.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [(Resource(size: 300_000), true), (Resource(size: 300_000, etag: nil), false)])
+    func `what came of a stopped download can be gone on with where its server tells a version`(
+        _ resource: Resource,
+        isResumable: Bool
+    ) async throws {
+        var resource = resource
+        if !isResumable { resource.lastModified = nil }
+        try await Fixture.run(.file(resource).stalled(after: 120_000)) { fixture in
+            try await withDownloadManager { manager in
+                let download = try await manager.download(DownloadRequest(fixture.url, to: .file(fixture.file)))
+                #expect(download.isResumable == nil)
+                try await fixture.server.waitUntil { $0.requests.first?.bodyBytesSent == 120_000 }
+                while FileProbe.size(of: download.partialFile) != 120_000 {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                await download.pause()
+                #expect(download.isResumable == isResumable)
+            }
+        }
+    }
+}
