@@ -90,6 +90,14 @@ public struct DownloadError: Error, Sendable {
         )
     }
 
+    static func unpinned(_ server: String) -> DownloadError {
+        DownloadError(
+            .tls,
+            "The key of \(server) is none of the pinned ones: the server has a new one, or somebody is in between. "
+                + "Nothing was sent. Find out which before the pin is changed."
+        )
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
