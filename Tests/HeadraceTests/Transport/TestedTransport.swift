@@ -48,10 +48,14 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
         }
     }
 
+    private static let told = Locked<Set<String>>([])
+
     /// Ends the test here, and says why, where this transport is excluded.
     func run(except exclusions: Exclusion...) throws {
         guard let exclusion = exclusions.first(where: { $0.isInForce && $0.transport == self }) else { return }
-        print("excluded: \(rawValue): \(Test.current?.displayName ?? ""): \(exclusion.reason)")
+        // Once for all arguments, in a form that a run of many tests can be searched for.
+        let line = "excluded: \(rawValue): \(Test.current?.displayName ?? ""): \(exclusion.reason)"
+        if Self.told.withLock({ $0.insert(line).inserted }) { print(line) }
         try Test.cancel(Comment(rawValue: exclusion.reason))
     }
 

@@ -280,18 +280,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test(
-        arguments: TestedTransport.all,
-        [
-            Response.ok(.pattern(size: 100_000)).stalled(after: 50_000), Response.ok("x").delayed(.seconds(60)),
-            Response.ok(.pattern(size: 1 << 30)),
-        ]
-    )
-    func `cancellation ends the transfer at once and frees the connection`(
-        _ tested: TestedTransport,
-        _ response: Response
-    ) async throws {
-        try tested.run(except: .fake("It makes no connection."))
+    private func expectCancellation(_ tested: TestedTransport, _ response: Response) async throws {
         try await tested.withServer(response) { server, transport in
             await withTaskGroup { group in
                 group.addTask {
@@ -308,10 +297,27 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test(arguments: TestedTransport.all)
-    func `what is left of a body is dropped with its connection`(_ tested: TestedTransport) async throws {
+    @Test(
+        arguments: TestedTransport.all,
+        [Response.ok(.pattern(size: 100_000)).stalled(after: 50_000), .ok("x").delayed(.seconds(60))]
+    )
+    func `cancellation ends the transfer at once and frees the connection`(
+        _ tested: TestedTransport,
+        _ response: Response
+    ) async throws {
         try tested.run(except: .fake("It makes no connection."))
-        try await tested.withServer(.ok(.pattern(size: 1 << 30))) { server, transport in
+        try await expectCancellation(tested, response)
+    }
+
+    @Test(arguments: TestedTransport.all)
+    func `cancellation, or a reader who goes, halts a body at full speed`(_ tested: TestedTransport) async throws {
+        try tested.run(
+            except: .fake("It makes no connection."),
+            .urlSessionOnLinux("On the one queue of all sessions, a cancellation waits for what comes to be taken.")
+        )
+        let response = Response.ok(.pattern(size: 1 << 30))
+        try await expectCancellation(tested, response)
+        try await tested.withServer(response) { server, transport in
             try await transport.perform(TransportRequest(url: server.url())) { head, _ in #expect(head.status == 200) }
             try await server.waitUntil { $0.openConnections == 0 }
         }
