@@ -179,7 +179,7 @@ extension DownloadError {
 
         /// The request cannot be made: its URL, a header or the destination is wrong.
         public static let invalidRequest = Code(.invalidRequest)
-        /// The system's HTTP library is missing or too old.
+        /// The system's HTTP library is missing or too old, or the chosen transport is not in this build.
         public static let transportUnavailable = Code(.transportUnavailable)
         /// The host's name has no address.
         public static let nameResolution = Code(.nameResolution)

@@ -124,7 +124,7 @@ struct URLSessionRulesTests {
         var course = URLSessionCourse(request, suspends: true, at: start)
         #expect(course.look(at: start + .seconds(44)) == .wait(until: start + .seconds(45)))
         #expect(Self.stalls(course, at: start + .seconds(45)))
-        course.headArrived(at: start + .seconds(10))
+        course.headArrived(try Self.head(), at: start + .seconds(10))
         #expect(course.look(at: start + .seconds(39)) == .wait(until: start + .seconds(40)))
         #expect(course.bytesArrived(.more, at: start + .seconds(20)) == .goOn)
         #expect(course.look(at: start + .seconds(49)) == .wait(until: start + .seconds(50)))
@@ -135,7 +135,7 @@ struct URLSessionRulesTests {
         let start = ContinuousClock.now
         let request = TransportRequest(url: try Self.url(), stallTimeout: .seconds(30))
         var course = URLSessionCourse(request, suspends: true, at: start)
-        course.headArrived(at: start)
+        course.headArrived(try Self.head(), at: start)
         #expect(course.resumed(at: start) == false)
         #expect(course.bytesArrived(.pause, at: start) == .suspend)
         #expect(course.bytesArrived(.pause, at: start) == .goOn)
@@ -149,9 +149,34 @@ struct URLSessionRulesTests {
 
     @Test func `where a suspended task would begin anew, none is suspended`() throws {
         var course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: false, at: .now)
-        course.headArrived(at: .now)
+        course.headArrived(try Self.head(), at: .now)
         #expect(course.bytesArrived(.pause, at: .now) == .goOn)
         #expect(!course.isSuspended)
+    }
+
+    @Test func `L11 a body that only the end of TLS ends is refused, unless its protocol marks the end`() throws {
+        let length = ["Content-Length": "5"]
+        for (url, fields, name, isRefused) in [
+            ("https://example.org/x", [:], "http/1.1", true), ("https://example.org/x", [:], nil, true),
+            ("https://example.org/x", [:], "h2", false), ("https://example.org/x", length, "http/1.1", false),
+            ("https://example.org/x", ["Transfer-Encoding": "chunked"], nil, false),
+            ("http://example.org/x", [:], nil, false),
+        ] as [(String, [String: String], String?, Bool)] {
+            var course = URLSessionCourse(TransportRequest(url: try Self.url(url)), suspends: true, at: .now)
+            course.headArrived(try ResponseHead(url: Self.url(url), status: 200, joined: fields), at: .now)
+            if let name { course.isProtocol(name) }
+            #expect(course.failure(nil)?.code == (isRefused ? .protocolViolation : nil), "\(url) \(fields)")
+            #expect(course.failure((code: -1005, detail: "lost"))?.code == .connectionLost)
+        }
+    }
+
+    @Test func `L21 a task that ends without a head has lost its connection`() throws {
+        let course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: true, at: .now)
+        #expect(course.failure(nil)?.code == .connectionLost)
+    }
+
+    private static func head() throws -> ResponseHead {
+        try ResponseHead(url: url(), status: 200, joined: [:])
     }
 
     private static func stalls(_ course: URLSessionCourse, at time: ContinuousClock.Instant) -> Bool {

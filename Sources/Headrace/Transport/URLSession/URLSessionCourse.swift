@@ -15,16 +15,16 @@ struct URLSessionCourse: Sendable {
         case stalled(DownloadError)
     }
 
-    private let connectTimeout: Duration
-    private let stallTimeout: Duration
+    private let request: TransportRequest
     private let suspends: Bool
     private let start: ContinuousClock.Instant
     private var lastActivity: ContinuousClock.Instant?
     private(set) var isSuspended = false
+    /// Whether only the end of a TLS connection tells the end of the body.
+    private var endsWithTLS = false
 
     init(_ request: TransportRequest, suspends: Bool, at now: ContinuousClock.Instant) {
-        connectTimeout = request.connectTimeout
-        stallTimeout = request.stallTimeout
+        self.request = request
         self.suspends = suspends
         start = now
     }
@@ -32,8 +32,14 @@ struct URLSessionCourse: Sendable {
     /// Whether the head is there.
     var hasHead: Bool { lastActivity != nil }
 
-    mutating func headArrived(at now: ContinuousClock.Instant) {
+    mutating func headArrived(_ head: ResponseHead, at now: ContinuousClock.Instant) {
         lastActivity = now
+        endsWithTLS = head.endsWithTLSConnection
+    }
+
+    /// The protocol of the answer is known, as in `h2`, whose streams mark their own end.
+    mutating func isProtocol(_ name: String) {
+        if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
 
     mutating func bytesArrived(_ demand: ResponseStreamState.Demand, at now: ContinuousClock.Instant) -> Step {
@@ -53,17 +59,31 @@ struct URLSessionCourse: Sendable {
     }
 
     func look(at now: ContinuousClock.Instant) -> Finding {
-        guard !isSuspended else { return .wait(until: now + stallTimeout) }
-        let deadline = (lastActivity ?? start + connectTimeout) + stallTimeout
+        guard !isSuspended else { return .wait(until: now + request.stallTimeout) }
+        let deadline = (lastActivity ?? start + request.connectTimeout) + request.stallTimeout
         guard deadline <= now else { return .wait(until: deadline) }
         return .stalled(
             DownloadError(
                 .stalled,
                 hasHead
-                    ? "No byte came from the server for \(stallTimeout.inSeconds)."
-                    : "The server did not answer within \((connectTimeout + stallTimeout).inSeconds), "
+                    ? "No byte came from the server for \(request.stallTimeout.inSeconds)."
+                    : "The server did not answer within \((request.connectTimeout + request.stallTimeout).inSeconds), "
                         + "the time to connect included."
             )
+        )
+    }
+
+    /// What a task that has ended with this error, or with none, has failed of; nil where all of the body is there.
+    func failure(_ error: (code: Int, detail: String)?) -> DownloadError? {
+        if error != nil || !hasHead {
+            let (code, detail) = error ?? (-1, "it had no answer")
+            return URLSessionFailure(code: code, detail: detail, hasHead: hasHead).error(for: request)
+        }
+        guard endsWithTLS else { return nil }
+        return DownloadError(
+            .protocolViolation,
+            "Only the end of the TLS connection tells the end of the file, and URLSession does not tell whether it was cut. "
+                + "Take another transport for this server."
         )
     }
 }

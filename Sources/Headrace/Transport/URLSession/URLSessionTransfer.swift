@@ -7,29 +7,23 @@ import FoundationNetworking
 
 /// One data task and the stream that it feeds; but for ``stall()`` it is used on the relay's queue alone.
 final class URLSessionTransfer: Sendable {
-    private struct State {
-        var course: URLSessionCourse
-        /// Whether only the end of a TLS connection tells the end of the body.
-        var endsWithTLS = false
-    }
-
     let task: URLSessionDataTask
     let stream: ResponseStream
     private let request: TransportRequest
-    private let state: Locked<State>
+    private let course: Locked<URLSessionCourse>
 
     init(_ task: URLSessionDataTask, _ request: TransportRequest, _ stream: ResponseStream) {
         self.task = task
         self.request = request
         self.stream = stream
         let suspends = URLSessionAbilities.current.suspends
-        state = Locked(State(course: URLSessionCourse(request, suspends: suspends, at: .now)))
+        course = Locked(URLSessionCourse(request, suspends: suspends, at: .now))
     }
 
     /// Returns why nothing will come any more, as soon as nothing has come for too long; nil when the task is cancelled.
     func stall() async -> DownloadError? {
         while true {
-            switch state.withLock({ $0.course.look(at: .now) }) {
+            switch course.withLock({ $0.look(at: .now) }) {
             case .wait(let time):
                 guard (try? await ContinuousClock().sleep(until: time)) != nil else { return nil }
             case .stalled(let error): return error
@@ -41,16 +35,13 @@ final class URLSessionTransfer: Sendable {
     func receive(_ response: URLResponse) -> Bool {
         do throws(DownloadError) {
             // A second one is of an answer in several parts, which nobody asked for.
-            guard let response = response as? HTTPURLResponse, !state.withLock({ $0.course.hasHead }) else {
+            guard let response = response as? HTTPURLResponse, !course.withLock({ $0.hasHead }) else {
                 throw DownloadError(.protocolViolation, "The server's answer is not one HTTP response.")
             }
             var fields: [String: String] = [:]
             for case (let name as String, let value as String) in response.allHeaderFields { fields[name] = value }
             let head = try ResponseHead(url: request.url, status: response.statusCode, joined: fields)
-            state.withLock { state in
-                state.course.headArrived(at: .now)
-                state.endsWithTLS = head.endsWithTLSConnection
-            }
+            course.withLock { $0.headArrived(head, at: .now) }
             stream.deliver(head)
             stream.flush()
             return true
@@ -62,33 +53,23 @@ final class URLSessionTransfer: Sendable {
 
     func receive(_ data: Data) {
         let demand = data.withUnsafeBytes { stream.deliver($0) }
-        if state.withLock({ $0.course.bytesArrived(demand, at: .now) }) == .suspend { task.suspend() }
+        if course.withLock({ $0.bytesArrived(demand, at: .now) }) == .suspend { task.suspend() }
         stream.flush()
     }
 
     /// The reader has room again.
     func resume() {
-        if state.withLock({ $0.course.resumed(at: .now) }) { task.resume() }
+        if course.withLock({ $0.resumed(at: .now) }) { task.resume() }
     }
 
-    /// Takes the protocol's name, as in `h2`, whose streams mark their own end.
     func receive(protocolName: String) {
-        if !protocolName.hasPrefix("http/1") { state.withLock { $0.endsWithTLS = false } }
+        course.withLock { $0.isProtocol(protocolName) }
     }
 
     func end(_ error: (any Error)?) {
-        let (hasHead, endsWithTLS) = state.withLock { ($0.course.hasHead, $0.endsWithTLS) }
-        if let error = error as NSError? {
-            let failure = URLSessionFailure(code: error.code, detail: error.localizedDescription, hasHead: hasHead)
-            stream.fail(failure.error(for: request))
-        } else if endsWithTLS {
-            stream.fail(
-                DownloadError(
-                    .protocolViolation,
-                    "Only the end of the TLS connection tells the end of the file, and URLSession does not tell whether it "
-                        + "was cut. Take another transport for this server."
-                )
-            )
+        let error = error.map { (code: ($0 as NSError).code, detail: $0.localizedDescription) }
+        if let failure = course.withLock({ $0.failure(error) }) {
+            stream.fail(failure)
         } else {
             stream.finish()
         }
