@@ -12,6 +12,8 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
+// What the transports' own tests need is all that is built for them.
+let isForTransports = Context.environment["HEADRACE_TRANSPORTS"] != nil
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 let package = Package(
@@ -22,6 +24,9 @@ let package = Package(
         .library(name: "HeadraceFoundation", targets: ["HeadraceFoundation"]),
         .executable(name: "headrace", targets: ["HeadraceCLI"]),
         .executable(name: "headrace-bench", targets: ["HeadraceBenchmarks"]),
+    ],
+    traits: [
+        .trait(name: "URLSession", description: "The transport on Foundation's URLSession on Linux too, for its tests.")
     ],
     targets: [
         .target(
@@ -47,6 +52,8 @@ let package = Package(
         .testTarget(
             name: "HeadraceTests",
             dependencies: ["Headrace", "HeadraceFoundation", "HeadraceTestSupport"],
+            path: isForTransports ? "Tests/HeadraceTests/Transport" : nil,
+            exclude: isForTransports ? ["ResponseStreamStateTests.swift"] : [],
             swiftSettings: settings
         ),
         .testTarget(
@@ -67,3 +74,8 @@ let package = Package(
         ),
     ]
 )
+if isForTransports {
+    package.products = []
+    let others = ["HeadraceCLI", "HeadraceCLITests", "HeadraceInteropTests", "HeadraceBenchmarks"]
+    package.targets.removeAll { others.contains($0.name) }
+}

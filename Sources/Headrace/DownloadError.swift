@@ -90,6 +90,14 @@ public struct DownloadError: Error, Sendable {
         )
     }
 
+    static func unpinned(_ server: String) -> DownloadError {
+        DownloadError(
+            .tls,
+            "The key of \(server) is none of the pinned ones: the server has a new one, or somebody is in between. "
+                + "Nothing was sent. Find out which before the pin is changed."
+        )
+    }
+
     static func shutDown(_ url: URL? = nil) -> DownloadError {
         DownloadError(.shutDown, "The download manager was shut down.", url: url)
     }
@@ -171,7 +179,7 @@ extension DownloadError {
 
         /// The request cannot be made: its URL, a header or the destination is wrong.
         public static let invalidRequest = Code(.invalidRequest)
-        /// The system's HTTP library is missing or too old.
+        /// The system's HTTP library is missing or too old, or the chosen transport is not in this build.
         public static let transportUnavailable = Code(.transportUnavailable)
         /// The host's name has no address.
         public static let nameResolution = Code(.nameResolution)

@@ -126,6 +126,8 @@ extension DownloadManager {
         public var netrc: Netrc?
         /// Keeps the cookies that servers set, and sends them back; nil for none.
         public var cookies: CookieJar?
+        /// What carries the requests.
+        public var transport = TransportChoice.automatic
         /// The `User-Agent` field of each request.
         public var userAgent = "headrace/\(headraceVersion)"
 

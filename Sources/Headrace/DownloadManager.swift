@@ -37,7 +37,7 @@ public actor DownloadManager {
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: try SessionTransport(
-                    try makeTransport(configuration),
+                    try configuration.makeTransport(),
                     configuration,
                     environment: ProcessInfo.processInfo.environment
                 ),
@@ -267,22 +267,6 @@ private func follow(
         if gate.update(path) { environment.transport.dropIdleConnections() }
         list.setPath(path)
     }
-}
-
-private func makeTransport(_ configuration: DownloadManager.Configuration) throws(DownloadError) -> any Transport {
-    #if os(Linux)
-    try CurlTransport(
-        CurlOptions(
-            userAgent: configuration.userAgent,
-            certificateAuthorities: configuration.certificateAuthorities?.filePath,
-            pinnedPublicKeys: configuration.pinnedPublicKeys,
-            clientCertificate: configuration.clientCertificate,
-            allowsAddress: configuration.allowsAddress
-        )
-    )
-    #else
-    throw DownloadError(.transportUnavailable, "There is no transport for this platform yet.")
-    #endif
 }
 
 /// Runs `body` with a manager that is shut down afterwards, also when `body` throws or is cancelled.

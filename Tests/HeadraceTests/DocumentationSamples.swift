@@ -61,6 +61,11 @@ private func addresses() {
     _ = configuration
 }
 
+private func transport() {
+    let configuration = DownloadManager.Configuration { $0.transport = .libcurl }
+    _ = configuration
+}
+
 private func states(_ manager: DownloadManager, _ url: URL, _ file: URL) async throws {
     let download = try await manager.download(DownloadRequest(url, to: .file(file)))
     for await state in download.states {

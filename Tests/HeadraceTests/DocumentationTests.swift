@@ -26,6 +26,7 @@ struct DocumentationTests {
         ("Integrity", "## What is promised", 16),
         ("Names", "## What is promised", 16),
         ("Networks", "## What is promised", 8),
+        ("Transports", "## What is promised", 15),
     ])
     func `every test that a promise names exists`(_ name: String, _ heading: String, _ least: Int) throws {
         let promises = try #require(text(of: name).components(separatedBy: heading).dropFirst().first)

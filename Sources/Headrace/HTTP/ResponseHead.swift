@@ -54,6 +54,12 @@ package struct ResponseHead: Sendable, Hashable {
         return members
     }
 
+    /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
+    var endsWithTLSConnection: Bool {
+        guard url.scheme?.lowercased() == "https", status == 200 || status == 206 else { return false }
+        return (try? BodyFraming(of: self)) == .connectionClose
+    }
+
     private static func names(of fields: [HeaderField]) -> [String] {
         fields.map { $0.name.lowercased() }
     }

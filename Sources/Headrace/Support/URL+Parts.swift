@@ -23,6 +23,9 @@ extension URL {
     /// The port, where none is written that of the scheme.
     var effectivePort: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
 
+    /// Host and port, as in `example.org:443`.
+    var server: String { "\(host() ?? ""):\(effectivePort)" }
+
     /// The user and the password in the URL, decoded; the password is empty where there is none.
     var login: (user: String, password: String)? {
         guard let user = user(percentEncoded: true) else { return nil }

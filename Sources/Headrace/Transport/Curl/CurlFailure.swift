@@ -47,11 +47,7 @@ struct CurlFailure {
         case HR_E_SSL_CONNECT_ERROR where isInterrupted:
             return DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
         case HR_E_SSL_PINNEDPUBKEYNOTMATCH:
-            return DownloadError(
-                .tls,
-                "The key of \(server) is none of the pinned ones: the server has a new one, or somebody is in between. "
-                    + "Nothing was sent. Find out which before the pin is changed."
-            )
+            return .unpinned(server)
         case HR_E_SSL_CERTPROBLEM:
             return DownloadError(
                 .tls,
@@ -141,13 +137,6 @@ struct CurlFailure {
             detail.contains("chunked-encoding") || detail.contains("hunk") || detail.contains("response headers")
         default: false
         }
-    }
-}
-
-extension URL {
-    /// Host and port, as in `example.org:443`.
-    fileprivate var server: String {
-        "\(host() ?? ""):\(effectivePort)"
     }
 }
 #endif

@@ -13,9 +13,6 @@ final class CurlLoop: Sendable {
         case dropIdleConnections
     }
 
-    /// What all transfers together may hold in memory between the network and the disk.
-    private static let memoryBudget = 32 << 20
-
     private struct Shared {
         var commands: [Command] = []
         var isStopping = false
@@ -59,7 +56,6 @@ final class CurlLoop: Sendable {
     private let mailbox: Mailbox
     private let thread: WorkerThread
     private let lastID = Atomic<CurlDriver.TransferID>(0)
-    private let activeTransfers = Atomic(0)
 
     init(_ options: CurlOptions) throws(DownloadError) {
         do throws(SystemError) {
@@ -76,18 +72,6 @@ final class CurlLoop: Sendable {
 
     deinit {
         mailbox.stop()
-    }
-
-    /// Counts a transfer in and returns how many bytes of it may wait in memory.
-    func admit() -> Int {
-        let active = activeTransfers.add(1, ordering: .relaxed).newValue
-        // Powers of two, so that chunks of one transfer fit the next.
-        let share = Self.memoryBudget / active
-        return [1 << 20, 512 << 10, 256 << 10, 128 << 10].first { $0 <= share } ?? 64 << 10
-    }
-
-    func dismiss() {
-        activeTransfers.subtract(1, ordering: .relaxed)
     }
 
     func start(_ request: TransportRequest, _ stream: ResponseStream) {

@@ -302,12 +302,4 @@ private let receiveBody: hr_data_callback = { bytes, size, count, context in
     guard let bytes, let context else { return 0 }
     return transfer(context).receive(body: UnsafeRawBufferPointer(start: bytes, count: size * count))
 }
-
-extension ResponseHead {
-    /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
-    fileprivate var endsWithTLSConnection: Bool {
-        guard url.scheme?.lowercased() == "https", status == 200 || status == 206 else { return false }
-        return (try? BodyFraming(of: self)) == .connectionClose
-    }
-}
 #endif

@@ -5,6 +5,7 @@ import CHeadrace
 package final class CurlTransport: Transport {
     private let loop: CurlLoop
     private let pool = ChunkPool()
+    private let budget = BufferBudget()
 
     /// Loads libcurl and starts the thread.
     /// - Parameter options: What holds for all transfers.
@@ -18,10 +19,10 @@ package final class CurlTransport: Transport {
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let stream = ResponseStream(highWatermark: loop.admit(), pool: pool, buffering: request.bufferBytes)
+        let stream = ResponseStream(highWatermark: budget.admit(), pool: pool, buffering: request.bufferBytes)
         defer {
             stream.close()
-            loop.dismiss()
+            budget.dismiss()
         }
         return try await withTaskCancellationHandler {
             loop.start(request, stream)

@@ -1,0 +1,129 @@
+#if canImport(Darwin) || URLSession
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The transport on `URLSession`: data tasks, whose redirects, cookies, logins and caching are ours.
+final class URLSessionTransport: Transport {
+    /// The limits are our own; `URLSession` wants some.
+    private static let longestTime: TimeInterval = 365 * 24 * 3600
+    /// The manager limits the connections to a host.
+    private static let maxConnectionsPerHost = 4096
+
+    private let settings: URLSessionConfiguration
+    private let userAgent: String
+    private let relay: URLSessionRelay
+    private let pool = ChunkPool()
+    private let budget = BufferBudget()
+    /// Nil after the shutdown.
+    private let session: Locked<URLSession?>
+
+    /// Makes a session.
+    /// - Parameters:
+    ///   - configuration: What holds for all transfers.
+    ///   - base: The settings that are kept where they are not the library's own.
+    /// - Throws: `invalidRequest` for what `URLSession` cannot do, or cannot read.
+    init(
+        _ configuration: DownloadManager.Configuration,
+        on base: URLSessionConfiguration = .ephemeral
+    ) throws(DownloadError) {
+        try URLSessionAbilities.current.validate(configuration, environment: ProcessInfo.processInfo.environment)
+        guard base.identifier == nil, let settings = base.copy() as? URLSessionConfiguration else {
+            throw DownloadError(
+                .invalidRequest,
+                "A background configuration has no data tasks; give one of another kind."
+            )
+        }
+        settings.urlCache = nil
+        settings.urlCredentialStorage = nil
+        settings.httpCookieStorage = nil
+        settings.httpShouldSetCookies = false
+        settings.timeoutIntervalForRequest = Self.longestTime
+        settings.timeoutIntervalForResource = Self.longestTime
+        settings.httpMaximumConnectionsPerHost = Self.maxConnectionsPerHost
+        #if canImport(Darwin)
+        settings.waitsForConnectivity = false
+        settings.tlsMinimumSupportedProtocolVersion = .TLSv12
+        if configuration.proxy == .none { settings.connectionProxyDictionary = [:] }
+        relay = URLSessionRelay(try ServerTrust(configuration))
+        #else
+        relay = URLSessionRelay()
+        #endif
+        self.settings = settings
+        userAgent = configuration.userAgent
+        session = Locked(relay.open(settings))
+    }
+
+    deinit {
+        if let session = session.withLock({ $0.take() }) { relay.end(session) }
+    }
+
+    func perform<Result: Sendable>(
+        _ request: TransportRequest,
+        _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        try URLSessionAbilities.current.validate(request)
+        let stream = ResponseStream(highWatermark: budget.admit(), pool: pool, buffering: request.bufferBytes)
+        defer {
+            stream.close()
+            budget.dismiss()
+        }
+        return try await withTaskCancellationHandler {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                if let transfer = start(request, stream) {
+                    group.addTask { [relay] in
+                        guard let error = await transfer.stall() else { return }
+                        stream.fail(error)
+                        relay.cancel(transfer.task)
+                    }
+                }
+                defer { group.cancelAll() }
+                let head = try await stream.nextHead()
+                var body = ResponseBody(stream)
+                return try await receive(head, &body)
+            }
+        } onCancel: {
+            stream.close()
+        }
+    }
+
+    func dropIdleConnections() {
+        session.withLock { session in
+            guard let old = session else { return }
+            session = relay.open(settings)
+            relay.end(old, finishingTasks: true)
+        }
+    }
+
+    func shutdown() async {
+        if let session = session.withLock({ $0.take() }) { relay.end(session) }
+        await relay.waitUntilAllEnded()
+    }
+
+    /// Nil after the shutdown, which the stream tells.
+    private func start(_ request: TransportRequest, _ stream: ResponseStream) -> URLSessionTransfer? {
+        // Under the lock, since a session that was ended takes no task.
+        let task = session.withLock { $0?.dataTask(with: URLRequest(request, userAgent: userAgent)) }
+        guard let task else {
+            stream.fail(.shutDown())
+            return nil
+        }
+        let transfer = URLSessionTransfer(task, request, stream)
+        relay.begin(transfer)
+        return transfer
+    }
+}
+
+extension URLRequest {
+    fileprivate init(_ request: TransportRequest, userAgent: String) {
+        self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData)
+        httpShouldHandleCookies = false
+        let own = [("Accept-Encoding", "identity"), ("User-Agent", userAgent)]
+        for (name, value) in request.fields.map({ ($0.name, $0.value) }) + own {
+            addValue(value, forHTTPHeaderField: name)
+        }
+    }
+}
+#endif

@@ -1,0 +1,97 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A transport that the conformance suite runs on.
+enum TestedTransport: String, Sendable, CustomTestStringConvertible {
+    case libcurl
+    case urlSession = "URLSession"
+    case fake = "the fake"
+
+    /// Those that are in this build.
+    static var all: [TestedTransport] {
+        #if os(Linux) && URLSession
+        [.libcurl, .urlSession, .fake]
+        #elseif os(Linux)
+        [.libcurl, .fake]
+        #else
+        [.urlSession, .fake]
+        #endif
+    }
+
+    var testDescription: String { rawValue }
+
+    /// A case that a transport is spared, and why.
+    struct Exclusion: Sendable {
+        fileprivate let transport: TestedTransport
+        fileprivate let reason: String
+        fileprivate var isInForce = true
+
+        static func fake(_ reason: String) -> Exclusion { Exclusion(transport: .fake, reason: reason) }
+
+        static func urlSession(_ reason: String) -> Exclusion { Exclusion(transport: .urlSession, reason: reason) }
+
+        /// For defects of swift-corelibs-foundation.
+        static func urlSessionOnLinux(_ reason: String) -> Exclusion {
+            #if os(Linux)
+            urlSession(reason)
+            #else
+            Exclusion(transport: .urlSession, reason: reason, isInForce: false)
+            #endif
+        }
+    }
+
+    private static let told = Locked<Set<String>>([])
+
+    /// Ends the test here, and says why, where this transport is excluded.
+    func run(except exclusions: Exclusion...) throws {
+        guard let exclusion = exclusions.first(where: { $0.isInForce && $0.transport == self }) else { return }
+        // Once for all arguments, in a form that a run of many tests can be searched for.
+        let line = "excluded: \(rawValue): \(Test.current?.displayName ?? ""): \(exclusion.reason)"
+        if Self.told.withLock({ $0.insert(line).inserted }) { print(line) }
+        try Test.cancel(Comment(rawValue: exclusion.reason))
+    }
+
+    /// Runs the body with a transport, which is shut down afterwards.
+    func withTransport<Result>(
+        playing response: Response = .ok(),
+        _ body: (any Transport) async throws -> Result
+    ) async throws -> Result {
+        let transport = try make(playing: response)
+        do {
+            let result = try await body(transport)
+            await transport.shutdown()
+            return result
+        } catch {
+            await transport.shutdown()
+            throw error
+        }
+    }
+
+    /// Runs the body with a transport and a server that gives this response, or a fake that plays both.
+    func withServer<Result>(
+        _ response: Response,
+        isListening: Bool = true,
+        _ body: (FaultServer, any Transport) async throws -> Result
+    ) async throws -> Result {
+        try await withFaultServer(response, isListening: isListening) { server in
+            try await withTransport(playing: response) { try await body(server, $0) }
+        }
+    }
+
+    private func make(playing response: Response) throws -> any Transport {
+        if self == .fake { return FakeTransport(playing: response) }
+        return try DownloadManager.Configuration {
+            $0.userAgent = "test"
+            $0.proxy = .none
+            $0.transport = self == .libcurl ? .libcurl : .urlSession
+        }.makeTransport()
+    }
+}

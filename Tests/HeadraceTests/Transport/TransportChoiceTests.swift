@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Headrace
+import HeadraceTestSupport
+import Testing
+
+/// A manager's requests are carried by what is chosen.
+@Suite(.timeLimit(.minutes(4)))
+struct TransportChoiceTests {
+    private func fetch(over choice: DownloadManager.Configuration.TransportChoice) async throws {
+        try await withFaultServer(.ok(.pattern(size: 100_000))) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = DownloadManager.Configuration {
+                    $0.transport = choice
+                    $0.proxy = .none
+                }
+                let file = try await withDownloadManager(configuration) { manager in
+                    let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    return try await manager.download(request).value
+                }
+                #expect(try FileProbe.bytes(of: file) == Pattern(seed: 1).bytes(in: 0..<100_000))
+            }
+        }
+    }
+
+    @Test func `a file is fetched by the platform's own transport`() async throws {
+        try await fetch(over: .automatic)
+    }
+
+    #if os(Linux)
+    @Test func `a file is fetched by libcurl`() async throws {
+        try await fetch(over: .libcurl)
+    }
+    #endif
+
+    #if canImport(Darwin) || URLSession
+    @Test func `a file is fetched by URLSession`() async throws {
+        try await fetch(over: .urlSession)
+    }
+
+    @Test func `what URLSession would have to ignore keeps a manager from starting`() async throws {
+        let configuration = DownloadManager.Configuration {
+            $0.transport = .urlSession
+            $0.allowsAddress = { $0.isPublic }
+        }
+        let error = await #expect(throws: DownloadError.self) {
+            try await DownloadManager(configuration: configuration)
+        }
+        #expect(error?.code == .invalidRequest)
+    }
+    #else
+    @Test func `a transport that is not in this build keeps a manager from starting`() async throws {
+        let configuration = DownloadManager.Configuration { $0.transport = .urlSession }
+        let error = await #expect(throws: DownloadError.self) {
+            try await DownloadManager(configuration: configuration)
+        }
+        #expect(error?.code == .transportUnavailable)
+        #expect(error?.message.contains("trait URLSession") == true)
+    }
+    #endif
+}

@@ -1,0 +1,226 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What is decided for the transport on `URLSession`, which holds on every platform.
+@Suite(.timeLimit(.minutes(4)))
+struct URLSessionRulesTests {
+    private typealias Configuration = DownloadManager.Configuration
+
+    private static func url(_ text: String = "https://example.org/x") throws -> URL {
+        try #require(URL(string: text))
+    }
+
+    // MARK: What cannot be done
+
+    @Test func `settings that URLSession would have to ignore are refused, and say which`() throws {
+        let file = try Self.url("file:///x.pem")
+        let proxy = try Self.url("http://proxy.example:3128")
+        let table: [(word: String, abilities: [URLSessionAbilities], configuration: Configuration)] = [
+            ("allowsAddress", [.apple, .corelibs], Configuration { $0.allowsAddress = { $0.isPublic } }),
+            ("clientCertificate", [.apple, .corelibs], Configuration { $0.clientCertificate = .init(file: file) }),
+            ("a proxy", [.apple, .corelibs], Configuration { $0.proxy = .url(proxy) }),
+            ("certificateAuthorities", [.corelibs], Configuration { $0.certificateAuthorities = file }),
+            ("pinnedPublicKeys", [.corelibs], Configuration { $0.pinnedPublicKeys = [TestCertificate.pin] }),
+            ("http_proxy", [.corelibs], Configuration { $0.proxy = .none }),
+            ("nothing", [], Configuration()),
+        ]
+        for (word, refusing, configuration) in table {
+            for abilities in [URLSessionAbilities.apple, .corelibs] {
+                let error = Self.error {
+                    try abilities.validate(configuration, environment: ["http_proxy": proxy.absoluteString])
+                }
+                #expect(error?.code == (refusing.contains(abilities) ? .invalidRequest : nil), "\(word)")
+                #expect(error?.message.contains(word) != false)
+            }
+        }
+        #expect(
+            Self.error {
+                try URLSessionAbilities.corelibs.validate(Configuration { $0.proxy = .none }, environment: [:])
+            } == nil
+        )
+    }
+
+    @Test func `a request through a proxy is refused, and its password is not told`() throws {
+        var request = TransportRequest(url: try Self.url())
+        #expect(Self.error { try URLSessionAbilities.apple.validate(request) } == nil)
+        request.proxy = try ProxyServer(parsing: "http://me:secret@proxy.example:3128")
+        let error = try #require(Self.error { try URLSessionAbilities.apple.validate(request) })
+        #expect(error.code == .proxy)
+        #expect(error.message.contains("http://proxy.example:3128"))
+        #expect(!error.message.contains("secret"))
+    }
+
+    // MARK: Heads
+
+    @Test func `a joined head has its fields, and each cookie is one of them`() throws {
+        let cookies = "a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/, b=2; Secure, c=3=4"
+        let head = try ResponseHead(url: Self.url(), status: 200, joined: ["ETag": "\"v\"", "Set-Cookie": cookies])
+        #expect(head.status == 200)
+        #expect(head.values("etag") == ["\"v\""])
+        #expect(
+            head.values("set-cookie") == [
+                "a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/", "b=2; Secure", "c=3=4",
+            ]
+        )
+    }
+
+    @Test func `L18 a head that is too large, or of no status, is a violation`() throws {
+        let many = Dictionary(uniqueKeysWithValues: (0...1000).map { ("X-\($0)", "v") })
+        let long = ["X": String(repeating: "a", count: 256 << 10)]
+        for (status, fields) in [(200, many), (200, long), (0, [:]), (600, [:]), (199, [:])] {
+            let error = Self.error { _ = try ResponseHead(url: try Self.url(), status: status, joined: fields) }
+            #expect(error?.code == .protocolViolation)
+        }
+    }
+
+    @Test func `E02 a file that URLSession would decode is refused, and its refusal is not`() throws {
+        for (status, coding, isRefused) in [
+            (200, "gzip", true), (206, "identity, br", true), (200, "identity", false), (404, "gzip", false),
+        ] {
+            let error = Self.error {
+                _ = try ResponseHead(url: try Self.url(), status: status, joined: ["Content-Encoding": coding])
+            }
+            #expect(error?.code == (isRefused ? .unexpectedContent : nil), "\(status) \(coding)")
+        }
+    }
+
+    // MARK: Failures
+
+    @Test(arguments: [
+        (-999, "cancelled", true, DownloadError.Code.shutDown), (-1003, "no host", false, .nameResolution),
+        (-1004, "refused", false, .connection), (-1009, "offline", false, .connection),
+        (-1001, "timed out", false, .connection), (-1001, "timed out", true, .connectionLost),
+        (-1005, "lost", true, .connectionLost), (-1011, "Empty reply from server", false, .connectionLost),
+        (-1017, "cannot parse response", false, .protocolViolation),
+        (-1002, "Received HTTP/0.9 when not allowed", false, .protocolViolation), (-1202, "untrusted", false, .tls),
+        (-1206, "certificate required", false, .tls), (-1022, "ATS", false, .invalidRequest),
+        (-1, "transfer closed with 198 bytes remaining to read", true, .connectionLost),
+        (-1, "transfer closed with outstanding read data remaining", true, .connectionLost),
+        (-1, "Illegal or missing hexadecimal sequence in chunked-encoding", true, .protocolViolation),
+        (-1, "Header without colon", false, .protocolViolation), (-1, "Nul byte in header", false, .protocolViolation),
+        (-1, "Out of memory", false, .protocolViolation), (-1, "Out of memory", true, .connectionLost),
+    ])
+    func `each failure of URLSession is one of ours`(
+        _ code: Int,
+        _ detail: String,
+        _ hasHead: Bool,
+        _ expected: DownloadError.Code
+    ) throws {
+        let failure = URLSessionFailure(code: code, detail: "\(detail).", hasHead: hasHead)
+        let error = failure.error(for: TransportRequest(url: try Self.url("https://me:secret@example.org/x?secret")))
+        #expect(error.code == expected)
+        #expect(!error.message.contains("secret"))
+        #expect(!error.message.contains(".."))
+    }
+
+    // MARK: Time and room
+
+    @Test func `before the head the time to connect counts too, and after it each byte begins the wait anew`() throws {
+        let start = ContinuousClock.now
+        let request = TransportRequest(url: try Self.url(), connectTimeout: .seconds(15), stallTimeout: .seconds(30))
+        var course = URLSessionCourse(request, suspends: true, at: start)
+        #expect(course.look(at: start + .seconds(44)) == .wait(until: start + .seconds(45)))
+        #expect(Self.stalls(course, at: start + .seconds(45)))
+        course.headArrived(try Self.head(), at: start + .seconds(10))
+        #expect(course.look(at: start + .seconds(39)) == .wait(until: start + .seconds(40)))
+        #expect(course.bytesArrived(.more, at: start + .seconds(20)) == .goOn)
+        #expect(course.look(at: start + .seconds(49)) == .wait(until: start + .seconds(50)))
+        #expect(Self.stalls(course, at: start + .seconds(50)))
+    }
+
+    @Test func `a task is suspended once, does not stall meanwhile, and goes on once`() throws {
+        let start = ContinuousClock.now
+        let request = TransportRequest(url: try Self.url(), stallTimeout: .seconds(30))
+        var course = URLSessionCourse(request, suspends: true, at: start)
+        course.headArrived(try Self.head(), at: start)
+        #expect(course.resumed(at: start) == false)
+        #expect(course.bytesArrived(.pause, at: start) == .suspend)
+        #expect(course.bytesArrived(.pause, at: start) == .goOn)
+        #expect(course.look(at: start + .seconds(600)) == .wait(until: start + .seconds(630)))
+        #expect(course.resumed(at: start + .seconds(600)) == true)
+        #expect(course.resumed(at: start + .seconds(600)) == false)
+        #expect(course.look(at: start + .seconds(629)) == .wait(until: start + .seconds(630)))
+        #expect(Self.stalls(course, at: start + .seconds(630)))
+        #expect(course.bytesArrived(.pause, at: start + .seconds(629)) == .suspend)
+    }
+
+    @Test func `where a suspended task would begin anew, none is suspended`() throws {
+        var course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: false, at: .now)
+        course.headArrived(try Self.head(), at: .now)
+        #expect(course.bytesArrived(.pause, at: .now) == .goOn)
+        #expect(!course.isSuspended)
+    }
+
+    @Test func `L11 a body that only the end of TLS ends is refused, unless its protocol marks the end`() throws {
+        let length = ["Content-Length": "5"]
+        for (url, fields, name, isRefused) in [
+            ("https://example.org/x", [:], "http/1.1", true), ("https://example.org/x", [:], nil, true),
+            ("https://example.org/x", [:], "h2", false), ("https://example.org/x", length, "http/1.1", false),
+            ("https://example.org/x", ["Transfer-Encoding": "chunked"], nil, false),
+            ("http://example.org/x", [:], nil, false),
+        ] as [(String, [String: String], String?, Bool)] {
+            var course = URLSessionCourse(TransportRequest(url: try Self.url(url)), suspends: true, at: .now)
+            course.headArrived(try ResponseHead(url: Self.url(url), status: 200, joined: fields), at: .now)
+            if let name { course.isProtocol(name) }
+            #expect(course.failure(nil)?.code == (isRefused ? .protocolViolation : nil), "\(url) \(fields)")
+            #expect(course.failure((code: -1005, detail: "lost"))?.code == .connectionLost)
+        }
+    }
+
+    @Test func `L21 a task that ends without a head has lost its connection`() throws {
+        let course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: true, at: .now)
+        #expect(course.failure(nil)?.code == .connectionLost)
+    }
+
+    private static func head() throws -> ResponseHead {
+        try ResponseHead(url: url(), status: 200, joined: [:])
+    }
+
+    private static func stalls(_ course: URLSessionCourse, at time: ContinuousClock.Instant) -> Bool {
+        guard case .stalled(let error) = course.look(at: time) else { return false }
+        return error.code == .stalled
+    }
+
+    // MARK: Keys
+
+    @Test(arguments: TestCertificate.allCases)
+    func `the pin of a certificate is that of its key`(_ certificate: TestCertificate) throws {
+        let bytes = try #require(ServerKey.certificates(inPEM: "a comment\n\(certificate.pem)\n"))
+        #expect(bytes.count == 1)
+        #expect(try ServerKey.pin(of: bytes[0]) == TestCertificate.pin)
+    }
+
+    @Test func `a certificate that is cut anywhere before the end of its key has no pin`() throws {
+        let bytes = try #require(ServerKey.certificates(inPEM: TestCertificate.trusted.pem)?.first)
+        for count in 0..<bytes.count { #expect(try ServerKey.pin(of: Array(bytes[..<count])) == nil) }
+        for index in 0..<60 {
+            var broken = bytes
+            broken[index] = 0xff
+            // Whatever comes of it, it is no trap.
+            _ = try ServerKey.pin(of: broken)
+        }
+    }
+
+    @Test func `a PEM file has one certificate after the other, or none at all where one is broken`() throws {
+        let (first, second) = (TestCertificate.trusted.pem, TestCertificate.expired.pem)
+        #expect(ServerKey.certificates(inPEM: "\(first)\n\(second)")?.count == 2)
+        for text in [
+            "", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA",
+            "\(first)\n-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----",
+        ] {
+            #expect(ServerKey.certificates(inPEM: text) == nil)
+        }
+    }
+
+    private static func error(_ body: () throws -> Void) -> DownloadError? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error as? DownloadError
+        }
+    }
+}
