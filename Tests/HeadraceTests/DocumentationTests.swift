@@ -20,7 +20,7 @@ struct DocumentationTests {
         ("ResumeAndDurability", "## What is promised", 10), ("Queues", "## The verbs", 4),
         ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10), ("Security", "# Security", 15),
         ("Retries", "## What is promised", 5), ("Coverage", "# Options and calls", 55),
-        ("Connectivity", "## What is promised", 9),
+        ("Connectivity", "## What is promised", 9), ("BackgroundDownloads", "## What is promised", 14),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
         ("Names", "## What is promised", 16),
