@@ -86,17 +86,16 @@ struct SuspensionTests {
 
     @Test func `a download that was recorded before a suspension leaves no record behind when it ends`() async throws {
         try await withTemporaryDirectory { folder in
-            let isHeld = Locked(true)
+            let gate = RecordGate()
             let recorder = FileCallRecorder { call throws(SystemError) in
-                guard case .write(let offset, _) = call, offset > 1_000_000 else { return }
-                while isHeld.withLock({ $0 }) { usleep(1000) }
+                if case .write(let offset, _) = call, offset > 1_000_000 { gate.wait() }
             }
             try await withManager(folder, isSilent: false, files: recorder.fileCalls) { manager in
                 let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
                 for await progress in download.progress where progress.bytesReceived > 0 { break }
                 await manager.prepareForSuspension()
                 #expect(try record(of: download)?.written.isEmpty == false)
-                isHeld.withLock { $0 = false }
+                gate.open()
                 #expect(DiskFixture.isExact(try await download.value))
             }
             #expect(try FileProbe.names(in: folder).sorted() == ["file.bin", "registry"])

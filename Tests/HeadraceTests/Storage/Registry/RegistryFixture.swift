@@ -59,12 +59,14 @@ enum RegistryFixture {
         request.startsPaused = true
         request.networkPolicy = .wifiOrWired
         let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
-        return RegistryEntry(
+        var entry = RegistryEntry(
             id: id,
             request,
             state: .finished(file, FileStamp(size: .max, modified: .min, inode: .max)),
             label: .min
         )
+        entry.background = .resumable(ResumeData(bytes: [0, 255, 34], time: .min))
+        return entry
     }
 
     static func image(_ changes: some Sequence<RegistryChange>) -> RegistryImage {
