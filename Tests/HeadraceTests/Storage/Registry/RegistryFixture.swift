@@ -59,14 +59,12 @@ enum RegistryFixture {
         request.startsPaused = true
         request.networkPolicy = .wifiOrWired
         let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
-        var entry = RegistryEntry(
+        return RegistryEntry(
             id: id,
             request,
             state: .finished(file, FileStamp(size: .max, modified: .min, inode: .max)),
             label: .min
         )
-        entry.background = .resumable(ResumeData(bytes: [0, 255, 34], time: .min))
-        return entry
     }
 
     static func image(_ changes: some Sequence<RegistryChange>) -> RegistryImage {
@@ -105,6 +103,8 @@ enum RegistryFixture {
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()
+                    let notes: [BackgroundNote?] = [nil, .started, .resumable(ResumeData(bytes: [0, 255], time: .min))]
+                    entry.background = notes.randomElement(using: &random) ?? nil
                     return entry
                 }
             )
