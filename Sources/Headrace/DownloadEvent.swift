@@ -39,7 +39,7 @@ public enum DownloadEvent: Sendable, Equatable {
     case piecesVerified(count: Int)
     /// The file is not what its checksum says; the pieces that are wrong, of so many bytes, are fetched again.
     case repairing(pieces: Int, bytesWasted: Int64)
-    /// Something that was tried is not used further, and why.
+    /// Something that was tried is not used further, or that was asked for is not done, and why.
     case fellBack(String)
     /// The file exists already, and the conflict policy is to leave it.
     case skipped(URL)

@@ -28,6 +28,8 @@ extension DownloadManager {
         public var restoresPaused = false
         /// Whether downloads run; false for a manager that only keeps the list.
         public var startsDownloads = true
+        /// The system's session that fetches the files in the app's place; nil for the manager itself.
+        var backgroundSession: BackgroundSessionName?
         /// How long a connection may take to be made, TLS included.
         public var connectTimeout: Duration = .seconds(15)
         /// How long no byte may come before a transfer counts as stalled.
@@ -187,6 +189,7 @@ extension DownloadManager {
             }
             try validateTLS()
             try validateProxy()
+            if backgroundSession != nil { try BackgroundLimits.check(self) }
         }
     }
 }

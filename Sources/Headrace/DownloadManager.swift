@@ -36,21 +36,25 @@ public actor DownloadManager {
         try await self.init(
             environment: TransferEnvironment(
                 configuration: configuration,
-                transport: try SessionTransport(
-                    try configuration.makeTransport(),
-                    configuration,
-                    environment: ProcessInfo.processInfo.environment
-                ),
+                transport: try makeTransport(configuration),
                 clock: ClockWitness(clock),
-                network: configuration.startsDownloads ? NetworkMonitor() : NetworkMonitor(fixed: nil)
-            )
+                // The system waits for the network by itself.
+                network: configuration.startsDownloads && configuration.backgroundSession == nil
+                    ? NetworkMonitor() : NetworkMonitor(fixed: nil)
+            ),
+            background: makeBackground(configuration)
         )
     }
 
     /// Starts a manager on other parts than the system's.
-    /// - Parameter environment: The transport, the file calls and the clock.
+    /// - Parameters:
+    ///   - environment: The transport, the file calls and the clock.
+    ///   - background: The system's background session that fetches the files; nil for the transport.
     /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
-    package init(environment: TransferEnvironment) async throws(DownloadError) {
+    package init(
+        environment: TransferEnvironment,
+        background: (any BackgroundSystem)? = nil
+    ) async throws(DownloadError) {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
         // The other half is for the network.
@@ -60,6 +64,7 @@ public actor DownloadManager {
         let registry = try await executor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
+        try background?.claim()
         let gate = environment.gate
         let list = DownloadList(
             DownloadQueue(
@@ -74,7 +79,10 @@ public actor DownloadManager {
             if case .terminated = works.yield(work) { false } else { true }
         }
         if let journal = registry?.journal {
-            environment = TransferEnvironment(environment) { id, path, stamp in
+            let background = background.map {
+                BackgroundTransfers($0, list, configuration, environment.files, environment.clock)
+            }
+            environment = TransferEnvironment(environment, background: background) { id, path, stamp in
                 journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
                 list.flushOrTell(syncing: false)
             }
@@ -120,11 +128,13 @@ public actor DownloadManager {
             // They stay for the next look.
             list.observers.tell(.registryFailed(error))
         }
+        environment.background?.connect()
     }
 
     deinit {
         list.shutDown()
         works.finish()
+        environment.background?.release()
     }
 
     /// All downloads in their order, which is that of adding until one is moved.
@@ -173,6 +183,17 @@ public actor DownloadManager {
         await list.waitUntilIdle()
     }
 
+    /// Writes down at once what a kill of the process, from now on, would otherwise cost: where each running download is, and
+    /// the list.
+    ///
+    /// Downloads go on meanwhile. Call it when the app goes to the background, where the system may suspend the process and
+    /// then end it without a word. With ``Configuration/Durability/full``, bytes and records outlive a power cut on return
+    /// too; what only has to outlive the process is written before that, within milliseconds. What cannot be written is
+    /// told by ``Event/registryFailed(_:)``, or written with the next record.
+    public func prepareForSuspension() async {
+        await executor.run { [list] in list.save() }
+    }
+
     /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.
     ///
     /// Returns when nothing is left running. Further calls wait for the first.
@@ -180,6 +201,7 @@ public actor DownloadManager {
         list.shutDown()
         works.finish()
         await host.value
+        environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()
         await executor.shutdown()
@@ -223,6 +245,7 @@ private func run(_ first: DownloadList.Run, of list: DownloadList, in environmen
         await list.waitForRemoval(before: run.record)
         let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
         let outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
+        environment.background?.left(run.record.id)
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
     }
 }
@@ -267,6 +290,23 @@ private func follow(
         if gate.update(path) { environment.transport.dropIdleConnections() }
         list.setPath(path)
     }
+}
+
+private func makeTransport(_ configuration: DownloadManager.Configuration) throws(DownloadError) -> any Transport {
+    guard configuration.backgroundSession == nil else { return NoTransport() }
+    return try SessionTransport(
+        try configuration.makeTransport(),
+        configuration,
+        environment: ProcessInfo.processInfo.environment
+    )
+}
+
+private func makeBackground(_ configuration: DownloadManager.Configuration) -> (any BackgroundSystem)? {
+    #if canImport(Darwin)
+    BackgroundSession.session(of: configuration)
+    #else
+    nil
+    #endif
 }
 
 /// Runs `body` with a manager that is shut down afterwards, also when `body` throws or is cancelled.

@@ -193,8 +193,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 }
 
-/// For a manager that downloads nothing.
-private struct NoTransport: Transport {
+/// For a manager that downloads nothing, or has it done by the system.
+struct NoTransport: Transport {
     func perform<Result: Sendable>(
         _ request: TransportRequest,
         _ body: (ResponseHead, inout ResponseBody) async throws -> Result

@@ -21,7 +21,7 @@ struct DocumentationTests {
         ("Rates", "## What is promised", 7), ("Mirrors", "## What is promised", 10), ("Security", "# Security", 15),
         ("Retries", "## What is promised", 5), ("Errors", "## What is promised", 4),
         ("Coverage", "# Options and calls", 55),
-        ("Connectivity", "## What is promised", 9),
+        ("Connectivity", "## What is promised", 9), ("BackgroundDownloads", "## What is promised", 14),
         ("Reading", "## What is promised", 5),
         ("Integrity", "## What is promised", 16),
         ("Names", "## What is promised", 16),

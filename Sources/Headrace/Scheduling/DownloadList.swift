@@ -272,6 +272,12 @@ final class DownloadList: Sendable {
         scheduleFlush()
     }
 
+    /// Keeps what the system has of a download, where it is in the list.
+    func setBackgroundNote(_ note: BackgroundNote?, of id: Download.ID) {
+        guard state.withLock({ $0.setBackgroundNote(note, of: id) }) else { return }
+        scheduleFlush()
+    }
+
     func setLimit(_ limit: Int) {
         // A list that is only kept starts nothing, whatever its limit.
         apply { $0.limit == 0 ? [] : $0.setLimit(limit) }
@@ -419,6 +425,16 @@ final class DownloadList: Sendable {
                 return state.members
             }
         }
+    }
+
+    /// Brings the records of the running downloads, and the journal, up to date; blocks.
+    ///
+    /// What outlives the process comes first, since it is quick; what outlives a power cut too follows.
+    func save() {
+        let records = records
+        for record in records { record.save(syncing: false) }
+        flushOrTell()
+        for record in records { record.save(syncing: true) }
     }
 
     /// As ``flush(syncing:)``, for those who can do nothing about a failure but tell it; what could not be written is

@@ -197,5 +197,6 @@ extension RegistryEntry {
         var request = member.record.withoutSecrets ?? RegistryRequest(member.record.request, bases: bases)
         request.priority = member.priority
         self.init(id: member.record.id.rawValue, request, state: state, label: member.label)
+        background = member.record.backgroundNote
     }
 }

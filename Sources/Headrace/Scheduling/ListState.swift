@@ -139,6 +139,7 @@ struct ListState {
                 id: member.id,
                 request: member.request,
                 withoutSecrets: member.withoutSecrets,
+                backgroundNote: member.background,
                 state: member.state,
                 progress: member.progress,
                 observers: observers
@@ -228,6 +229,13 @@ struct ListState {
     func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) -> Bool {
         guard let record = records[id] else { return false }
         record.setRateLimit(bytesPerSecond)
+        if let member = member(id) { journal?.noteRequest(of: member) }
+        return true
+    }
+
+    /// Keeps what the system has of a download; false where nothing changes.
+    func setBackgroundNote(_ note: BackgroundNote?, of id: Download.ID) -> Bool {
+        guard let record = records[id], record.setBackgroundNote(note) else { return false }
         if let member = member(id) { journal?.noteRequest(of: member) }
         return true
     }

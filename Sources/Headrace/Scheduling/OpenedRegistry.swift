@@ -35,7 +35,8 @@ extension RegistryBases {
     /// The folders from which the registry in a directory tells its paths.
     init(of directory: URL) {
         self.init(
-            home: FileManager.default.homeDirectoryForCurrentUser.filePath,
+            // In an app's sandbox that is its container.
+            home: URL.homeDirectory.filePath,
             registry: directory.absoluteURL.standardized.deletingLastPathComponent().filePath,
             temporary: FileManager.default.temporaryDirectory.filePath
         )

@@ -16,6 +16,7 @@ struct RestoredList: Sendable {
         var stamp: FileStamp?
         var progress: DownloadProgress
         var label: Int64
+        var background: BackgroundNote?
     }
 
     /// In the order of the list.
@@ -67,7 +68,8 @@ struct RestoredList: Sendable {
                     state: state,
                     stamp: stamp,
                     progress: entry.state.progress(stamp, of: request, files),
-                    label: entry.label
+                    label: entry.label,
+                    background: entry.background
                 )
             )
         }

@@ -86,6 +86,11 @@ struct CheckpointPolicy: Sendable {
         return isLast ? [] : checkpoint(at: now)
     }
 
+    /// There is a record on disk that somebody else has written.
+    mutating func noteRecord() {
+        hasRecord = true
+    }
+
     /// A sync has ended; does nothing where none runs.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }

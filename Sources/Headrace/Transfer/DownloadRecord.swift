@@ -11,6 +11,8 @@ final class DownloadRecord: Sendable {
         /// At most one; few downloads have it, and without it this takes a word.
         var withoutSecrets: [RegistryRequest]
         var held: HeldBytes?
+        /// At most one, for the same reason.
+        var backgroundNote: [BackgroundNote]
         /// As long as a transfer or somebody who reads has them.
         weak var readers: FileReaders?
     }
@@ -24,12 +26,19 @@ final class DownloadRecord: Sendable {
         id: Download.ID,
         request: DownloadRequest,
         withoutSecrets: RegistryRequest? = nil,
+        backgroundNote: BackgroundNote? = nil,
         state: DownloadState = .waiting,
         progress: DownloadProgress = DownloadProgress(),
         observers: ListObservers = ListObservers()
     ) {
         self.id = id
-        self.state = Locked(State(request: request, withoutSecrets: withoutSecrets.map { [$0] } ?? []))
+        self.state = Locked(
+            State(
+                request: request,
+                withoutSecrets: withoutSecrets.map { [$0] } ?? [],
+                backgroundNote: backgroundNote.map { [$0] } ?? []
+            )
+        )
         names = DestinationNames(request)
         status = DownloadStatus(id: id, state, progress, observers: observers)
     }
@@ -68,6 +77,18 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.rateLimit = bytesPerSecond }
     }
 
+    /// What the system has of the download, or gave to go on with.
+    var backgroundNote: BackgroundNote? { state.withLock { $0.backgroundNote.first } }
+
+    /// Sets the note; false where it was the same.
+    func setBackgroundNote(_ note: BackgroundNote?) -> Bool {
+        state.withLock { state in
+            guard state.backgroundNote.first != note else { return false }
+            state.backgroundNote = note.map { [$0] } ?? []
+            return true
+        }
+    }
+
     /// Keeps what this manager has written of the file, while no transfer has it open.
     func keep(_ held: HeldBytes) {
         state.withLock { $0.held = held }
@@ -96,6 +117,12 @@ extension DownloadRecord {
             state.readers = new
             return new
         }
+    }
+
+    /// Brings the record on the disk up to date where the download runs; blocks.
+    func save(syncing: Bool) {
+        guard let readers = state.withLock({ $0.readers }) else { return }
+        readers.keeper.save(syncing: syncing) { readers.held }
     }
 
     /// Enters a state, and tells those who wait for bytes.

@@ -168,6 +168,7 @@ struct DownloadTransfer {
             let path = session.finalPath ?? plan.names.plannedPath
             return try await complete(&session, &attempts, path, nil)
         }
+        if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
         var ask = attempts.resume.ask(session.held, of: known)
         if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)

@@ -4,7 +4,7 @@ extension PartialSession {
     mutating func open() throws(DownloadError) -> Legacy {
         partial = try PartialFile.existing(path, calls: environment.files)
         let contents = try recordFile.read()
-        guard let partial else { return try takeOverFinal(contents) }
+        guard let partial else { return try takeOverFinal(contents) ?? lostPartial(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
         if let held = record.takeHeld(), held.stamp == FileStamp(status) {
@@ -64,23 +64,32 @@ extension PartialSession {
     }
 
     /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
-    private mutating func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy {
+    private mutating func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> Legacy? {
         readers.change { $0.lost() }
-        guard contents != .none else { return .nothing }
+        guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
             record.url == ControlRecord.identity(of: url)
-        else { return .nothing }
+        else { return nil }
         let final = names.directory + "/" + name
         let bootID = try bootID()
         guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
             status.size == record.written.end
-        else { return .nothing }
+        else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size else { return .nothing }
+        guard trusted.count == status.size else { return nil }
         recordFile.remove()
         return .complete(final)
+    }
+
+    /// What a record tells of a partial that is gone.
+    private func lostPartial(_ contents: RecordFile.Contents) -> Legacy {
+        guard case .record(let record) = contents, record.url == ControlRecord.identity(of: url),
+            !record.written.isEmpty
+        else { return .nothing }
+        let reason = "The partial file is gone: somebody has removed it, perhaps the system to make room."
+        return .discarded(reason: reason, bytes: record.written.count)
     }
 
     /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.

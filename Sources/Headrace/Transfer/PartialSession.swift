@@ -72,6 +72,7 @@ struct PartialSession {
     /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
     mutating func discard() throws(DownloadError) {
         readers.change { $0.lost() }
+        readers.keeper.ended()
         do {
             try recordFile.removeIfPresent()
         } catch {
@@ -95,6 +96,25 @@ struct PartialSession {
         policy = newPolicy()
         self.finalPath = finalPath
         readers.change { $0.began(path, totalBytes: body.totalBytes) }
+        letSave(partial)
+    }
+
+    /// From now on others may have the record brought up to date.
+    private func letSave(_ partial: PartialFile) {
+        let work = RecordKeeper.Work { [syncs = environment.configuration.durability == .full] in
+            syncs && (try? partial.sync()) != nil
+        } write: { [self] written, durable in
+            guard var record = try? controlRecord(of: partial) else { return false }
+            (record.written, record.durable) = (written, durable)
+            return write(record)
+        }
+        readers.keeper.began(durable: policy.durable, work)
+    }
+
+    /// Whether a record could be written; one that cannot be is written a little later, and the download goes on.
+    private func write(_ record: ControlRecord) -> Bool {
+        let directory = environment.configuration.durability == .full ? names.directory : nil
+        return (try? recordFile.write(record, syncing: directory)) != nil
     }
 
     /// A policy for another attempt with the bytes that there are.
@@ -139,6 +159,7 @@ struct PartialSession {
         try discard()
         (representation, finalPath) = (known, path)
         readers.change { $0.began(self.path, totalBytes: known?.totalBytes) }
+        if let partial { letSave(partial) }
         return count
     }
 
@@ -156,9 +177,7 @@ struct PartialSession {
             return { (try? partial.sync()) != nil }
         case .writeRecord:
             guard let record = try? controlRecord(of: partial) else { return { false } }
-            let directory = environment.configuration.durability == .full ? names.directory : nil
-            // A record that cannot be written is written a little later; the download goes on.
-            return { [recordFile] in (try? recordFile.write(record, syncing: directory)) != nil }
+            return { [self] in readers.keeper.write(durable: record.durable) { write(record) } }
         }
     }
 
@@ -166,6 +185,8 @@ struct PartialSession {
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
+            // What is held is less than what was written.
+            readers.keeper.ended()
             try? complete(actions)
             throw DownloadError(
                 .fileSystem,
@@ -206,6 +227,7 @@ struct PartialSession {
 
     /// Removes everything that is this download's.
     func remove() {
+        readers.keeper.ended()
         guard let partial, partial.namedStatus != nil else { return }
         recordFile.remove()
         partial.remove()
@@ -224,6 +246,7 @@ struct PartialSession {
     }
 
     func close() {
+        readers.keeper.ended()
         readers.change { $0.closed() }
         partial?.close()
     }
@@ -250,6 +273,7 @@ struct PartialSession {
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))
         setRemoteTime(of: partial)
+        if readers.keeper.ended() { policy.noteRecord() }
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
         guard let status = partial.namedStatus, status.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")

@@ -11,11 +11,15 @@ package final class TransferEnvironment: Sendable {
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
+    /// Fetches the files in the app's place; nil where the manager does.
+    let background: BackgroundTransfers?
 
     init(
         _ other: TransferEnvironment,
+        background: BackgroundTransfers?,
         willName: @escaping @Sendable (Download.ID, _ path: String, FileStamp) -> Void
     ) {
+        self.background = background
         configuration = other.configuration
         transport = other.transport
         files = other.files
@@ -53,6 +57,7 @@ package final class TransferEnvironment: Sendable {
         )
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
+        background = nil
     }
 
     /// Takes note that the path has changed.

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Writes changes as lines.
 enum RegistryEncoder {
     enum Failure: Error, Hashable {
@@ -156,6 +162,10 @@ extension RegistryWriter {
         write(id: entry.id)
         write(entry.label)
         write(entry.request)
+        if let note = entry.background {
+            write(RegistryOption.background.rawValue)
+            write(note)
+        }
         if entry.state != .waiting {
             write(RegistryOption.state.rawValue)
             write(entry.state)
@@ -207,6 +217,18 @@ extension RegistryWriter {
     private mutating func write(_ option: RegistryOption, _ flag: Bool) {
         write(option.rawValue)
         write(flag)
+    }
+
+    private mutating func write(_ note: BackgroundNote) {
+        beginList()
+        switch note {
+        case .started: write(RegistryBackground.started.rawValue)
+        case .resumable(let data):
+            write(RegistryBackground.resume.rawValue)
+            write(data.time)
+            write(Data(data.bytes).base64EncodedString())
+        }
+        endList()
     }
 
     private mutating func write(_ state: RegistryEntry.State) {

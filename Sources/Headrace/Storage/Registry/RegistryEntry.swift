@@ -26,6 +26,8 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var state: State
     /// The place in the list: lower labels come first, and of the same labels lower identities.
     var label: Int64
+    /// What the system has of the download, or gave to go on with.
+    var background: BackgroundNote?
 
     /// Creates an entry.
     init(id: UInt64, _ request: RegistryRequest, state: State = .waiting, label: Int64) {

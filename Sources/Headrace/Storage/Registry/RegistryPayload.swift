@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A change as it is read from a line; whatever a later release has put there as well is passed over and told.
 struct RegistryPayload {
     /// Nil where the kind of change is not known.
@@ -149,8 +155,28 @@ extension RegistryScanner {
             // What is not known becomes what costs nothing.
             entry.request.networkPolicy = policy ?? .wifiOrWired
             if policy == nil { unknown.append("the network policy \"\(word)\"") }
+        case .background: entry.background = try background(&unknown)
         case .state: entry.state = try state(&unknown) ?? .waiting
         }
+    }
+
+    /// Nil where it is not known, and the download begins anew.
+    private mutating func background(_ unknown: inout [String]) throws(Failure) -> BackgroundNote? {
+        try beginList()
+        let word = try text()
+        var note: BackgroundNote?
+        switch RegistryBackground(rawValue: word) {
+        case .started: note = .started
+        case .resume:
+            let time: Int64 = try integer()
+            let data = Data(base64Encoded: try text())
+            note = data.map { .resumable(ResumeData(bytes: Array($0), time: time)) }
+            if note == nil { unknown.append("what the system gave of a download") }
+        case nil: unknown.append("the note \"\(word)\" of a background session")
+        }
+        while !isAtListEnd { try skip() }
+        try endList()
+        return note
     }
 
     /// Nil where the state is not known.

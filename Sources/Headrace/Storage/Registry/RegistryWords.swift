@@ -25,6 +25,13 @@ enum RegistryStateName: String {
     case cancelled
 }
 
+/// What the system has of a download.
+enum RegistryBackground: String {
+    case started
+    /// The time and the bytes, in base64, follow.
+    case resume
+}
+
 /// What few downloads have; what is as usual is left out.
 enum RegistryOption: String {
     case mirrors
@@ -48,5 +55,6 @@ enum RegistryOption: String {
     case notBefore
     case paused
     case network
+    case background
     case state
 }

@@ -9,6 +9,8 @@ final class FileReaders: Sendable {
     }
 
     private let state = Locked(State())
+    /// Writes the record of the bytes.
+    let keeper = RecordKeeper()
 
     /// - Parameters:
     ///   - path: Where the partial is.
@@ -20,6 +22,9 @@ final class FileReaders: Sendable {
             file.kept(kept.stamp)
         }
     }
+
+    /// The bytes that are there.
+    var held: ByteRangeSet { state.withLock { $0.file.held } }
 
     /// Whether anybody reads.
     var isRead: Bool { state.withLock { $0.file.isRead } }

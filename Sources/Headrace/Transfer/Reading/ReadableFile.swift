@@ -58,7 +58,7 @@ struct ReadableFile: Sendable {
     /// The most bytes that are read at once.
     static let maxReadBytes: Int64 = 256 << 10
 
-    private var held = ByteRangeSet()
+    private(set) var held = ByteRangeSet()
     private var generation = 0
     /// Nil where there are no bytes yet.
     private var path: String?

@@ -103,6 +103,10 @@ enum RegistryFixture {
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()
+                    let notes: [BackgroundNote?] = [
+                        nil, .started, .resumable(ResumeData(bytes: [0, 255], time: .min)),
+                    ]
+                    entry.background = notes.randomElement(using: &random) ?? nil
                     return entry
                 }
             )

@@ -308,4 +308,24 @@ struct RegistryJournalTests {
             #expect(finding.description.hasSuffix(".") && !finding.description.contains("\u{1B}"))
         }
     }
+
+    @Test func `what a background session left is kept, and what is not known of it is passed over`() throws {
+        var (started, stopped) = (Fixture.entry(1), Fixture.entry(2, .paused))
+        started.background = .started
+        stopped.background = .resumable(ResumeData(bytes: Array("plist".utf8), time: 1_767_225_600_123))
+        let journal = try Fixture.journal([.added([started, stopped])])
+        #expect(String(decoding: journal, as: UTF8.self).contains(#""background",["resume",1767225600123,"cGxpc3Q="]"#))
+        let reader = try Fixture.read(journal)
+        #expect(reader.image[1] == started)
+        #expect(reader.image[2] == stopped)
+        for note in [#"["later",1]"#, #"["resume",1,"no base64"]"#] {
+            var bytes = RegistryJournal.header
+            let entry = #"["0000000000000001",0,"https://example.org/a","file","/a","background",\#(note)]"#
+            RegistryJournal.append(Array(#"["add",\#(entry)]"#.utf8), to: &bytes)
+            let reader = try Fixture.read(bytes)
+            #expect(reader.image[1] != nil)
+            #expect(reader.image[1]?.background == nil)
+            #expect(!reader.findings.list.isEmpty)
+        }
+    }
 }

@@ -1,0 +1,72 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension DownloadTransfer {
+    /// Has the system fetch the file, and then compares and names it; nil asks again.
+    func fetch(
+        in background: BackgroundTransfers,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts
+    ) async throws -> FinishedFile? {
+        let asked = RedirectChain(request, at: attempts.sources.current, environment.configuration)
+            .request(with: [], environment.configuration)
+        try BackgroundLimits.check(asked.fields)
+        if attempts.count == 0, record.backgroundNote == nil {
+            for sentence in BackgroundLimits.unmet(request, environment.configuration) { tell(.fellBack(sentence)) }
+        }
+        let outcome = await background.fetch(
+            record,
+            BackgroundRequest(asked, request.networkPolicy, userAgent: environment.configuration.userAgent),
+            until: stop
+        )
+        switch outcome {
+        case .file(let file):
+            return try await finish(file, &session, &attempts)
+        case .again:
+            guard attempts.mayAskAgain() else {
+                throw DownloadError(.connectionLost, "The system has stopped the download again and again.")
+            }
+            return nil
+        case .failed(let error): throw error
+        case .stopped: throw CancellationError()
+        }
+    }
+
+    /// The file is the partial, with another one's bytes no more.
+    private func finish(
+        _ file: BackgroundFile,
+        _ session: inout PartialSession,
+        _ attempts: inout Attempts
+    ) async throws -> FinishedFile? {
+        if !session.held.isEmpty {
+            tell(.restarted(reason: BackgroundRestart.otherBytesHeld.sentence, bytesWasted: session.held.count))
+        }
+        session.close()
+        session = PartialSession(record, environment)
+        _ = try session.open()
+        guard session.heldBytes == file.body.totalBytes else {
+            tell(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
+            return nil
+        }
+        attempts.meter.correct(to: session.heldBytes)
+        attempts.meter.totalBytes = file.body.totalBytes
+        attempts.fetched(Int(session.heldBytes))
+        let answer = URL(filePath: file.path, directoryHint: .notDirectory)
+        tell(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: answer))
+        try expect(file.head, file.body, session, &attempts, file.path)
+        return try await complete(&session, &attempts, file.path, file.body.framing)
+    }
+}
+
+extension BackgroundRequest {
+    init(_ request: TransportRequest, _ networkPolicy: DownloadRequest.NetworkPolicy, userAgent: String) {
+        // What is encoded the system decodes, and then its length proves nothing.
+        let defaults = [
+            HeaderField(name: "User-Agent", value: userAgent), HeaderField(name: "Accept-Encoding", value: "identity"),
+        ].filter { field in !request.fields.contains { $0.name.lowercased() == field.name.lowercased() } }
+        self.init(url: request.url, fields: defaults + request.fields, networkPolicy: networkPolicy)
+    }
+}

@@ -1,0 +1,275 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A manager whose files the system fetches, with a daemon in the system's place: all but Apple's own part.
+@Suite(.timeLimit(.minutes(4)))
+struct BackgroundDownloadTests {
+    private let bytes = Pattern(seed: 9).bytes(in: 0..<5000)
+
+    private func names(_ folder: URL) throws -> [String] { try FileProbe.names(in: folder).filter { $0 != "registry" } }
+
+    @Test func `a file that the system has fetched is compared, gets its name, and leaves nothing else`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            let woken = Locked(0)
+            try await daemon.withManager(folder) { manager in
+                var request = try Daemon.request(in: folder)
+                request.checksums = [try Checksum.of(bytes)]
+                request.headers = [HeaderField(name: "user-agent", value: "mine")]
+                let download = try await manager.download(request)
+                try await daemon.runs(1)
+                let fields = daemon.made[0].request.fields.map { $0.name.lowercased() }
+                #expect(fields == ["accept-encoding", "user-agent"])
+                daemon.transfers?.woken { woken.withLock { $0 += 1 } }
+                try daemon.finish(0, bytes, in: folder)
+                daemon.transfers?.toldAll()
+                let file = try await download.value
+                #expect(file.lastPathComponent == "a.bin")
+                #expect(try FileProbe.bytes(of: file) == bytes)
+                while woken.withLock({ $0 }) == 0 { try await Task.sleep(for: .milliseconds(2)) }
+                #expect(await download.fileIsIntact)
+                #expect(try names(folder) == ["a.bin"])
+            }
+            #expect(woken.withLock { $0 } == 1)
+        }
+    }
+
+    @Test func `a task goes on while no manager is there, and the next one takes its file`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+            }
+            #expect(!daemon.made[0].isCancelled)
+            try await daemon.withManager(folder) { manager in
+                let download = try #require(await manager.downloads.first)
+                try daemon.finish(0, bytes, in: folder)
+                #expect(try FileProbe.bytes(of: try await download.value) == bytes)
+                #expect(await Daemon.restarts(of: download) == [])
+            }
+            #expect(daemon.made.count == 1, "nothing was asked for twice")
+        }
+    }
+
+    @Test func `a file that comes after the shutdown is kept, and named by the next manager`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+            }
+            try daemon.finish(0, bytes, in: folder)
+            try await daemon.withManager(folder) { manager in
+                let download = try #require(await manager.downloads.first)
+                #expect(try FileProbe.bytes(of: try await download.value) == bytes)
+            }
+            #expect(daemon.made.count == 1)
+            #expect(try names(folder) == ["a.bin"])
+        }
+    }
+
+    @Test func `what the system gives at a pause or a failure is kept, and the next manager goes on with it`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder, configure: { $0.retryPolicy.maxFailures = 0 }) { manager in
+                let paused = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                async let pause: Void = paused.pause()
+                while !daemon.made[0].isCancelled { try await Task.sleep(for: .milliseconds(2)) }
+                daemon.transfers?.wrote(try daemon.task(0), receivedBytes: 20, totalBytes: nil)
+                try daemon.end(0, code: -999, resumeData: [7, 7])
+                await pause
+                let failed = try await manager.download(Daemon.request(in: folder, "b.bin"))
+                try await daemon.runs(2)
+                try daemon.end(1, code: -1005, resumeData: [8])
+                await #expect(throws: DownloadError.self) { try await failed.value }
+                guard case .failed(let error) = failed.state else { return }
+                #expect(error.code == .connectionLost)
+            }
+            try await daemon.withManager(folder) { manager in
+                let downloads = await manager.downloads
+                #expect(downloads.map(\.state.kind) == [.paused, .failed])
+                for download in downloads { await download.resume() }
+                try await daemon.runs(4)
+                #expect(
+                    daemon.made.suffix(2).compactMap(\.resumeData).sorted { $0.count > $1.count } == [[7, 7], [8]]
+                )
+                try daemon.finish(2, bytes, in: folder)
+                try daemon.finish(3, bytes, in: folder)
+                for download in downloads { #expect(try FileProbe.bytes(of: try await download.value) == bytes) }
+            }
+        }
+    }
+
+    @Test func `a download that the system has lost starts again and says so`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+            }
+            daemon.cancel(0)
+            try await daemon.withManager(folder) { manager in
+                let download = try #require(await manager.downloads.first)
+                try await daemon.runs(2)
+                try daemon.finish(1, bytes, in: folder)
+                #expect(await Daemon.restarts(of: download) == [BackgroundRestart.taskLost.sentence])
+            }
+        }
+    }
+
+    @Test func `a file that was purged before anybody looked is asked for again`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                let download = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                let head = ResponseHead(url: download.request.url, status: 200)
+                daemon.transfers?.finished(try daemon.task(0), file: folder.path + "/gone.tmp", head: head)
+                try await daemon.runs(2)
+                try daemon.finish(1, bytes, in: folder)
+                #expect(await Daemon.restarts(of: download) == [BackgroundRestart.filePurged.sentence])
+            }
+        }
+    }
+
+    @Test func `a page in place of the file, or a file that is cut, never gets the name`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                let page = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                try daemon.finish(0, Array("<html>".utf8), status: 403, in: folder)
+                let error = await #expect(throws: DownloadError.self) { try await page.value }
+                #expect(error?.statusCode == 403)
+                let cut = try await manager.download(Daemon.request(in: folder, "b.bin"))
+                try await daemon.runs(2)
+                try daemon.finish(1, bytes.dropLast(), [("Content-Length", "\(bytes.count)")], in: folder)
+                // It is tried again.
+                try await daemon.runs(3)
+                try daemon.finish(2, bytes, in: folder)
+                #expect(try FileProbe.bytes(of: try await cut.value) == bytes)
+                #expect(try names(folder) == ["b.bin"])
+            }
+        }
+    }
+
+    @Test func `a file that is not what its checksum says is asked for again, and then fails`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                var request = try Daemon.request(in: folder)
+                request.checksums = [try Checksum.of(bytes)]
+                let download = try await manager.download(request)
+                for number in 0..<2 {
+                    try await daemon.runs(number + 1)
+                    try daemon.finish(number, bytes.reversed(), in: folder)
+                }
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.code == .checksum)
+                #expect(try names(folder) == [])
+            }
+        }
+    }
+
+    @Test func `a file on another volume is copied, and the partial of an earlier kind gives way to it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            var files = FileCalls.system
+            files.replace = { path, newPath throws(SystemError) in
+                if path.contains("CFNetwork") { throw SystemError(errno: EXDEV) }
+                try FileCalls.system.replace(path, newPath)
+            }
+            let partial = URL(filePath: DestinationNames(try Daemon.request(in: folder)).partialPath)
+            try Data("old".utf8).write(to: partial)
+            try await daemon.withManager(folder, files: files) { manager in
+                let download = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                try daemon.finish(0, bytes, in: folder)
+                #expect(try FileProbe.bytes(of: try await download.value) == bytes)
+                #expect(try names(folder) == ["a.bin"])
+            }
+        }
+    }
+
+    @Test func `a cancelled download stops its task and takes no file of it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                let download = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                await download.cancel()
+                #expect(daemon.made[0].isCancelled)
+                try daemon.finish(0, bytes, in: folder)
+                #expect(try names(folder) == [])
+            }
+        }
+    }
+
+    @Test func `what a background session does not do is told, and secrets are not given to it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder, configure: { $0.rateLimit = 1000 }) { manager in
+                let download = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                try daemon.finish(0, bytes, in: folder)
+                var told: [String] = []
+                for await event in download.events { if case .fellBack(let what) = event { told.append(what) } }
+                #expect(told == ["A background session knows no limits of bytes per second."])
+                var request = try Daemon.request(in: folder, "b.bin")
+                request.headers = [HeaderField(name: "X-Key", value: "secret", isSecret: true)]
+                let refused = try await manager.download(request)
+                let error = await #expect(throws: DownloadError.self) { try await refused.value }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains("X-Key") == true)
+                #expect(error?.message.contains("secret") == false)
+                #expect(daemon.made.count == 1)
+            }
+        }
+    }
+
+    @Test func `a second manager of a session is refused until the first is shut down`() async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            let second = folder.appending(path: "second", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: second, withIntermediateDirectories: false)
+            try await daemon.withManager(folder) { _ in
+                let error = await #expect(throws: DownloadError.self) { try await daemon.withManager(second) { _ in } }
+                #expect(error?.code == .busy)
+                #expect(error?.message.contains("\"session\"") == true)
+            }
+            try await daemon.withManager(second) { _ in }
+        }
+    }
+
+    @Test func `a wake before there is a manager waits for it, and is handed over once`() {
+        var claims = BackgroundClaims()
+        let called = Locked(0)
+        claims.woken("a") { called.withLock { $0 += 1 } }
+        #expect(claims.takeWakes(of: "b").isEmpty)
+        for wake in claims.takeWakes(of: "a") + claims.takeWakes(of: "a") { wake() }
+        #expect(called.withLock { $0 } == 1)
+    }
+}
+
+extension Checksum {
+    fileprivate static func of(_ bytes: [UInt8]) throws -> Checksum {
+        let digest = try Digester(.sha256)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return try digest.finalize()
+    }
+}

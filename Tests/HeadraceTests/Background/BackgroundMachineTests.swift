@@ -1,0 +1,290 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is decided about the tasks of a background session, one callback after the other.
+@Suite(.timeLimit(.minutes(4)))
+struct BackgroundMachineTests {
+    private let id = Download.ID(rawValue: 1)
+    private let task = BackgroundTask(Download.ID(rawValue: 1), 1)
+    private let data = ResumeData(bytes: [1, 2, 3], time: 0)
+    private let cut = DownloadError(.connectionLost, "Cut.")
+
+    /// A machine that has listed these tasks.
+    private func machine(
+        _ tasks: [(BackgroundTask, BackgroundMachine.Standing, Int64)] = [],
+        sizeLimit: Int64? = nil
+    ) -> (machine: BackgroundMachine, effects: [BackgroundMachine.Effect]) {
+        var machine = BackgroundMachine(SizeLimit(maxBytes: sizeLimit))
+        let effects = machine.listed(
+            tasks.map { .init(task: $0.0, standing: $0.1, receivedBytes: $0.2) },
+            at: 0
+        )
+        return (machine, effects)
+    }
+
+    /// A machine with one task that runs.
+    private func fetching(_ note: BackgroundNote? = nil, sizeLimit: Int64? = nil) -> BackgroundMachine {
+        var machine = machine(sizeLimit: sizeLimit).machine
+        _ = machine.fetch(id, note: note, at: 0)
+        _ = machine.made(task)
+        return machine
+    }
+
+    private func file(_ size: Int64 = 5) throws -> BackgroundFile {
+        let url = try #require(URL(string: "https://example.org/a"))
+        let head = ResponseHead(url: url, status: 200, fields: [HeaderField(name: "Content-Length", value: "\(size)")])
+        let body = try AcceptedBody(ofFile: head, size: size, askedFor: url, DownloadManager.Configuration())
+        return BackgroundFile(head: head, body: body, path: "/folder/a")
+    }
+
+    @Test func `a file that came meanwhile is taken over at once, and the system is called when it has its name`()
+        throws
+    {
+        var machine = machine().machine
+        #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
+        #expect(machine.made(task) == [.resume(task)])
+        let (handler, file) = (BackgroundHandler(number: 1), try file())
+        #expect(machine.woken(handler) == [])
+        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(file), .wanted) == [.save(id, nil), .end(id, .file(file))])
+        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        #expect(machine.toldAll() == [], "the file is being compared and named")
+        #expect(machine.left(id) == [.call([handler])])
+        #expect(machine.toldAll() == [])
+        #expect(machine.left(id) == [])
+    }
+
+    @Test func `a download whose app the user has killed goes on with what the system gave`() {
+        // Before anything else is known of it.
+        var machine = BackgroundMachine()
+        let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
+        #expect(machine.completed(task, .wanted, end, at: 0) == [.save(id, .resumable(data))])
+        #expect(machine.listed([], at: 0) == [])
+        #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
+        let next = BackgroundTask(id, 2)
+        #expect(machine.made(next) == [.resume(next)])
+        #expect(machine.resumed(next, from: 70) == [.resumed(id, from: 70)])
+    }
+
+    @Test func `what the system gives of an earlier task is gone on with, also after the download began anew`() {
+        var machine = machine().machine
+        let lost = BackgroundMachine.Effect.restarted(id, .taskLost, wastedBytes: 0)
+        #expect(machine.fetch(id, note: .started, at: 0) == [lost, .save(id, .started), .make(id, from: nil)])
+        let (new, next) = (BackgroundTask(id, 2), BackgroundTask(id, 3))
+        _ = machine.made(new)
+        let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
+        #expect(
+            machine.completed(task, .wanted, end, at: 0)
+                == [.cancel(new), .save(id, .resumable(data)), .make(id, from: data)]
+        )
+        _ = machine.made(next)
+        #expect(machine.finished(new, .wanted, hasFile: true) == [])
+        #expect(machine.finished(next, .wanted, hasFile: true) == [.takeOver(next)])
+    }
+
+    @Test func `a task that went on after a crash is taken up as it is`() {
+        var machine = BackgroundMachine()
+        #expect(machine.fetch(id, note: .started, at: 0) == [], "nothing is asked for before all tasks are known")
+        #expect(machine.listed([.init(task: task, standing: .wanted, receivedBytes: 40)], at: 0) == [])
+        #expect(
+            machine.wrote(task, receivedBytes: 50, totalBytes: 100)
+                == [.progress(id, receivedBytes: 50, totalBytes: 100)]
+        )
+        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+    }
+
+    @Test(arguments: [false, true])
+    func `a file that was complete before the next start is taken over, whoever looks first`(isAwaited: Bool) throws {
+        var machine = BackgroundMachine()
+        let file = try file()
+        if isAwaited { #expect(machine.fetch(id, note: .started, at: 0) == []) }
+        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
+        #expect(machine.tookOver(task, .success(file), .wanted) == [.save(id, nil)] + (isAwaited ? end : []))
+        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        // The list may have been made before.
+        #expect(machine.listed([.init(task: task, standing: .wanted, receivedBytes: 5)], at: 0) == [])
+        if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
+        #expect(machine.finished(BackgroundTask(id, 2), .wanted, hasFile: true) == [], "no file is taken twice")
+    }
+
+    @Test func `a download that the system has lost without a word starts again and says so`() {
+        var machine = BackgroundMachine()
+        _ = machine.fetch(id, note: .started, at: 0)
+        #expect(
+            machine.listed([], at: 0)
+                == [.restarted(id, .taskLost, wastedBytes: 0), .save(id, .started), .make(id, from: nil)]
+        )
+    }
+
+    @Test(
+        arguments: [
+            (ResumeData(bytes: [], time: 0), 0, .resumeDataInvalid),
+            (ResumeData(bytes: Array(repeating: 0, count: ResumeData.maxBytes + 1), time: 0), 0, .resumeDataInvalid),
+            (ResumeData(bytes: [1], time: 0), ResumeData.maxAge + 1, .resumeDataTooOld),
+            (ResumeData(bytes: [1], time: .min), .max, nil),
+            (ResumeData(bytes: [1], time: 0), ResumeData.maxAge, nil),
+            (ResumeData(bytes: [1], time: 9), 0, nil),
+        ] as [(ResumeData, Int64, BackgroundRestart?)]
+    )
+    func `resume data that is damaged or too old is not tried, and the download says why it starts again`(
+        _ data: ResumeData,
+        _ now: Int64,
+        _ reason: BackgroundRestart?
+    ) {
+        var machine = machine().machine
+        let anew: [BackgroundMachine.Effect] = [.save(id, .started), .make(id, from: nil)]
+        let told = reason.map { [BackgroundMachine.Effect.restarted(id, $0, wastedBytes: 0)] + anew }
+        #expect(machine.fetch(id, note: .resumable(data), at: now) == told ?? [.make(id, from: data)])
+    }
+
+    @Test func `resume data that the system refuses starts the download again, and is no failure of the disk`() {
+        let refused = BackgroundMachine.End(failure: .file(DownloadError(.fileSystem, "No such file.")))
+        var machine = fetching(.resumable(data))
+        let told = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
+        #expect(machine.completed(task, .wanted, refused, at: 0) == [.save(id, nil), told, .end(id, .again)])
+        var other = fetching()
+        #expect(
+            other.completed(task, .wanted, refused, at: 0)
+                == [.save(id, nil), .end(id, .failed(DownloadError(.fileSystem, "No such file.")))]
+        )
+    }
+
+    @Test func `a failure keeps what the system gives, and tells what is lost where it gives nothing`() {
+        var machine = fetching()
+        #expect(
+            machine.completed(task, .wanted, .init(failure: .failed(cut), resumeData: data), at: 0)
+                == [.save(id, .resumable(data)), .end(id, .failed(cut))]
+        )
+        machine = fetching()
+        _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
+        let told = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
+        #expect(
+            machine.completed(task, .wanted, .init(failure: .failed(cut)), at: 0)
+                == [.save(id, nil), told, .end(id, .failed(cut))]
+        )
+    }
+
+    @Test(arguments: [false, true])
+    func `a pause ends when the task has ended and its data is there, in either order`(dataIsFirst: Bool) {
+        var machine = fetching(.resumable(ResumeData(bytes: [9], time: 0)))
+        #expect(machine.stop(id, .keeping) == [.cancelForData(task)])
+        #expect(machine.stop(id, .leaving) == [], "what it brings is waited for")
+        let kept = BackgroundMachine.Effect.save(id, .resumable(data))
+        let cancelled = BackgroundMachine.End(failure: .interrupted)
+        if dataIsFirst {
+            #expect(machine.gave(task, data, at: 0) == [kept])
+            #expect(machine.completed(task, .wanted, cancelled, at: 0) == [.end(id, .stopped)])
+        } else {
+            #expect(machine.completed(task, .wanted, cancelled, at: 0) == [], "the data it began with is used up")
+            #expect(machine.gave(task, data, at: 0) == [kept, .end(id, .stopped)])
+        }
+        #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
+    }
+
+    @Test func `a pause for which the system gives nothing says what is lost`() {
+        var machine = fetching()
+        _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
+        _ = machine.stop(id, .keeping)
+        #expect(machine.gave(task, nil, at: 0) == [])
+        #expect(
+            machine.completed(task, .wanted, .init(failure: .interrupted), at: 0)
+                == [.save(id, nil), .restarted(id, .noResumeData, wastedBytes: 60), .end(id, .stopped)]
+        )
+    }
+
+    @Test func `a file that comes while a pause waits is kept`() throws {
+        var machine = fetching()
+        _ = machine.stop(id, .keeping)
+        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(try file()), .wanted) == [.save(id, nil), .end(id, .stopped)])
+        #expect(machine.gave(task, nil, at: 0) == [])
+        #expect(machine.completed(task, .kept, .init(), at: 0) == [])
+    }
+
+    @Test func `a paused download whose task went on is stopped, and resumed where somebody wants it by then`() {
+        var (machine, effects) = machine([(task, .kept, 40)])
+        #expect(effects == [.cancelForData(task)])
+        #expect(machine.fetch(id, note: .started, at: 0) == [])
+        #expect(machine.gave(task, data, at: 0) == [.save(id, .resumable(data))])
+        #expect(machine.completed(task, .wanted, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
+    }
+
+    @Test func `a file that was purged before it could be taken over is asked for again, with the reason`() {
+        var machine = fetching()
+        _ = machine.wrote(task, receivedBytes: 60, totalBytes: 60)
+        let purged = BackgroundMachine.Effect.restarted(id, .filePurged, wastedBytes: 60)
+        #expect(machine.finished(task, .wanted, hasFile: false) == [.save(id, nil), purged, .end(id, .again)])
+        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        // A success without a file.
+        machine = fetching()
+        #expect(
+            machine.completed(task, .wanted, .init(receivedBytes: 60), at: 0)
+                == [.save(id, nil), purged, .end(id, .again)]
+        )
+    }
+
+    @Test func `of two tasks for one download the one with less is stopped, and what it brings is not taken`() {
+        let less = BackgroundTask(id, 2)
+        let gone = BackgroundTask(Download.ID(rawValue: 2), 3)
+        var (machine, effects) = machine([(less, .wanted, 10), (task, .wanted, 40), (gone, .unwanted, 5)])
+        #expect(effects == [.cancel(less), .cancel(gone)])
+        #expect(machine.finished(less, .wanted, hasFile: true) == [])
+        #expect(machine.completed(gone, .unwanted, .init(), at: 0) == [])
+        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+    }
+
+    @Test func `what comes of a cancelled download is passed over`() {
+        var machine = fetching()
+        #expect(machine.stop(id, .discarding) == [.cancel(task), .save(id, nil), .end(id, .stopped)])
+        #expect(machine.stop(id, .discarding) == [])
+        // It is wanted again at once.
+        #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
+        _ = machine.made(BackgroundTask(id, 2))
+        #expect(machine.finished(task, .wanted, hasFile: true) == [])
+        #expect(machine.completed(task, .wanted, .init(resumeData: data), at: 0) == [])
+    }
+
+    @Test func `a manager that shuts down leaves its tasks to the system`() {
+        var machine = fetching()
+        #expect(machine.stop(id, .leaving) == [.end(id, .stopped)])
+        #expect(machine.finished(task, .kept, hasFile: true) == [.takeOver(task)])
+    }
+
+    @Test func `a session that is invalidated ends all that wait, and calls the system`() {
+        var machine = fetching()
+        let handler = BackgroundHandler(number: 1)
+        _ = machine.woken(handler)
+        let failed = BackgroundMachine.Effect.end(id, .failed(.sessionInvalid))
+        #expect(machine.invalidated() == [failed, .call([handler])])
+        #expect(machine.finished(task, .wanted, hasFile: true) == [])
+        #expect(machine.fetch(id, note: nil, at: 0) == [failed])
+        #expect(machine.woken(BackgroundHandler(number: 2)) == [.call([BackgroundHandler(number: 2)])])
+    }
+
+    @Test func `a handler that comes after the last event of the process's first wake is called at once`() {
+        var machine = BackgroundMachine()
+        #expect(machine.toldAll() == [])
+        let (first, second) = (BackgroundHandler(number: 1), BackgroundHandler(number: 2))
+        #expect(machine.woken(first) == [.call([first])])
+        #expect(machine.woken(second) == [])
+        #expect(machine.toldAll() == [.call([second])])
+    }
+
+    @Test func `a file that is larger than allowed is stopped as soon as that is known`() {
+        var machine = fetching(sizeLimit: 100)
+        guard case .cancel(task)? = machine.wrote(task, receivedBytes: 1, totalBytes: 101).first else {
+            Issue.record("The task goes on.")
+            return
+        }
+        #expect(machine.finished(task, .wanted, hasFile: true) == [])
+    }
+}

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What an app finds that was suspended and ended, moved or robbed of files while it was away.
+@Suite(.timeLimit(.minutes(4)))
+struct SuspensionTests {
+    private static let cut = 60_000
+
+    /// Runs a manager whose server falls silent in the middle of the first file while `isSilent`.
+    private func withManager(
+        _ container: URL,
+        isSilent: Bool,
+        files: FileCalls = .system,
+        _ body: (DownloadManager) async throws -> Void
+    ) async throws {
+        let configuration = DownloadManager.Configuration {
+            $0.registryDirectory = container.appending(path: "registry", directoryHint: .isDirectory)
+            $0.maxConnectionsPerDownload = 1
+        }
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: configuration,
+                transport: FakeTransport { request in
+                    guard isSilent else { return DiskFixture.answer(request) }
+                    return FakeTransport.Answer(DiskFixture.answer(request, sending: Self.cut), end: .silence)
+                },
+                files: files,
+                // No time passes, so that no record is written but the one that is asked for.
+                clock: ClockWitness(TestClock())
+            )
+        )
+        do {
+            try await body(manager)
+            await manager.shutdown()
+        } catch {
+            await manager.shutdown()
+            throw error
+        }
+    }
+
+    private func download(_ manager: DownloadManager, to folder: URL) async throws -> Download {
+        let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+        for await progress in download.progress where progress.bytesReceived == Self.cut { break }
+        return download
+    }
+
+    private func record(of download: Download) throws -> ControlRecord? {
+        let file = RecordFile(of: download.partialFile.path, calls: .system)
+        guard case .record(let record) = try file.read() else { return nil }
+        return record
+    }
+
+    private func isHeld(_ ranges: ByteRangeSet?) -> Bool { ranges?.ranges == [0..<Int64(Self.cut)] }
+
+    @Test func `before a suspension every byte of a running download is recorded, and the list is on the disk`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder()
+            try await withManager(folder, isSilent: true, files: recorder.fileCalls) { manager in
+                let download = try await download(manager, to: folder)
+                #expect(try record(of: download) == nil)
+                let before = recorder.calls.count
+                await manager.prepareForSuspension()
+                let record = try record(of: download)
+                #expect(isHeld(record?.written))
+                #expect(isHeld(record?.durable))
+                // What outlives a kill comes before what takes the disk's time.
+                let calls = recorder.calls.dropFirst(before).filter { $0 == .replace || $0 == .sync }
+                #expect(calls.contains(.sync))
+                #expect(calls.firstIndex(of: .replace) == 1, "only the record itself is synced before it has its name")
+                #expect(download.state == .running)
+                // A record of another state must not come after the end.
+                await download.pause()
+                await manager.prepareForSuspension()
+                #expect(isHeld(try self.record(of: download)?.durable))
+                await download.cancel()
+                await manager.prepareForSuspension()
+                #expect(try self.record(of: download) == nil)
+            }
+        }
+    }
+
+    @Test func `a download that was recorded before a suspension leaves no record behind when it ends`() async throws {
+        try await withTemporaryDirectory { folder in
+            let gate = RecordGate()
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if case .write(let offset, _) = call, offset > 1_000_000 { gate.wait() }
+            }
+            try await withManager(folder, isSilent: false, files: recorder.fileCalls) { manager in
+                let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+                for await progress in download.progress where progress.bytesReceived > 0 { break }
+                await manager.prepareForSuspension()
+                #expect(try record(of: download)?.written.isEmpty == false)
+                gate.open()
+                #expect(DiskFixture.isExact(try await download.value))
+            }
+            #expect(try FileProbe.names(in: folder).sorted() == ["file.bin", "registry"])
+        }
+    }
+
+    @Test func `a container that was moved as a whole is gone on with where it was`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))
+            let documents = old.appending(path: "Documents/films", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
+            try await withManager(old, isSilent: true) { _ = try await download($0, to: documents) }
+            try FileManager.default.moveItem(at: old, to: new)
+            try await withManager(new, isSilent: false) { manager in
+                let download = try #require(await manager.downloads.first)
+                let file = try await download.value
+                #expect(file.path == new.appending(path: "Documents/films/file.bin").path)
+                #expect(DiskFixture.isExact(file))
+                var starts: [Int64] = []
+                for await event in download.events { if case .resumed(let start, _) = event { starts.append(start) } }
+                #expect(starts == [Int64(Self.cut)])
+            }
+        }
+    }
+
+    @Test func `a partial file that was purged meanwhile is told, with the bytes that it cost`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder, isSilent: true) { _ = try await download($0, to: folder) }
+            try FileManager.default.removeItem(at: DiskFixture.partial(in: folder))
+            try await withManager(folder, isSilent: false) { manager in
+                let download = try #require(await manager.downloads.first)
+                #expect(DiskFixture.isExact(try await download.value))
+                var wasted: [Int64] = []
+                for await event in download.events {
+                    if case .restarted(let reason, let bytes) = event, reason.contains("gone") { wasted.append(bytes) }
+                }
+                #expect(wasted == [Int64(Self.cut)])
+            }
+        }
+    }
+}
