@@ -12,8 +12,17 @@ func copy(_ download: Download, from offset: Int64, to output: FileHandle) async
 /// The documentation's promises name the tests that hold them.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct DocumentationTests {
-    private let tests = URL(filePath: #filePath).deletingLastPathComponent()
-    private var library: URL { tests.appending(path: "../../Sources/Headrace").standardized }
+    private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    /// All that is in the tests, read once.
+    private static let sources = Result {
+        let files = FileManager.default.enumerator(
+            at: tests.deletingLastPathComponent(),
+            includingPropertiesForKeys: nil
+        )
+        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }.joined(separator: "\n")
+    }
+    private var library: URL { Self.tests.appending(path: "../../Sources/Headrace").standardized }
 
     /// The page, and the heading below which all that is between two backticks is the name of a test or a symbol.
     @Test(arguments: [
@@ -35,7 +44,7 @@ struct DocumentationTests {
         let words = promises.replacingOccurrences(of: "``", with: "").split(whereSeparator: \.isWhitespace)
         let names = words.joined(separator: " ").components(separatedBy: "`").enumerated()
             .filter { !$0.offset.isMultiple(of: 2) }.map(\.element).filter { $0.contains(" ") }
-        let sources = try allSources()
+        let sources = try Self.sources.get()
         #expect(names.count >= least)
         let missing = names.filter { !sources.contains("func `\($0)`") }
         #expect(missing == [])
@@ -53,7 +62,7 @@ struct DocumentationTests {
     }
 
     @Test func `every sample in the documentation compiles in these tests`() throws {
-        let sources = try Self.lines(of: allSources()).joined(separator: "\n")
+        let sources = try Self.lines(of: Self.sources.get()).joined(separator: "\n")
         let catalogue = library.appending(path: "Documentation.docc")
         let names = try FileManager.default.contentsOfDirectory(atPath: catalogue.path).filter { $0.hasSuffix(".md") }
         var count = 0
@@ -94,14 +103,5 @@ struct DocumentationTests {
     private func text(of page: String) throws -> String {
         let catalogue = library.appending(path: "Documentation.docc")
         return try String(contentsOf: catalogue.appending(path: "\(page).md"), encoding: .utf8)
-    }
-
-    private func allSources() throws -> String {
-        let files = FileManager.default.enumerator(
-            at: tests.deletingLastPathComponent(),
-            includingPropertiesForKeys: nil
-        )
-        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
-            .map { try String(contentsOf: $0, encoding: .utf8) }.joined(separator: "\n")
     }
 }
