@@ -31,9 +31,6 @@ public struct DownloadRegistry: Sendable, Hashable {
         case setPriority(DownloadPriority, Download.ID)
     }
 
-    /// The file in the directory that the process has open whose manager has the list.
-    package static var lockFileName: String { RegistryLock.fileName }
-
     /// How long a manager that has the list may take to carry out a command before nobody waits for it.
     private static let patience: Duration = .seconds(3)
 

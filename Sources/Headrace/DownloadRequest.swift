@@ -100,7 +100,8 @@ public struct DownloadRequest: Sendable, Hashable {
 extension DownloadRequest {
     /// The place of a finished file.
     public enum Destination: Sendable, Hashable {
-        /// A file with this file URL, whatever name the server proposes; its directory is made where it is missing.
+        /// A file with this file URL, whatever name the server proposes; its directory is made where it is missing,
+        /// unless bytes have come before: then what is missing is perhaps a disk.
         case file(URL)
         /// A file in this directory, which is made where it is missing, with the first name that can be made safe: the
         /// server's proposal in `Content-Disposition` (RFC 6266), the last path component of the final URL, that of
@@ -149,6 +150,9 @@ extension DownloadRequest {
         ///
         /// So that the same requests again, after a run that was stopped, fetch what is missing and nothing twice. The server is
         /// asked as with ``ifChanged``; a file whose name was counted up is found as well.
+        ///
+        /// Where the server may know who asks (a login, cookies, a client certificate, a field that is bound to its origin),
+        /// and of a file that is another user's or everybody's to write, nothing is believed: it is fetched again.
         ///
         /// A finished download keeps what tells the version in an extended attribute of its file. Without full
         /// ``DownloadManager/Configuration/durability-swift.property`` that is believed until the system starts again.

@@ -56,7 +56,7 @@ enum BackgroundLimits {
                 "A background session sends no logins and no cookies: the app may not be there to be asked."
             ),
             (
-                request.refetchPolicy == .ifChanged && request.checksums.isEmpty && request.pieceHashes == nil,
+                request.refetchPolicy != .always && request.checksums.isEmpty && request.pieceHashes == nil,
                 "A background session does not ask whether the file has changed, and fetches it again."
             ),
         ]

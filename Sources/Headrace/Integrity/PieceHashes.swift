@@ -30,7 +30,7 @@ public struct PieceHashes: Sendable, Hashable {
 
     /// The bytes of each piece that begins in a file of this size, as far as they are in it.
     func ranges(fileSize: Int64) -> [Range<Int64>] {
-        checksums.indices.prefix { Int64($0) <= (fileSize - 1) / length }.map { index in
+        checksums.indices.prefix { fileSize > 0 && Int64($0) <= (fileSize - 1) / length }.map { index in
             let start = Int64(index) * length
             return start..<start + min(length, fileSize - start)
         }

@@ -13,6 +13,8 @@ struct DestinationPlan: Sendable {
     private let calls: FileCalls
 
     /// Checks that the directory can take files, and makes it where it is missing; blocks.
+    ///
+    /// Where bytes have come before, there was one: what is missing then is perhaps a disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
         policy = record.request.replacement
@@ -20,7 +22,7 @@ struct DestinationPlan: Sendable {
         do throws(SystemError) {
             do throws(SystemError) {
                 try calls.checkDirectory(names.directory)
-            } catch  where error.errno == ENOENT {
+            } catch  where error.errno == ENOENT && record.status.progress.bytesReceived == 0 {
                 try calls.makeDirectories(names.directory, syncs: environment.configuration.durability == .full)
                 try calls.checkDirectory(names.directory)
             }
@@ -47,7 +49,10 @@ struct DestinationPlan: Sendable {
                 .fileSystem,
                 "\(path) is a directory. Choose another name, or give it as the directory."
             )
-        case (_, .rename): return false
+        case (.other, .rename):
+            // Under a counted name it would be a file beside a device, in the device's place.
+            throw DownloadError(.fileSystem, "\(path) is no file but a link, a device or a pipe. Choose another name.")
+        case (.regular, .rename): return false
         case (_, .fail):
             throw DownloadError(.fileExists, "\(path) exists already, and it may not be replaced.")
         case (.regular, .skip): return true

@@ -90,6 +90,8 @@ package struct FileStatus: Sendable, Hashable {
     package var device: UInt64
     /// The number of the file in its file system.
     package var inode: UInt64
+    /// Whether it is this user's, and not for everybody to write.
+    package var isOwn = true
 }
 
 extension FileCalls {
@@ -238,6 +240,7 @@ extension FileStatus {
         linkCount = UInt64(status.st_nlink)
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
+        isOwn = status.st_uid == geteuid() && status.st_mode & S_IWOTH == 0
     }
 }
 

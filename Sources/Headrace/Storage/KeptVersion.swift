@@ -25,9 +25,10 @@ struct KeptVersion: Sendable, Hashable {
     private let bootID: String?
     let condition: VersionCondition
 
-    /// `bootID` is the present boot of a file whose bytes may not be on the disk yet; nil where they are.
-    init(_ condition: VersionCondition, of source: URL, _ stamp: FileStamp, bootID: String?) {
-        self.source = Self.key(of: source)
+    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant(_:)`` has it; `bootID` is the present boot of a
+    /// file whose bytes may not be on the disk yet, and nil where they are.
+    init(_ condition: VersionCondition, of source: URL, variant: String = "", _ stamp: FileStamp, bootID: String?) {
+        self.source = Self.key(of: source, variant)
         size = stamp.size
         modified = stamp.modified
         self.bootID = bootID
@@ -77,13 +78,20 @@ struct KeptVersion: Sendable, Hashable {
     }
 
     /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
-    func isOf(_ status: FileStatus, from source: URL, bootID: () throws -> String) -> Bool {
-        status.kind == .regular && status.size == size && status.modified == modified
-            && self.source == Self.key(of: source) && (self.bootID == nil || self.bootID == (try? bootID()))
+    ///
+    /// Of a file that others can write, or that is another user's, nothing is believed.
+    func isOf(
+        _ status: FileStatus,
+        from source: URL,
+        variant: String = "",
+        bootID: () throws -> String
+    ) -> Bool {
+        status.kind == .regular && status.isOwn && status.size == size && status.modified == modified
+            && self.source == Self.key(of: source, variant) && (self.bootID == nil || self.bootID == (try? bootID()))
     }
 
     /// Of the whole URL, whose query may decide what it gives, and without telling it.
-    private static func key(of source: URL) -> String {
-        PartialKey(url: source, name: "").description
+    private static func key(of source: URL, _ variant: String) -> String {
+        PartialKey(url: source, name: variant).description
     }
 }

@@ -55,11 +55,13 @@ extension DownloadTransfer {
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
     private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
         // A checksum of the request asks for more than that the server has nothing else.
-        guard request.refetchPolicy != .always, request.checksums.isEmpty else { return [] }
+        let configuration = environment.configuration
+        guard request.asksForVersion(configuration), request.checksums.isEmpty else { return [] }
+        let variant = request.variant(configuration)
         return filesThere(named: path).compactMap { path, status in
             guard let line = try? environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes),
                 let version = KeptVersion(decoding: line),
-                version.isOf(status, from: source, bootID: { try environment.files.bootID() })
+                version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             else { return nil }
             return KeptFile(path: path, version: version)
         }
@@ -79,6 +81,28 @@ extension DownloadTransfer {
 }
 
 extension DownloadRequest {
+    /// Whether the server is asked if it still has the version of a file that is there.
+    ///
+    /// Without being told to, not where it may know who asks: another login may get another file under the same tag.
+    func asksForVersion(_ configuration: DownloadManager.Configuration) -> Bool {
+        switch refetchPolicy {
+        case .always: false
+        case .ifChanged: true
+        case .unlessCurrent: !hasCredentials(configuration)
+        }
+    }
+
+    /// What of a request besides its URL may decide which file it gets; without secrets.
+    func variant(_ configuration: DownloadManager.Configuration) -> String {
+        let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        return ((hasCredentials(configuration) ? ["credentials"] : []) + fields).joined(separator: "\n")
+    }
+
+    private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {
+        headers.contains(where: \.isBoundToOrigin) || url.login != nil || configuration.credentials != nil
+            || configuration.netrc != nil || configuration.cookies != nil || configuration.clientCertificate != nil
+    }
+
     /// What happens to a file of the name: one that is to be kept up to date is replaced.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 }

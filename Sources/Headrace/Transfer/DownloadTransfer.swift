@@ -169,7 +169,7 @@ struct DownloadTransfer {
             return try await complete(&session, &attempts, path, nil)
         }
         if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
-        var ask = attempts.resume.ask(session.held, of: known)
+        var ask = attempts.resume.ask(session.held, of: known, inParts: attempts.parts != .none)
         if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {

@@ -18,7 +18,7 @@ extension PartialSession {
     func note(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) {
         let configuration = environment.configuration
         let isForGood = configuration.storesOrigin || record.request.refetchPolicy == .ifChanged
-        guard isForGood || record.request.refetchPolicy == .unlessCurrent else { return }
+        guard isForGood || record.request.asksForVersion(configuration) else { return }
         if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
         guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
         var bootID: String?
@@ -31,8 +31,9 @@ extension PartialSession {
                 guard bootID?.isEmpty == false else { return }
             }
         }
-        guard let line = KeptVersion(condition, of: source, stamp, bootID: bootID).encoded else { return }
-        try? partial.setAttribute(KeptVersion.attribute, line)
+        let variant = record.request.variant(configuration)
+        let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
+        if let line = version.encoded { try? partial.setAttribute(KeptVersion.attribute, line) }
     }
 }
 

@@ -39,6 +39,7 @@ extension PartialSession {
         for range in bad.ranges { kept.remove(range) }
         readers.change { $0.lost(keeping: kept) }
         policy = newPolicy(of: kept)
+        heldShrank()
     }
 }
 

@@ -101,20 +101,25 @@ struct PartialSession {
 
     /// From now on others may have the record brought up to date.
     private func letSave(_ partial: PartialFile) {
-        let work = RecordKeeper.Work { [syncs = environment.configuration.durability == .full] in
-            syncs && (try? partial.sync()) != nil
-        } write: { [self] written, durable in
+        let sync: @Sendable () -> Bool = { (try? partial.sync()) != nil }
+        let write: @Sendable (ByteRangeSet, ByteRangeSet, Bool) -> Bool = { [self] written, durable, syncing in
             guard var record = try? controlRecord(of: partial) else { return false }
             (record.written, record.durable) = (written, durable)
-            return write(record)
+            return self.write(record, syncing: syncing)
         }
-        readers.keeper.began(durable: policy.durable, work)
+        let isFull = environment.configuration.durability == .full
+        readers.keeper.began(durable: policy.durable, RecordKeeper.Work(sync: isFull ? sync : nil, write: write))
     }
 
     /// Whether a record could be written; one that cannot be is written a little later, and the download goes on.
-    private func write(_ record: ControlRecord) -> Bool {
-        let directory = environment.configuration.durability == .full ? names.directory : nil
+    private func write(_ record: ControlRecord, syncing: Bool = true) -> Bool {
+        let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
         return (try? recordFile.write(record, syncing: directory)) != nil
+    }
+
+    /// Has those outside go by what is held now, which is less than before.
+    func heldShrank() {
+        if let partial { letSave(partial) }
     }
 
     /// A policy for another attempt with the bytes that there are.
@@ -152,6 +157,7 @@ struct PartialSession {
         guard kept.isEmpty else {
             readers.change { $0.lost(keeping: kept) }
             policy = newPolicy(of: kept)
+            heldShrank()
             return count
         }
         // What the answer said that goes on holds.
@@ -159,7 +165,7 @@ struct PartialSession {
         try discard()
         (representation, finalPath) = (known, path)
         readers.change { $0.began(self.path, totalBytes: known?.totalBytes) }
-        if let partial { letSave(partial) }
+        heldShrank()
         return count
     }
 
@@ -174,19 +180,19 @@ struct PartialSession {
         guard let partial else { return { true } }
         switch action {
         case .startSync:
-            return { (try? partial.sync()) != nil }
+            return { [readers] in readers.keeper.sync { (try? partial.sync()) != nil } }
         case .writeRecord:
             guard let record = try? controlRecord(of: partial) else { return { false } }
-            return { [self] in readers.keeper.write(durable: record.durable) { write(record) } }
+            return { [self] in readers.keeper.write(record) { write($0) } }
         }
     }
 
     /// Takes note of a sync; one that failed ends the download, and its record claims what was synced before.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
+        // Of a failure less is held than was written, which a record from outside may tell otherwise.
+        if !success, readers.keeper.ended() { policy.noteRecord() }
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
-            // What is held is less than what was written.
-            readers.keeper.ended()
             try? complete(actions)
             throw DownloadError(
                 .fileSystem,
@@ -246,7 +252,7 @@ struct PartialSession {
     }
 
     func close() {
-        readers.keeper.ended()
+        readers.keeper.closed()
         readers.change { $0.closed() }
         partial?.close()
     }

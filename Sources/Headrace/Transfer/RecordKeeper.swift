@@ -1,22 +1,25 @@
 /// Writes the record of a running download: for its transfer, and for those outside who want it up to date at once.
 ///
-/// One writes at a time. A transfer says when there is something to write, and that there is no more before it removes the
-/// record or gives the file its name.
+/// One writes or syncs at a time. A transfer says when there is something to write, and that there is no more before it removes
+/// the record or gives the file its name.
 final class RecordKeeper: Sendable {
     /// What there is to write while bytes come; both block, and say whether they succeeded.
     struct Work: Sendable {
-        /// Waits until the bytes are on the disk.
-        let sync: @Sendable () -> Bool
-        /// Replaces the record by one of these ranges.
-        let write: @Sendable (_ written: ByteRangeSet, _ durable: ByteRangeSet) -> Bool
+        /// Waits until the bytes are on the disk; nil where nothing is to outlive a power cut.
+        let sync: (@Sendable () -> Bool)?
+        /// Replaces the record by one of these ranges, and waits until that is on the disk if it is to.
+        let write: @Sendable (_ written: ByteRangeSet, _ durable: ByteRangeSet, _ syncing: Bool) -> Bool
     }
 
     private struct State {
         var work: Work?
-        /// What the last record called durable.
+        /// What somebody outside has recorded as written, and what the last record called durable.
+        var written = ByteRangeSet()
         var durable = ByteRangeSet()
         /// Whether somebody outside has written a record that the transfer does not know of.
         var isUnknown = false
+        /// A failure is told to one sync alone, and by then the kernel has given up bytes.
+        var hasSyncFailed = false
     }
 
     private let state = Locked(State())
@@ -25,7 +28,7 @@ final class RecordKeeper: Sendable {
     func began(durable: ByteRangeSet, _ work: Work) {
         state.withLock { state in
             state.work = work
-            state.durable = durable
+            (state.written, state.durable) = (ByteRangeSet(), durable)
         }
     }
 
@@ -34,16 +37,34 @@ final class RecordKeeper: Sendable {
     func ended() -> Bool {
         state.withLock { state in
             state.work = nil
+            state.written = ByteRangeSet()
             defer { state.isUnknown = false }
             return state.isUnknown
         }
     }
 
-    /// Writes the transfer's record, which calls these ranges durable.
-    func write(durable: ByteRangeSet, _ write: () -> Bool) -> Bool {
+    /// The file is closed, and with it what is known of its syncs.
+    func closed() {
+        ended()
+        state.withLock { $0.hasSyncFailed = false }
+    }
+
+    /// Syncs for the transfer; false where this one, or one from outside, has failed.
+    func sync(_ sync: () -> Bool) -> Bool {
         state.withLock { state in
-            guard write() else { return false }
-            state.durable = durable
+            if !sync() { state.hasSyncFailed = true }
+            return !state.hasSyncFailed
+        }
+    }
+
+    /// Writes the transfer's record, which may be older than one that was written from outside.
+    func write(_ record: ControlRecord, _ write: (ControlRecord) -> Bool) -> Bool {
+        state.withLock { state in
+            var record = record
+            for range in state.written.ranges { record.written.insert(range) }
+            for range in state.durable.intersection(record.written).ranges { record.durable.insert(range) }
+            guard write(record) else { return false }
+            state.durable = record.durable
             return true
         }
     }
@@ -58,9 +79,13 @@ final class RecordKeeper: Sendable {
             // Bytes that come during the sync may not be covered.
             let written = held()
             guard !written.isEmpty else { return }
-            let durable = syncing && work.sync() ? written : state.durable
-            guard work.write(written, durable) else { return }
-            (state.durable, state.isUnknown) = (durable, true)
+            var durable = state.durable.intersection(written)
+            if syncing, let sync = work.sync {
+                if !sync() { state.hasSyncFailed = true }
+                if !state.hasSyncFailed { durable = written }
+            }
+            guard work.write(written, durable, syncing) else { return }
+            (state.written, state.durable, state.isUnknown) = (written, durable, true)
         }
     }
 }

@@ -25,7 +25,9 @@ struct ResumeState: Sendable {
 
     /// What to ask for when bytes are held of a version that is not complete: those from the first missing one on, as far as
     /// they are missing.
-    mutating func ask(_ held: ByteRangeSet, of known: Representation?) -> RangeAsk {
+    ///
+    /// Where later bytes could not be kept, `inParts` is false, and all up to the end is asked for.
+    mutating func ask(_ held: ByteRangeSet, of known: Representation?, inParts: Bool) -> RangeAsk {
         let heldBytes = held.count
         guard heldBytes > 0, let known else {
             isOtherSource = false
@@ -39,7 +41,7 @@ struct ResumeState: Sendable {
         // To compare all that is held is to fetch all of it.
         let isCompared =
             policy == .overlap && !isProvenAtEnd && EntityValidator(of: known) == nil && start > RangeAsk.overlapBytes
-        let end = gap.upperBound < held.end ? gap.upperBound : nil
+        let end = inParts && gap.upperBound < held.end ? gap.upperBound : nil
         guard let range = ByteRange(from: isCompared ? start - RangeAsk.overlapBytes : start, to: end) else {
             return .whole
         }

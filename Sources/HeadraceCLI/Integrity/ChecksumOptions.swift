@@ -34,10 +34,13 @@ extension GetOptions {
     func readChecksumList() async throws -> ChecksumList? {
         guard let place = integrity.list else { return nil }
         let name = place.withoutCredentials
+        let isRemote = place.contains("://")
         do {
-            return try ChecksumList(parsing: place.contains("://") ? try await fetch(place) : try Files.read(place))
+            return try ChecksumList(parsing: isRemote ? try await fetch(place) : try Files.read(place))
         } catch let error as Files.Failure {
             throw UsageError("--checksum-file: \(name): \(error.reason)")
+        } catch let error as DownloadError where !isRemote {
+            throw UsageError("--checksum-file: \(name): \(error.message)")
         } catch let error as DownloadError {
             throw DownloadError(error.code, "--checksum-file: \(name): \(error.message)", cause: error)
         }

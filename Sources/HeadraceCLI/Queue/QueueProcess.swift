@@ -45,10 +45,15 @@ extension Verb {
     ]
 }
 
+/// The size from which a log of earlier runs is begun anew.
+private let mostLogBytes = 1 << 20
+
 /// Starts `headrace queue run` with the same options in the background; returns when it has the list, or has ended.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
     let log = registry.log
+    if (try? Files.read(log))?.count ?? 0 > mostLogBytes { unlink(log) }
+    let earlierBytes = (try? Files.read(log))?.count ?? 0
     let child: pid_t
     do throws(Files.Failure) {
         try Files.makeDirectory(registry.directory.path(percentEncoded: false), mode: 0o700)
@@ -60,7 +65,8 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     while true {
         if let status = Processes.status(of: child) {
             // What it said tells why, or that there was nothing to do.
-            Console.error.write(String(decoding: (try? Files.read(log)) ?? [], as: UTF8.self))
+            let said = (try? Files.read(log))?.dropFirst(earlierBytes) ?? []
+            Console.error.write(String(decoding: said, as: UTF8.self))
             return ExitCode(code: status)
         }
         if hasList { break }
@@ -93,13 +99,6 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
     return try await reportingErrors {
         guard let holder = try await registry.processID else {
             return arguments.has(.quiet) || Console.output.write("No process runs the list.\n") ? .success : .disk
-        }
-        let lock = registry.directory.appending(path: DownloadRegistry.lockFileName).path(percentEncoded: false)
-        guard Processes.has(lock, open: holder) else {
-            throw DownloadError(
-                .busy,
-                "The list is said to be run by process \(holder), which cannot be seen to have it. End it where it was started."
-            )
         }
         guard kill(holder, SIGTERM) == 0 else {
             throw DownloadError(

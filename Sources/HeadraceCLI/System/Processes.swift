@@ -7,9 +7,10 @@ import Darwin
 import Foundation
 #endif
 
-/// Other processes: this tool once more in the background, and who has a file.
+/// Other processes: this tool once more in the background.
 enum Processes {
-    /// Starts this tool in a session of its own, so that no terminal ends it: without input, and with all that it says in `log`.
+    /// Starts this tool in a session of its own, so that no terminal ends it: without input, and with all that it says at the
+    /// end of `log`.
     static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -25,7 +26,7 @@ enum Processes {
             &actions,
             STDOUT_FILENO,
             log,
-            O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW,
+            O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
             0o600
         )
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
@@ -38,6 +39,8 @@ enum Processes {
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, newSession | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        // Where a parent has children's ends ignored, nobody would learn of this one's.
+        signal(SIGCHLD, SIG_DFL)
         let executable = try executable()
         var words = ([executable] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
@@ -63,28 +66,6 @@ enum Processes {
         return readlink("/proc/\(id)/exe", &byte, 1) >= 0 || errno == EACCES
         #else
         return kill(id, 0) == 0 || errno == EPERM
-        #endif
-    }
-
-    /// Whether a process has a file open, as far as the system tells; a number alone may have gone to another process.
-    static func has(_ path: String, open id: pid_t) -> Bool {
-        #if os(Linux)
-        var wanted = stat()
-        guard stat(path, &wanted) == 0, let folder = opendir("/proc/\(id)/fd") else { return false }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            var found = stat()
-            if stat("/proc/\(id)/fd/\(name)", &found) == 0, found.st_dev == wanted.st_dev, found.st_ino == wanted.st_ino
-            {
-                return true
-            }
-        }
-        return false
-        #else
-        return isAlive(id)
         #endif
     }
 

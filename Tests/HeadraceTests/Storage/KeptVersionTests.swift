@@ -88,9 +88,10 @@ struct KeptVersionTests {
         #expect(try !version().isOf(status, from: source(text)) { "" })
     }
 
-    @Test func `a file of another size, time or kind is not the version`() throws {
+    @Test func `a file of another size, time, kind or owner is not the version`() throws {
         for change: (inout FileStatus) -> Void in [
             { $0.size += 1 }, { $0.modified += 1 }, { $0.kind = .other }, { $0.kind = .directory },
+            { $0.isOwn = false },
         ] {
             var other = status
             change(&other)

@@ -68,6 +68,40 @@ struct CurrentFileTests {
         }
     }
 
+    @Test func `what one login was given is not taken for what another one is`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            for name in ["A", "A", "B"] {
+                let field = HeaderField(name: "Authorization", value: "Bearer \(name)")
+                let outcome = try await fetch(fixture) { $0.headers = [field] }
+                #expect(outcome.isFinished)
+            }
+            #expect(fixture.conditions == [])
+            #expect(try fixture.names == ["file (1).bin", "file (2).bin", "file.bin"])
+        }
+    }
+
+    @Test func `requests of one URL that ask for different things are told apart`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            for language in ["de", "fr", "de"] {
+                let field = HeaderField(name: "Accept-Language", value: language)
+                _ = try await fetch(fixture) { $0.headers = [field] }
+            }
+            #expect(fixture.conditions == ["\"v1\""])
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+        }
+    }
+
+    @Test func `of a file that everybody can write nothing is believed`() async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fetch(fixture)
+            let file = try FileCalls.system.open(fixture.file.path)
+            try FileCalls.system.setMode(file, 0o666)
+            try FileCalls.system.close(file)
+            #expect(try await fetch(fixture).isFinished)
+            #expect(try fixture.names == ["file (1).bin", "file.bin"])
+        }
+    }
+
     @Test func `a file whose bytes may be lost with the power is fetched again after a start of the system`()
         async throws
     {

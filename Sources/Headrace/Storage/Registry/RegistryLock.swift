@@ -86,10 +86,33 @@ struct RegistryLock: Sendable {
 
     /// That process.
     static func holder(in directory: String, calls: FileCalls) -> Int32? {
-        guard let bytes = try? calls.read("\(directory)/\(fileName)", 16), let holder = processID(from: bytes),
-            kill(holder, 0) == 0 || errno == EPERM
+        let path = "\(directory)/\(fileName)"
+        guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
+            kill(holder, 0) == 0 || errno == EPERM, has(path, open: holder, calls)
         else { return nil }
         return holder
+    }
+
+    /// Whether a process has a file open, also where that may not be seen: its number may have gone to another one.
+    private static func has(_ path: String, open id: Int32, _ calls: FileCalls) -> Bool {
+        #if os(Linux)
+        guard let wanted = (try? calls.status(path)) ?? nil else { return false }
+        guard let folder = opendir("/proc/\(id)/fd") else { return errno == EACCES }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            var found = stat()
+            let isFound = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { fstatat(dirfd(folder), $0, &found, 0) == 0 }
+            }
+            if isFound, UInt64(found.st_dev) == wanted.device, UInt64(found.st_ino) == wanted.inode { return true }
+        }
+        return false
+        #else
+        // Nobody has what can be locked; a manager that begins at this very moment is refused.
+        guard let file = try? calls.open(path) else { return false }
+        defer { try? calls.close(file) }
+        return (try? calls.lock(file)) != true
+        #endif
     }
 
     private static func processID(in file: Int32, _ calls: FileCalls) -> Int32? {
@@ -98,7 +121,7 @@ struct RegistryLock: Sendable {
 
     private static func processID(from bytes: [UInt8]) -> Int32? {
         guard bytes.last == UInt8(ascii: "\n") else { return nil }
-        return Int32(String(decoding: bytes.dropLast(), as: UTF8.self))
+        return Int32(String(decoding: bytes.dropLast(), as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
     }
 }
 

@@ -39,6 +39,7 @@ struct RateLimiter: Sendable {
 
     /// The time in which a limit's tokens collect while nobody takes them: 2.4 % of five seconds.
     static let burst = Duration.milliseconds(120)
+    /// How far the times are apart, at the least, at which somebody who waits asks again.
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
     /// The share of the time that one waiter more adds to all waits, so that many do not wake the machine more often.
@@ -118,7 +119,10 @@ struct RateLimiter: Sendable {
     /// When one who waits asks again: all of them at the same times, so that they wake the machine together.
     private func nextTurn(after now: Duration) -> Duration {
         let wait = min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait)
-        return wait * (Int(now / wait) + 1)
+        // The quotient is rounded, and may be one more or less than it should be.
+        let turn = wait * (Int(now / wait) + 1)
+        if turn <= now { return turn + wait }
+        return turn - wait > now ? turn - wait : turn
     }
 
     /// Counts bytes that were taken without asking; they are a debt that the connection's next ones wait for.

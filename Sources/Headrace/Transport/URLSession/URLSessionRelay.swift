@@ -116,10 +116,14 @@ final class URLSessionRelay: NSObject, URLSessionDataDelegate, Sendable {
             return completionHandler(.rejectProtectionSpace, nil)
         }
         #if canImport(Darwin)
-        if let trust, let server = challenge.protectionSpace.serverTrust {
-            guard let refusal = trust.refusal(of: server, host: challenge.protectionSpace.host) else {
+        if let trust {
+            let host = challenge.protectionSpace.host
+            let server = challenge.protectionSpace.serverTrust
+            let refusal = server.map { trust.refusal(of: $0, host: host) } ?? .unpinned(host)
+            if let server, refusal == nil {
                 return completionHandler(.useCredential, URLCredential(trust: server))
             }
+            guard let refusal else { return completionHandler(.cancelAuthenticationChallenge, nil) }
             transfer(ObjectIdentifier(task))?.stream.fail(refusal)
             return completionHandler(.cancelAuthenticationChallenge, nil)
         }

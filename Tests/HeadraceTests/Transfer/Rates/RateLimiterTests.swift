@@ -27,6 +27,19 @@ struct RateLimiterTests {
         }
     }
 
+    @Test func `who waits is told a later time, however long it goes on`() {
+        var limiter = RateLimiter()
+        limiter.setLimit(1, for: .all, at: .zero)
+        let lines = (0..<5).map { _ in limiter.connect(Download.ID(rawValue: 1), at: .zero) }
+        for turn in 1...20_000 {
+            let now = RateLimiter.longestWait * turn
+            for line in lines {
+                guard case .wait(let time) = limiter.take(1000, for: line, at: now) else { continue }
+                #expect(time > now && time <= now + RateLimiter.longestWait)
+            }
+        }
+    }
+
     @Test(
         arguments: [
             (100_000, 2_000_000), (2_000_000, 100_000), (50_000_000, 100_000), (100_000, 50_000_000),

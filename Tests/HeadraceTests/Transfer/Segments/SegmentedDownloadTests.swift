@@ -23,7 +23,13 @@ struct SegmentedDownloadTests {
     }
 
     @Test func `each connection is one of its own`() async throws {
-        let outcome = try await Fixture.run(Fixture.first(untilRequests: 4))
+        let gate = try Gate()
+        let response = Response.answering { request in
+            if request.index == 3 { gate.open() }
+            // None is free before all of them are there.
+            return .file(Fixture.file).held(after: Fixture.size / 8, until: gate)
+        }
+        let outcome = try await Fixture.run(response)
         #expect(Set(outcome.requests.prefix(4).map(\.connection)).count == 4)
     }
 

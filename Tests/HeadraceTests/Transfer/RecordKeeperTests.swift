@@ -1,0 +1,89 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Two who write one record: the transfer, and who is about to be suspended.
+@Suite(.timeLimit(.minutes(4)))
+struct RecordKeeperTests {
+    private final class Disk: Sendable {
+        let records = Locked<[(written: ByteRangeSet, durable: ByteRangeSet)]>([])
+        let syncs = Locked(true)
+
+        var work: RecordKeeper.Work {
+            RecordKeeper.Work(
+                sync: { [self] in syncs.withLock { $0 } },
+                write: { [self] written, durable, _ in
+                    records.withLock { $0.append((written, durable)) }
+                    return true
+                }
+            )
+        }
+
+        var last: (written: ByteRangeSet, durable: ByteRangeSet) {
+            records.withLock { $0.last ?? (ByteRangeSet(), ByteRangeSet()) }
+        }
+    }
+
+    private let keeper = RecordKeeper()
+    private let disk = Disk()
+
+    private func set(_ ranges: Range<Int64>...) -> ByteRangeSet { ByteRangeSet(ranges) }
+
+    private func write(_ written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet()) throws {
+        var record = try ControlRecord.sample()
+        (record.written, record.durable) = (written, durable)
+        let isWritten = keeper.write(record) { record in
+            disk.records.withLock { $0.append((record.written, record.durable)) }
+            return true
+        }
+        #expect(isWritten)
+    }
+
+    @Test func `a record of the transfer takes nothing back that was saved from outside`() throws {
+        keeper.began(durable: set(), disk.work)
+        keeper.save(syncing: true) { set(0..<100) }
+        #expect(disk.last.durable == set(0..<100))
+        // Which was made before, and is late.
+        try write(set(0..<60))
+        #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<100))
+        try write(set(0..<150))
+        #expect(disk.last.written == set(0..<150) && disk.last.durable == set(0..<100))
+        #expect(keeper.ended())
+    }
+
+    @Test func `after a sync that failed nothing more is called durable, whoever's it was`() throws {
+        for isOutside in [true, false] {
+            keeper.began(durable: set(0..<10), disk.work)
+            disk.syncs.withLock { $0 = false }
+            if isOutside { keeper.save(syncing: true) { set(0..<100) } } else { #expect(!keeper.sync { false }) }
+            disk.syncs.withLock { $0 = true }
+            // The kernel tells a failure once.
+            #expect(!keeper.sync { true })
+            keeper.save(syncing: true) { set(0..<100) }
+            #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<10))
+            keeper.closed()
+        }
+        keeper.began(durable: set(), disk.work)
+        #expect(keeper.sync { true })
+    }
+
+    @Test func `nothing is called durable that is not written any more`() throws {
+        keeper.began(durable: set(0..<100), disk.work)
+        keeper.save(syncing: false) { set(0..<40, 60..<100) }
+        #expect(disk.last.durable == set(0..<40, 60..<100))
+        keeper.began(durable: set(0..<40), disk.work)
+        try write(set(0..<40))
+        #expect(disk.last.written == set(0..<40))
+    }
+
+    @Test func `nobody outside writes before there are bytes, nor after the end`() {
+        keeper.save(syncing: true) { set(0..<100) }
+        keeper.began(durable: set(), disk.work)
+        keeper.save(syncing: true) { set() }
+        #expect(!keeper.ended())
+        keeper.save(syncing: true) { set(0..<100) }
+        #expect(disk.records.withLock { $0.count } == 0)
+    }
+}
