@@ -47,7 +47,11 @@ extension GetOptions {
     /// What becomes of a finished file when the same command runs again.
     var again: Interruption.Again {
         guard conflictPolicy != .skip else { return .skips }
-        return refetchPolicy == .always ? .fetches : .asks
+        // Another login may get another file under the same tag.
+        let mayLogIn =
+            network.netrc != nil || network.cookies != nil || configuration.clientCertificate != nil
+            || headers.contains(where: \.isBoundToOrigin)
+        return refetchPolicy == .always || refetchPolicy == .unlessCurrent && mayLogIn ? .fetches : .asks
     }
 
     /// Reads the URLs of the input file, where there is one.
