@@ -50,7 +50,16 @@ struct SegmentMirrorTests {
             case "no ranges": .ok("<html>Log in</html>")
             default: .redirect(to: "/login")
             }
-        let outcome = try await run(["/a": Fixture.paced, "/b": mirror, "/login": .ok("<html>Log in</html>")]) {
+        // The first one does not bring all before the mirror is asked.
+        let gate = try Gate()
+        let first = Response.answering {
+            $0.index == 0 ? .file(Fixture.file).held(after: Fixture.size / 8, until: gate) : Fixture.paced
+        }
+        let asked = Response.answering { _ in
+            gate.open()
+            return mirror
+        }
+        let outcome = try await run(["/a": first, "/b": asked, "/login": .ok("<html>Log in</html>")]) {
             $0.mirrors = Array($0.mirrors.prefix(1))
         }
         #expect(outcome.isExact, "\(outcome.events)")
