@@ -55,10 +55,12 @@ extension DownloadTransfer {
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
     private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
         // A checksum of the request asks for more than that the server has nothing else.
-        let configuration = environment.configuration
-        guard request.asksForVersion(configuration), request.checksums.isEmpty else { return [] }
+        guard request.refetchPolicy != .always, request.checksums.isEmpty else { return [] }
+        let (there, configuration) = (filesThere(named: path), environment.configuration)
+        // Of most downloads nothing is there, and the rest need not be found out.
+        guard !there.isEmpty, request.asksForVersion(configuration) else { return [] }
         let variant = request.variant(configuration)
-        return filesThere(named: path).compactMap { path, status in
+        return there.compactMap { path, status in
             guard let line = try? environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes),
                 let version = KeptVersion(decoding: line),
                 version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
@@ -69,12 +71,11 @@ extension DownloadTransfer {
 
     /// What is there under the name and, where an earlier download may have counted it up, under the next ones.
     private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
+        guard let status = (try? environment.files.status(path)) ?? nil else { return [] }
+        var found = [(path: path, status: status)]
         var others = FinalNames(path, record.names, mayRename: request.replacement == .rename)
-        var found: [(path: String, status: FileStatus)] = []
-        var next: String? = path
-        while let path = next, let status = (try? environment.files.status(path)) ?? nil {
-            found.append((path, status))
-            next = others.next()
+        while let next = others.next(), let status = (try? environment.files.status(next)) ?? nil {
+            found.append((next, status))
         }
         return found
     }
@@ -99,8 +100,8 @@ extension DownloadRequest {
     }
 
     private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {
-        headers.contains(where: \.isBoundToOrigin) || url.login != nil || configuration.credentials != nil
-            || configuration.netrc != nil || configuration.cookies != nil || configuration.clientCertificate != nil
+        configuration.credentials != nil || configuration.netrc != nil || configuration.cookies != nil
+            || configuration.clientCertificate != nil || headers.contains(where: \.isBoundToOrigin) || url.login != nil
     }
 
     /// What happens to a file of the name: one that is to be kept up to date is replaced.
