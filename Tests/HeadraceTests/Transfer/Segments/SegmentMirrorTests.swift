@@ -26,7 +26,19 @@ struct SegmentMirrorTests {
     }
 
     @Test func `mirrors bring parts of one file side by side`() async throws {
-        let outcome = try await run(["/a": Fixture.paced, "/b": Fixture.paced, "/c": Fixture.paced])
+        // The first one does not bring all before the mirrors are asked.
+        let gate = try Gate()
+        let asked = Locked(Set<String>())
+        let response = Response.answering { request in
+            if asked.withLock({
+                $0.insert(request.path)
+                return $0.count
+            }) == 3 {
+                gate.open()
+            }
+            return request.index == 0 ? .file(Fixture.file).held(after: Fixture.size / 8, until: gate) : Fixture.paced
+        }
+        let outcome = try await run(["/a": response, "/b": response, "/c": response])
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(Set(outcome.requests.map(\.path)) == ["/a", "/b", "/c"])
         #expect(!outcome.ranges.dropFirst().contains(nil))
