@@ -36,14 +36,14 @@ extension BackgroundFile {
         _ calls: FileCalls
     ) throws(DownloadError) {
         let names = record.names
-        let size = try Self.doing("\(file) could not be looked at") { () throws(SystemError) in
+        let size = try DownloadError.storage("\(file) could not be looked at") { () throws(SystemError) in
             try calls.status(file)?.size
         }
         guard let size else { throw DownloadError(.fileSystem, BackgroundRestart.filePurged.sentence) }
         self.head = head
         body = try AcceptedBody(ofFile: head, size: size, askedFor: record.request.url, configuration)
         path = names.path(for: head)
-        try Self.doing("\(file) could not be moved to \(names.partialPath)") { () throws(SystemError) in
+        try DownloadError.storage("\(file) could not be moved to \(names.partialPath)") { () throws(SystemError) in
             do throws(SystemError) {
                 try adopt(file, for: record, configuration, calls)
             } catch  where error.errno == EXDEV {
@@ -74,17 +74,6 @@ extension BackgroundFile {
         let directory = configuration.durability == .full ? names.directory : nil
         try RecordFile(of: names.partialPath, calls: calls).write(record, syncing: directory)
         try calls.replace(file, names.partialPath)
-    }
-
-    private static func doing<Result>(
-        _ what: String,
-        _ call: () throws(SystemError) -> Result
-    ) throws(DownloadError) -> Result {
-        do {
-            return try call()
-        } catch {
-            throw .storage(what, error)
-        }
     }
 }
 

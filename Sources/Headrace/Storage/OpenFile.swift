@@ -9,12 +9,12 @@ struct OpenFile: ~Copyable {
 
     /// Opens a file; throws `permission` or `fileSystem`, the latter also for what is no regular file.
     init(_ path: String, followingLinks: Bool, calls: FileCalls = .system) throws(DownloadError) {
-        let descriptor = try Self.storage("\(path) could not be opened") { () throws(SystemError) in
+        let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
             try FileCalls.openToRead(path, followingLinks: followingLinks)
         }
         let status: FileStatus
         do throws(DownloadError) {
-            status = try Self.storage("\(path) could not be looked at") { () throws(SystemError) in
+            status = try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
                 try calls.openStatus(descriptor)
             }
             guard status.kind == .regular else {
@@ -38,22 +38,11 @@ struct OpenFile: ~Copyable {
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let (path, descriptor, calls) = (path, descriptor, calls)
         try await FileCalls.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
-            try Self.storage("\(path) could not be read") { () throws(SystemError) in
+            try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
                 try calls.readAt(descriptor, offset, maxBytes)
             }
         } whenShort: {
             DownloadError(.fileSystem, "\(path) became shorter while it was read.")
-        }
-    }
-
-    private static func storage<Result>(
-        _ what: String,
-        _ call: () throws(SystemError) -> Result
-    ) throws(DownloadError) -> Result {
-        do {
-            return try call()
-        } catch {
-            throw .storage(what, error)
         }
     }
 }

@@ -106,10 +106,8 @@ final class PartialFile: Sendable {
     }
 
     func status() throws(DownloadError) -> FileStatus {
-        do {
-            return try calls.openStatus(file)
-        } catch {
-            throw .storage("\(path) could not be looked at", error)
+        try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
+            try calls.openStatus(file)
         }
     }
 
@@ -125,10 +123,8 @@ final class PartialFile: Sendable {
 
     /// Writes all bytes at their place.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) {
-        do {
+        try DownloadError.storage("\(path) could not be written") { () throws(SystemError) in
             try calls.writeAll(file, bytes, offset)
-        } catch {
-            throw .storage("\(path) could not be written", error)
         }
     }
 
@@ -139,18 +135,14 @@ final class PartialFile: Sendable {
 
     /// The bytes at an offset, so many at most; less than that is all there is.
     func read(at offset: Int64, maxBytes: Int) throws(DownloadError) -> [UInt8] {
-        do {
-            return try calls.readAt(file, offset, maxBytes)
-        } catch {
-            throw .storage("\(path) could not be read", error)
+        try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
+            try calls.readAt(file, offset, maxBytes)
         }
     }
 
     func truncate(to size: Int64) throws(DownloadError) {
-        do {
+        try DownloadError.storage("\(path) could not be cut") { () throws(SystemError) in
             try calls.truncate(file, size)
-        } catch {
-            throw .storage("\(path) could not be cut", error)
         }
     }
 
@@ -221,18 +213,38 @@ extension FileCalls {
 extension FileCalls {
     /// Makes a directory that is missing, and those above it.
     func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
-        let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
-        if !parent.isEmpty, try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }
-        do throws(SystemError) {
-            try createDirectory(path, 0o777)
-            if syncs { try syncDirectory(parent.isEmpty ? "/" : parent) }
-        } catch  where error.errno == EEXIST {
-            // Another download was faster.
-        }
+        let parent = Self.parent(of: path)
+        if try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }
+        try makeDirectory(path, mode: 0o777, syncs: syncs)
+    }
+
+    /// Makes a directory, unless another download or process was faster.
+    func makeDirectory(_ path: String, mode: UInt32, syncs: Bool) throws(SystemError) {
+        do {
+            try createDirectory(path, mode)
+            if syncs { try syncDirectory(Self.parent(of: path)) }
+        } catch  where error.errno == EEXIST {}
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }
 
 extension DownloadError {
+    /// Makes a file call, whose failure is told as ``storage(_:_:_:)`` tells it.
+    static func storage<Result>(
+        _ what: @autoclosure () -> String,
+        _ call: () throws(SystemError) -> Result
+    ) throws(DownloadError) -> Result {
+        do {
+            return try call()
+        } catch {
+            throw .storage(what(), error)
+        }
+    }
+
     /// A failed file call; `what` names the file and ends without a full stop, `more` is a sentence of its own.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =

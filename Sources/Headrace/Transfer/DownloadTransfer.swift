@@ -63,9 +63,9 @@ struct DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
-            if session.held.isEmpty, let proven = try await provenFile(attempts) { return unchanged(proven, session) }
-            if session.held.isEmpty, try await takeOver(path, &session, &attempts) {
-                return unchanged(path, session)
+            if session.held.isEmpty {
+                if let proven = try await provenFile(attempts) { return unchanged(proven, session) }
+                if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
             }
             attempts.meter.correct(to: session.held.count)
             return try await attempt(&session, &attempts, plan)

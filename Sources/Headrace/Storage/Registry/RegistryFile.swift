@@ -109,11 +109,7 @@ final class RegistryFile: Sendable {
     private static func makeDirectory(_ path: String, syncs: Bool, _ calls: FileCalls) throws(DownloadError) {
         do throws(SystemError) {
             guard try calls.status(path) == nil else { return }
-            try calls.createDirectory(path, 0o700)
-            let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? "."
-            if syncs { try calls.syncDirectory(parent) }
-        } catch  where error.errno == EEXIST {
-            // Another manager was faster.
+            try calls.makeDirectory(path, mode: 0o700, syncs: syncs)
         } catch {
             throw .registry("The folder \(path) could not be made", error)
         }

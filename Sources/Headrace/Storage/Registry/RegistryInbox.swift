@@ -47,7 +47,6 @@ struct RegistryInbox: Sendable {
     /// After so long a file that is being written belongs to a process that was killed.
     private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
 
-    private let directory: String
     private let path: String
     private let calls: FileCalls
 
@@ -56,7 +55,6 @@ struct RegistryInbox: Sendable {
     ///   - directory: The list's own directory.
     ///   - calls: The file calls.
     init(in directory: String, calls: FileCalls = .system) {
-        self.directory = directory
         self.calls = calls
         path = "\(directory)/\(Self.folderName)"
     }
@@ -113,10 +111,7 @@ struct RegistryInbox: Sendable {
     private func makeFolder() throws(DownloadError) {
         do throws(SystemError) {
             guard try calls.status(path) == nil else { return }
-            try calls.createDirectory(path, 0o700)
-            try calls.syncDirectory(directory)
-        } catch  where error.errno == EEXIST {
-            // Another process was faster.
+            try calls.makeDirectory(path, mode: 0o700, syncs: true)
         } catch {
             throw .registry("The folder \(path) could not be made", error)
         }
