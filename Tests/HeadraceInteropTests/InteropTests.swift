@@ -18,13 +18,26 @@ struct InteropTests {
     #if os(Linux)
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
     func `each wire speaks what it is for`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
-        let server = try ServersTrait.server(kind)
-        let transport = try CurlTransport(CurlOptions(userAgent: "t", certificateAuthorities: server.authority.path))
-        let request = TransportRequest(url: try server.url("empty.bin", wire))
-        let head = try await transport.perform(request) { head, _ in head }
-        await transport.shutdown()
+        let head = try await head(of: "empty.bin", at: try ServersTrait.server(kind), wire)
         #expect(head.status == 200)
         #expect(head.isMultiplexed == (wire == .http2))
+    }
+
+    @Test(arguments: [WebServer.Wire.http1OverTLS, .http2])
+    func `a server that leaves the choice takes the cipher that costs both sides least`(
+        _ wire: WebServer.Wire
+    ) async throws {
+        let head = try await head(of: "cipher", at: try ServersTrait.server(.nginx), wire)
+        let cipher = head.fields.first { $0.name.lowercased() == "cipher" }?.value
+        #expect(["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"].contains(cipher))
+    }
+
+    private func head(of path: String, at server: RunningServer, _ wire: WebServer.Wire) async throws -> ResponseHead {
+        let transport = try CurlTransport(CurlOptions(userAgent: "t", certificateAuthorities: server.authority.path))
+        let request = TransportRequest(url: try server.url(path, wire))
+        let head = try await transport.perform(request) { head, _ in head }
+        await transport.shutdown()
+        return head
     }
     #endif
 

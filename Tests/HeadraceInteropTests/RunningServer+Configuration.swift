@@ -36,6 +36,7 @@ extension RunningServer {
                     ssl_certificate_key \(place)/key.pem;
                     root \(place)/site;
                     location = /old { return 302 /file.bin; }
+                    location = /cipher { add_header Cipher $ssl_cipher; return 204; }
                     location = /packed.gz { add_header Content-Encoding gzip; }
                     location /dated/ { etag off; }
                     location /private/ { auth_basic test; auth_basic_user_file \(place)/users; }

@@ -173,8 +173,9 @@ int hr_address_open(const hr_address *address);
 
 /// Sets what is told of the ends of the TLS connections that this thread drives.
 void hr_on_goodbye(hr_goodbye_callback callback, void *context);
-/// Has the ends of the TLS connections that the handle opens told; nothing where TLS is not OpenSSL's.
-void hr_easy_watch_tls(hr_easy easy);
+/// Has the ends of the TLS connections that the handle opens told, and the cheapest cipher asked for first; nothing where
+/// TLS is not OpenSSL's.
+void hr_easy_configure_tls(hr_easy easy);
 /// The TLS connection in use, or NULL where there is none or its end is not told.
 const void *hr_easy_tls(hr_easy easy);
 

@@ -109,7 +109,7 @@ final class CurlTransfer {
 
     private func configureTLS(_ options: CurlOptions) throws(DownloadError) {
         guard request.url.scheme?.lowercased() == "https" else { return }
-        hr_easy_watch_tls(handle)
+        hr_easy_configure_tls(handle)
         if let file = options.certificateAuthorities {
             try require(hr_easy_set_string(handle, HR_OPT_CAINFO, file))
         }
