@@ -21,6 +21,19 @@ struct SegmentMirrorTests {
         }
     }
 
+    /// A source and its mirror, of which the first does not bring all before the other is asked.
+    private func pair(_ mirror: Response) throws -> (first: Response, mirror: Response) {
+        let gate = try Gate()
+        let second = Response.answering { _ in
+            gate.open()
+            return mirror
+        }
+        let first = Response.answering {
+            $0.index == 0 ? Fixture.paced.held(after: Fixture.size / 8, until: gate) : Fixture.paced
+        }
+        return (first, second)
+    }
+
     private func notUsed(_ outcome: ResumeOutcome) -> [String] {
         outcome.events.compactMap { if case .fellBack(let reason) = $0 { reason } else { nil } }
     }
@@ -62,16 +75,8 @@ struct SegmentMirrorTests {
             case "no ranges": .ok("<html>Log in</html>")
             default: .redirect(to: "/login")
             }
-        // The first one does not bring all before the mirror is asked.
-        let gate = try Gate()
-        let first = Response.answering {
-            $0.index == 0 ? .file(Fixture.file).held(after: Fixture.size / 8, until: gate) : Fixture.paced
-        }
-        let asked = Response.answering { _ in
-            gate.open()
-            return mirror
-        }
-        let outcome = try await run(["/a": first, "/b": asked, "/login": .ok("<html>Log in</html>")]) {
+        let (first, second) = try pair(mirror)
+        let outcome = try await run(["/a": first, "/b": second, "/login": .ok("<html>Log in</html>")]) {
             $0.mirrors = Array($0.mirrors.prefix(1))
         }
         #expect(outcome.isExact, "\(outcome.events)")
@@ -101,9 +106,8 @@ struct SegmentMirrorTests {
         twin.etag = "W/\"other\""
         twin.lastModified = nil
         let checksum = try Checksum(of: Fixture.file.body)
-        let outcome = try await run(["/a": Fixture.paced, "/b": .file(twin).limited(bytesPerSecond: 2 << 20)]) {
-            $0.checksums = [checksum]
-        }
+        let (first, second) = try pair(.file(twin).limited(bytesPerSecond: 2 << 20))
+        let outcome = try await run(["/a": first, "/b": second]) { $0.checksums = [checksum] }
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.requests.contains { $0.path == "/b" })
         #expect(outcome.restarts.isEmpty)
@@ -112,8 +116,8 @@ struct SegmentMirrorTests {
 
     @Test func `with a checksum, a mirror with another file costs a restart, and never a wrong file`() async throws {
         let checksum = try Checksum(of: Fixture.file.body)
-        let wrong = Response.file(Fixture.other).limited(bytesPerSecond: 2 << 20)
-        let outcome = try await run(["/a": Fixture.paced, "/b": wrong]) { $0.checksums = [checksum] }
+        let (first, wrong) = try pair(.file(Fixture.other).limited(bytesPerSecond: 2 << 20))
+        let outcome = try await run(["/a": first, "/b": wrong]) { $0.checksums = [checksum] }
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.restarts.count == 1)
         #expect(outcome.ranges.last == .some(nil))
@@ -127,8 +131,9 @@ struct SegmentMirrorTests {
     }
 
     @Test func `D06 a secret field does not go to a mirror that brings parts`() async throws {
-        try await withFaultServer(Fixture.paced) { mirror in
-            let outcome = try await run(["/a": Fixture.paced]) {
+        let (first, second) = try pair(Fixture.paced)
+        try await withFaultServer(second) { mirror in
+            let outcome = try await run(["/a": first]) {
                 $0.mirrors = [mirror.url("/m")]
                 $0.headers = [HeaderField(name: "X-Key", value: "k", isSecret: true)]
             }
