@@ -73,9 +73,13 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
             Console.error.write(String(decoding: said, as: UTF8.self))
             return ExitCode(code: status)
         }
-        if hasList { break }
-        hasList = try await registry.processID == child
-        // With nothing to do it ends as soon as it has the list.
+        if hasList {
+            // With nothing to do it ends by itself, and tells why.
+            let list = try await registry.downloads()
+            if arguments.has(.watch) || list.contains(where: { $0.state == .waiting || $0.state == .running }) { break }
+        } else {
+            hasList = try await registry.processID == child
+        }
         try await Task.sleep(for: .milliseconds(hasList ? 100 : 20))
     }
     guard !arguments.has(.quiet) else { return .success }
