@@ -30,7 +30,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
         let expected = ignoresMissing ? all.filter { Files.exists($0.path) } : all
         guard !expected.isEmpty else {
-            throw DownloadError(.fileSystem, "None of the \(all.count) files that are named is here.")
+            throw DownloadError(.fileSystem, "None of the files that the list names is here.")
         }
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {

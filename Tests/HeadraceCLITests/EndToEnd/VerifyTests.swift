@@ -51,7 +51,7 @@ struct VerifyTests {
             let line = ["verify", "--ignore-missing", "--checksum-file"]
             for (words, status, last) in [
                 (["SUMS"], 0, "1 of 1 are right, 1 missing"),
-                (["NONE"], 5, "headrace: None of the 1 files that are named is here."),
+                (["NONE"], 5, "headrace: None of the files that the list names is here."),
                 (["SUMS", "gone"], 5, "headrace: gone: "),
             ] {
                 var process = try ToolProcess(line + words, in: folder)

@@ -88,11 +88,11 @@ struct PlainTextTests {
     func `a repair tells what is wrong or missing in all`() {
         #expect(
             line(.repairing(pieces: 3, bytesWasted: 5 << 20))
-                == "a.bin: is wrong; 3 pieces are wrong or missing, and 5.00 MiB fetched"
+                == "a.bin: 3 pieces are wrong or missing; 5.00 MiB are fetched"
         )
         #expect(
             line(.repairing(pieces: 1, bytesWasted: 5))
-                == "a.bin: is wrong; a piece is wrong or missing, and 5 B fetched"
+                == "a.bin: a piece is wrong or missing; 5 B are fetched"
         )
         #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: is too long; the last 5 B are left away")
     }
