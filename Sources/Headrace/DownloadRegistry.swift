@@ -11,7 +11,8 @@ public import Foundation
 ///     try await registry.perform(.pause(ids))
 ///
 /// Reading takes no lock and changes nothing. A command is left in the directory, for the manager that has the list, which
-/// takes it with ``DownloadManager/takeCommands()`` and when it starts; where none has it, it is carried out at once.
+/// takes it with ``DownloadManager/takeCommands()`` and when it starts; where none has it, it is carried out at once. What a
+/// manager that was killed has not taken, ``takeCommands()`` carries out, or the next command.
 public struct DownloadRegistry: Sendable, Hashable {
     /// Something to do to a list; identities that it does not have, or no more, are passed over.
     public enum Command: Sendable, Hashable {
@@ -75,6 +76,18 @@ public struct DownloadRegistry: Sendable, Hashable {
         get async throws(DownloadError) {
             try await blocking { RegistryLock.holder(in: directory.filePath, calls: .system) }
         }
+    }
+
+    /// Carries out the commands that were left for a manager that has ended before it took them.
+    ///
+    /// Does nothing where there are none, and where a manager has the list, which takes them itself.
+    /// - Throws: What keeps the directory from being read, or the registry from being written; the commands stay there then.
+    public func takeCommands() async throws(DownloadError) {
+        let areLeft = try await blocking { () throws(DownloadError) in
+            try RegistryInbox(in: directory.filePath).hasCommands
+        }
+        // The start of a manager takes them.
+        if areLeft { _ = try await withList { _ in } }
     }
 
     /// Adds downloads to the list.

@@ -4,12 +4,14 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
         let status: ExitCode
         do throws(UsageError) {
-            status = try await run(Array(CommandLine.arguments.dropFirst()))
+            status = try await run(arguments)
         } catch {
-            Console.error.write("headrace: \(error.message.printable)\n")
-            status = .usage
+            // What could not be read may have asked for it all the same.
+            let writesJSON = arguments.prefix { $0 != "--" }.contains("--\(Option.json.rawValue)")
+            status = tell(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
         }
         Console.exit(status)
     }
@@ -30,7 +32,17 @@ enum Invocation {
     case version
     case verb(Verb, ParsedArguments)
 
-    init(_ arguments: [String], verbs: [Verb] = Verb.table) throws(UsageError) {
+    /// What other tools have by these words.
+    private static let aliases: [(words: [String], meant: [String])] = [
+        (["version"], ["--version"]), (["queue", "ls"], ["queue", "list"]), (["queue", "rm"], ["queue", "remove"]),
+    ]
+
+    init(_ line: [String], verbs: [Verb] = Verb.table) throws(UsageError) {
+        var arguments = line
+        if line.first == "help" { arguments = line.drop { $0 == "help" } + ["--help"] }
+        if let alias = Self.aliases.first(where: { alias in arguments.starts(with: alias.words) }) {
+            arguments.replaceSubrange(..<alias.words.count, with: alias.meant)
+        }
         guard let first = arguments.first else { throw UsageError("a command is missing; headrace --help lists them") }
         guard let verb = verbs.first(where: { arguments.starts(with: $0.words) }) else {
             let group = Verb.group(first, in: verbs)
@@ -86,18 +98,32 @@ enum Invocation {
     }
 }
 
-/// Gives the status for what a command throws, after a line that tells it.
-func reportingErrors(_ command: () async throws -> ExitCode) async throws(UsageError) -> ExitCode {
+/// Gives the status for what a command throws, after a line that tells it, and one for a program where that is asked for.
+func reportingErrors(
+    to arguments: ParsedArguments,
+    _ command: () async throws -> ExitCode
+) async throws(UsageError) -> ExitCode {
+    let writesJSON = arguments.has(.json)
     do {
         return try await command()
     } catch let error as UsageError {
         throw error
     } catch let error as DownloadError {
         guard ExitCode(error.code) != .usage else { throw UsageError(error.message) }
-        Console.error.write("headrace: \(error.message.printable)\n")
-        return ExitCode(error.code)
+        return tell(error.message, code: error.code, ExitCode(error.code), writesJSON: writesJSON)
     } catch {
-        Console.error.write("headrace: \("\(error)".printable)\n")
-        return .other
+        return tell("\(error)", code: nil, .other, writesJSON: writesJSON)
     }
+}
+
+/// Tells why a command fails as a whole, and gives its status.
+private func tell(
+    _ message: String,
+    code: DownloadError.Code?,
+    _ status: ExitCode,
+    writesJSON: Bool
+) -> ExitCode {
+    if writesJSON { Console.output.write(JSONLines.error(message, code, status) + "\n") }
+    Console.error.write("headrace: \(message.printable)\n")
+    return status
 }

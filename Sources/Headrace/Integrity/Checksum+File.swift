@@ -33,8 +33,8 @@ extension PieceHashes {
     /// - Parameters:
     ///   - file: A file URL; links are followed.
     ///   - onProgress: Told the number of bytes that are done, and the size, on that thread; has to return at once.
-    /// - Returns: The bytes that are wrong, missing or too many, in order; none where the file is right. How much is missing is
-    ///   known but for the length of the last piece.
+    /// - Returns: The bytes that are wrong, missing or too many, in order; none where the file is right. Without a ``fileSize``,
+    ///   how much is missing is known but for the length of the last piece.
     /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
     ///   file cannot be read or is no regular file.
     public func wrongRanges(
@@ -45,15 +45,13 @@ extension PieceHashes {
             let size = file.status.size
             if size == 0, checksums == [try await file.checksum(algorithm, of: 0..<0) { _ in }] { return [] }
             var found: [Checksum] = []
-            for range in ranges(fileSize: size) {
+            let comparable = min(size, mostBytes)
+            for range in ranges(fileSize: comparable) {
                 found.append(try await file.checksum(algorithm, of: range) { onProgress(range.lowerBound + $0, size) })
             }
-            var wrong = badRanges(found: found, fileSize: size)
-            // Of each piece a byte at the least is there, of none more than its length.
-            let least = Int64(checksums.count - 1).multipliedReportingOverflow(by: length)
-            let most = Int64(checksums.count).multipliedReportingOverflow(by: length)
-            wrong.insert(size..<max(size, least.overflow ? .max : min(least.partialValue, .max - 1) + 1))
-            wrong.insert((most.overflow ? size : min(size, most.partialValue))..<size)
+            var wrong = badRanges(found: found, fileSize: comparable)
+            wrong.insert(size..<max(size, leastBytes))
+            wrong.insert(min(size, mostBytes)..<size)
             return wrong.ranges
         }
     }

@@ -6,26 +6,45 @@ public struct PieceHashes: Sendable, Hashable {
     public let length: Int64
     /// The checksum of each piece, in order; all of one hash function.
     public let checksums: [Checksum]
+    /// The bytes of the whole file, where they are known; with them, what is behind its end is told from a wrong last piece.
+    public let fileSize: Int64?
 
-    /// Creates the checksums of pieces; nil where there are none, of several functions, or with a length below 1.
+    /// Creates the checksums of pieces; nil where there are none, of several functions, with a length below 1, or more or
+    /// fewer than a file of this size has.
     /// - Parameters:
     ///   - length: The bytes of each piece but the last.
     ///   - checksums: The checksum of each piece, in order.
-    public init?(length: Int64, checksums: [Checksum]) {
+    ///   - fileSize: The bytes of the whole file, where they are known.
+    public init?(length: Int64, checksums: [Checksum], fileSize: Int64? = nil) {
         guard length > 0, let first = checksums.first,
             checksums.allSatisfy({ $0.algorithm == first.algorithm })
         else { return nil }
         self.length = length
         self.checksums = checksums
+        self.fileSize = fileSize
+        if let fileSize, !fit(fileSize: fileSize) { return nil }
     }
 
     /// The hash function of all pieces.
     public var algorithm: Checksum.Algorithm { checksums[0].algorithm }
 
-    /// Whether a file of this size has so many pieces.
+    /// Whether a file of this size has so many pieces, and is as long as it should be where that is known.
     func fit(fileSize: Int64) -> Bool {
+        guard self.fileSize ?? fileSize == fileSize else { return false }
         let whole = Int64(checksums.count - 1).multipliedReportingOverflow(by: length)
         return !whole.overflow && fileSize > whole.partialValue && fileSize - whole.partialValue <= length
+    }
+
+    /// The bytes of all pieces; where nobody knows those of the last one, of a whole one.
+    var mostBytes: Int64 {
+        let most = Int64(checksums.count).multipliedReportingOverflow(by: length)
+        return fileSize ?? (most.overflow ? .max : most.partialValue)
+    }
+
+    /// The bytes that a file with these pieces has at the least.
+    var leastBytes: Int64 {
+        let least = Int64(checksums.count - 1).multipliedReportingOverflow(by: length)
+        return fileSize ?? (least.overflow ? .max : min(least.partialValue, .max - 1) + 1)
     }
 
     /// The bytes of each piece that begins in a file of this size, as far as they are in it.

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
 /// The further names that a finished file may get, as in `name (1).ext`.
 struct FinalNames {
     private static let most = 10_000
@@ -17,5 +23,13 @@ struct FinalNames {
         guard mayRename, number < Self.most else { return nil }
         number += 1
         return directory + "/" + SafeFileName.numbered(name, number)
+    }
+}
+
+extension URL {
+    /// The file beside this one that has its name with a number, as in `name (1).ext`.
+    package func numbered(_ number: Int) -> URL {
+        let name = SafeFileName.numbered(lastPathComponent, number)
+        return deletingLastPathComponent().appending(path: name, directoryHint: .notDirectory)
     }
 }

@@ -102,11 +102,11 @@ extension DownloadTransfer {
         guard request.refetchPolicy == .ifChanged, let pieces = request.pieceHashes,
             let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
         else { return false }
-        let size = file.status.size
+        let size = min(file.status.size, pieces.mostBytes)
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let found = try await reading.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
         let bad = pieces.badRanges(found: found, fileSize: size)
-        if bad.isEmpty, pieces.fit(fileSize: size) {
+        if bad.isEmpty, pieces.fit(fileSize: file.status.size) {
             guard request.checksums.isEmpty else { return false }
             tell(.piecesVerified(count: found.count))
             return true
@@ -114,9 +114,13 @@ extension DownloadTransfer {
         var right = ByteRangeSet(pieces.ranges(fileSize: size))
         for range in bad.ranges { right.remove(range) }
         guard !right.isEmpty else { return false }
-        try await session.takeOver(right, of: file, for: path)
+        // Where the last piece is right, its end is that of the file.
+        let hasEnd = found.count == pieces.checksums.count && found.last == pieces.checksums.last
+        let missing = (hasEnd ? size : pieces.mostBytes) - right.count
+        try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
         let count = zip(found, pieces.checksums).count { $0 == $1 }
-        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: bad.count))
+        let excess = file.status.size - size
+        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: missing > 0 ? missing : excess))
         return false
     }
 

@@ -15,13 +15,19 @@ extension PartialSession {
         }
     }
 
-    /// Copies ranges of another file, which are held from now on as of a version of which nothing is told.
-    mutating func takeOver(_ ranges: ByteRangeSet, of file: borrowing OpenFile, for finalPath: String) async throws {
+    /// Copies ranges of another file, which are held from now on as of a version of which nothing is told but, where they are
+    /// the whole, its size.
+    mutating func takeOver(
+        _ ranges: ByteRangeSet,
+        of file: borrowing OpenFile,
+        for finalPath: String,
+        isWhole: Bool
+    ) async throws {
         let partial = try opened()
         try partial.requireSpace(for: file.status.size)
-        (representation, self.finalPath) = (Representation(), finalPath)
+        (representation, self.finalPath) = (Representation(totalBytes: isWhole ? ranges.count : nil), finalPath)
         policy = newPolicy()
-        readers.change { $0.began(path, totalBytes: nil) }
+        readers.change { $0.began(path, totalBytes: isWhole ? ranges.count : nil) }
         for range in ranges.ranges {
             var offset = range.lowerBound
             try await file.read(range) { bytes in

@@ -49,6 +49,7 @@ enum Option: String, CaseIterable, Sendable {
     case watch
     case network
     case background
+    case ignoreMissing = "ignore-missing"
 
     /// Those on the way to the servers and on who goes it.
     static let ofNetwork: Set<Option> = [
@@ -59,6 +60,9 @@ enum Option: String, CaseIterable, Sendable {
     static let ofQueueOnly: Set<Option> = [
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch, .background,
     ]
+
+    /// Those of files that are there.
+    static let ofFilesOnly: Set<Option> = [.ignoreMissing]
 
     /// Those of the process that runs a list.
     static let ofQueueRun = ofNetwork.union([
@@ -99,7 +103,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .limitRate,
             argument: "RATE",
-            help: "bytes per second over all: 500K, 2M, or 'Mon-Fri 08:00-18:00 1M, else none'"
+            help: "bytes per second over all: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'"
         ),
         Entry(
             option: .checksum,
@@ -118,6 +122,7 @@ enum Option: String, CaseIterable, Sendable {
             argument: "FILE",
             help: "a Metalink 4 document: the files to fetch, or what they must be; repeatable"
         ),
+        Entry(option: .ignoreMissing, help: "pass over files of a list or a document that are not there"),
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),

@@ -9,13 +9,17 @@ struct Verb: Sendable {
     var notes: String?
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
+    /// The options of downloads that are in no list.
+    private static let ofDownloads = Set(Option.allCases).subtracting(Option.ofQueueOnly)
+        .subtracting(Option.ofFilesOnly)
+
     static let table: [Verb] =
         [
             Verb(
                 name: "get",
                 operands: "URL...",
                 summary: "download files",
-                options: .those(of: Set(Option.allCases).subtracting(Option.ofQueueOnly)),
+                options: .those(of: ofDownloads),
                 run: { arguments async throws(UsageError) in try await get(arguments) }
             ),
             Verb(
@@ -24,13 +28,14 @@ struct Verb: Sendable {
                 summary: "compare files that are there with their checksums",
                 options: .those(
                     of: Option.ofNetwork.union([
-                        .checksum, .checksumFile, .metalink, .header, .retries, .timeout, .connectTimeout,
-                        .allowDowngrade, .json, .quiet, .help,
+                        .checksum, .checksumFile, .metalink, .ignoreMissing, .header, .retries, .timeout,
+                        .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
                 notes: """
                     Without FILE, all files are compared that --checksum-file and --metalink name, as seen from the
-                    current folder; one that is missing is told, and counts as a failure.
+                    current folder; one that is missing is told, and counts as a failure without --ignore-missing.
+                    FILE may have another name than the only file of a document.
                     """,
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
             ),
@@ -39,11 +44,10 @@ struct Verb: Sendable {
                 operands: "FILE [URL...]",
                 summary: "fetch what is wrong of a file that is there",
                 options: .those(
-                    of: Set(Option.allCases).subtracting(Option.ofQueueOnly)
-                        .subtracting([
-                            .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
-                            .version,
-                        ])
+                    of: ofDownloads.subtracting([
+                        .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
+                        .version,
+                    ])
                 ),
                 notes: """
                     The file is compared with --checksum, --checksum-file or --metalink. Where a Metalink document has

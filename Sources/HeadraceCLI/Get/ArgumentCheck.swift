@@ -31,15 +31,16 @@ enum ArgumentCheck {
         return .seconds(seconds)
     }
 
-    /// Bytes per second; K, M and G stand for powers of 1024.
-    static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64 {
+    /// Bytes per second, nil for no limit; K, M and G stand for powers of 1024.
+    static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64? {
+        guard text.lowercased() != "none" else { return nil }
         do {
             return try ByteRate(parsing: text).bytesPerSecond
         } catch {
             let problem =
                 switch error {
-                case .notANumber: "\"\(text)\" is not a number with K, M, G or nothing after it"
-                case .outOfRange: "\(text) is out of range"
+                case .notANumber: "\"\(text)\" is no rate such as 500K or 1.5M, and not none"
+                case .outOfRange: "\(text) is out of range; none is for no limit"
                 }
             throw UsageError("--\(option.rawValue): \(problem)")
         }

@@ -57,14 +57,15 @@ private struct Rehearsal: Sendable {
             switch event {
             case .responded(let status, let totalBytes, let file):
                 await download.cancel()
-                let place = place(named: file.lastPathComponent)
+                let (place, what) = outcome(at: place(named: file.lastPathComponent))
                 guard !writesJSON else {
                     return write(
                         JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: place), of: item)
                     )
                 }
                 let size = totalBytes.map(Format.size) ?? "size unknown"
-                return write("\(place.path(percentEncoded: false)): \(size) (\(item.url))".printable)
+                let told = what.map { "\(size); \($0)" } ?? size
+                return write("\(place.path(percentEncoded: false)): \(told) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { _ = write(JSONLines.line(for: event, of: item)) }
                 let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)
@@ -81,6 +82,31 @@ private struct Rehearsal: Sendable {
         case .file(let file): file
         case .directory(let folder): folder.appending(path: name)
         }
+    }
+
+    /// Where the file comes to, and what becomes of one that is there already.
+    private func outcome(at place: URL) -> (place: URL, what: String?) {
+        guard Files.exists(place.path(percentEncoded: false)) else { return (place, nil) }
+        switch (request.refetchPolicy, request.conflictPolicy) {
+        case (.ifChanged, _):
+            let isCompared = !request.checksums.isEmpty || request.pieceHashes != nil
+            let reason = isCompared ? "it is wrong" : "the server has another version"
+            return (place, "is there, and is replaced if \(reason)")
+        case (_, .skip): return (place, "is there, and is left as it is")
+        case (_, .fail): return (place, "is there, and the download fails")
+        case (_, .overwrite): return (place, "is there, and is replaced")
+        case (.unlessCurrent, .rename):
+            let other = counted(place).lastPathComponent
+            return (place, "is there; unless it is known to be the server's version, that comes as \(other)")
+        case (.always, .rename): return (counted(place), "\(place.lastPathComponent) is there, and is kept")
+        }
+    }
+
+    /// The first free name beside one that is taken.
+    private func counted(_ place: URL) -> URL {
+        var number = 1
+        while Files.exists(place.numbered(number).path(percentEncoded: false)) { number += 1 }
+        return place.numbered(number)
     }
 
     private func write(_ line: String) -> ExitCode { Console.output.write(line + "\n") ? .success : .disk }

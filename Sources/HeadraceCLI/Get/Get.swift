@@ -11,7 +11,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
     let (listed, files) = (try options.readList(), try options.readMetalinks())
     try options.readNetworkFiles()
-    return try await reportingErrors { [options] in
+    return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         guard !arguments.has(.dryRun) else { return try await dryRun(requests, options) }
@@ -65,6 +65,10 @@ extension GetOptions {
     func readMetalinks() throws(UsageError) -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
+            guard !name.contains("://") else {
+                let url = name.withoutCredentials
+                throw UsageError("--metalink: \(url): it takes a file; headrace get \(url) fetches the document first")
+            }
             let bytes = try Self.read(name, of: .metalink)
             do throws(DownloadError) {
                 files += try Metalink(parsing: bytes).files

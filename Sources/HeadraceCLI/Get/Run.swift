@@ -53,7 +53,8 @@ struct Run {
             let downloads = await manager.downloads
             await reporter.note(downloads)
             for download in downloads { follow(download, download.state, in: &group) }
-            guard await goesOn() else { return }
+            // Where nothing is left to do, what was told of the list is still to be read: the events end with the manager.
+            if await !goesOn() { await manager.shutdown() }
             for await event in events {
                 switch event {
                 case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })

@@ -13,8 +13,13 @@ struct Expectations: Sendable, Equatable {
         let path: String
         /// That of the whole, where it is known.
         let checksum: Checksum?
-        /// Those of its pieces, where they are known.
-        let pieces: PieceHashes?
+        /// What documents tell of it.
+        let document: Metalink.File?
+
+        /// The checksums of its pieces, where they are known.
+        var pieces: PieceHashes? { document?.pieces }
+        /// The last component of its path.
+        var name: String { URL(filePath: path, directoryHint: .notDirectory).lastPathComponent }
     }
 
     /// The files that are given, else all that the list and the documents name.
@@ -31,9 +36,11 @@ struct Expectations: Sendable, Equatable {
         let isAll = options.urls.isEmpty
         files = try paths.map { path throws(UsageError) in
             let name = isAll ? path : URL(filePath: path, directoryHint: .notDirectory).lastPathComponent
-            let document = documents.first { $0.name == name }
             // With a document, the list need not have every file.
             let isListed = list?.entries.contains { $0.fileName == name || $0.fileName == nil } ?? false
+            let document =
+                isAll || isListed || paths.count > 1
+                ? documents.first { $0.name == name } : documents.file(meantBy: name)
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [name], in: list)
@@ -43,7 +50,22 @@ struct Expectations: Sendable, Equatable {
                     "--metalink: \(document == nil ? "none of its files is named \(name)" : "\(name) has no checksum")"
                 )
             }
-            return File(path: path, checksum: checksum, pieces: document?.pieces)
+            return File(path: path, checksum: checksum, document: document)
         }
+    }
+}
+
+extension [Metalink.File] {
+    /// The file of the documents that somebody means by a name: the one that is called so, else the only one there is.
+    func file(meantBy name: String) -> Metalink.File? {
+        first { $0.name == name } ?? (count == 1 ? first : nil)
+    }
+}
+
+extension Metalink.File {
+    /// Says that a file of another name is taken for this one.
+    func tellName(unless other: String) {
+        guard other != name else { return }
+        Console.error.write("headrace: --metalink: \(other) is taken for \(name), its only file".printable + "\n")
     }
 }

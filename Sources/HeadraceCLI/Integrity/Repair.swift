@@ -15,17 +15,18 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard Files.exists(file) else { throw UsageError("\(file): there is no such file; headrace get fetches one") }
     let place = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
     let documents = try options.readMetalinks()
-    let document = documents.count == 1 ? documents.first : documents.first { $0.name == place.lastPathComponent }
+    let document = documents.file(meantBy: place.lastPathComponent)
     guard documents.isEmpty || document != nil else {
         throw UsageError("--metalink: none of its files is named \(place.lastPathComponent)")
     }
+    if options.verbosity != .quiet { document?.tellName(unless: place.lastPathComponent) }
     let told = document?.request(to: place.deletingLastPathComponent())
     let sources =
         try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
         + (told.map { [$0.url] + $0.mirrors } ?? [])
     guard let source = sources.first else { throw UsageError("no URL is given, and no document that has one") }
     try options.readNetworkFiles()
-    return try await reportingErrors { [options] in
+    return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
         var request = DownloadRequest(source, to: .file(place), headers: options.headers)
         request.mirrors = Array(sources.dropFirst())

@@ -10,7 +10,9 @@ import Foundation
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
     guard !options.integrity.checksums.isEmpty || options.integrity.list != nil || !options.metalinks.isEmpty else {
-        throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
+        let list = options.urls.first(where: ChecksumList.isFile)
+        let advice = list.map { "\($0) has those of files: headrace verify --checksum-file \($0)" }
+        throw UsageError("nothing to compare with is given: \(advice ?? "--checksum, --checksum-file or --metalink")")
     }
     guard options.integrity.checksums.isEmpty || options.urls.count == 1 else {
         let count = options.urls.count
@@ -22,27 +24,34 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
     let documents = try options.readMetalinks()
     try options.readNetworkFiles()
-    return try await reportingErrors { [options] in
+    return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
-        let expected = try Expectations(options, list, documents).files
+        let all = try Expectations(options, list, documents).files
+        let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
+        let expected = ignoresMissing ? all.filter { Files.exists($0.path) } : all
+        guard !expected.isEmpty else {
+            throw DownloadError(.fileSystem, "None of the files that the list names is here.")
+        }
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
             let lines = count == 1 ? "1 line is no checksum" : "\(count) lines are no checksums"
             let name = (options.integrity.list ?? "").withoutCredentials
             Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
         }
+        if options.verbosity != .quiet { expected[0].document?.tellName(unless: expected[0].name) }
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
             let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
             let status = await Comparison(file, place: place, options).run()
             if status != .success { failures.append(status) }
         }
-        if expected.count > 1, !options.writesJSON, options.verbosity != .quiet {
+        if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
             let wrong = failures.count { $0 == .checksum }
             let others = failures.count - wrong
             Console.error.write(
                 "\(expected.count - failures.count) of \(expected.count) are right"
-                    + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "") + "\n"
+                    + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
+                    + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
             )
         }
         return ExitCode(of: failures)
@@ -180,4 +189,12 @@ private struct Comparison: Sendable {
 
     @discardableResult
     private func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
+}
+
+extension ChecksumList {
+    /// Whether a file is a list that names files.
+    fileprivate static func isFile(_ path: String) -> Bool {
+        guard path != "-", let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
+        return (try? ChecksumList(parsing: bytes))?.entries.contains { $0.fileName != nil } == true
+    }
 }

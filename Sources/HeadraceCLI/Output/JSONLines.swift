@@ -15,6 +15,14 @@ enum JSONLines {
     /// The first line, with the version of the schema.
     static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
 
+    /// The line of a command that fails as a whole.
+    static func error(_ message: String, _ code: DownloadError.Code?, _ status: ExitCode) -> String {
+        JSONObject([
+            "event": .string("error"), "code": .optional(code?.description), "message": .string(message),
+            "exitStatus": .integer(Int64(status.code)),
+        ]).text
+    }
+
     static func line(for event: DownloadEvent, of item: Item) -> String {
         switch event {
         case .started: return object("started", item).text

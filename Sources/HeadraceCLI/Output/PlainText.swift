@@ -68,9 +68,10 @@ struct PlainText: Sendable {
         case .verified(let checksum) where verbosity == .verbose: "\(item.name): has the checksum \(checksum)"
         case .piecesVerified(let count) where verbosity == .verbose:
             "\(item.name): has the checksums of its \(count) pieces"
+        case .repairing(0, let bytes): "\(item.name): is too long; the last \(Format.size(bytes)) are left away"
         case .repairing(let pieces, let bytes):
-            "\(item.name): is wrong; \(pieces == 1 ? "a piece" : "\(pieces) pieces") of \(Format.size(bytes)) "
-                + "\(pieces == 1 ? "is" : "are") fetched again"
+            "\(item.name): \(pieces == 1 ? "a piece is" : "\(pieces) pieces are") wrong or missing; "
+                + "\(Format.size(bytes)) are fetched"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): exists already and is left as it is"

@@ -10,7 +10,7 @@ struct Snapshot: Sendable, Equatable {
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
         let failed = tally.failed == 0 ? "" : ", \(tally.failed) failed"
-        let label = "\(tally.ended)/\(tally.count) done\(failed)"
+        let label = "\(tally.finished)/\(tally.count) done\(failed)"
         let names = running.map(\.name.printable)
         let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)
         let columns = Columns(width: width, longestName: longest, glyphs)

@@ -17,9 +17,8 @@ extension Verb {
                 options: .those(
                     of: Option.ofNetwork.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
-                        .ifExists,
-                        .ifChanged, .network, .title, .group, .priority,
-                        .paused, .begin, .registry, .json, .help,
+                        .ifExists, .ifChanged, .network, .title, .group, .priority, .paused, .begin, .registry, .json,
+                        .quiet, .help,
                     ])
                 ),
                 notes: """
@@ -42,11 +41,10 @@ extension Verb {
                 options: .those(of: Option.ofQueueRun.union([.background])),
                 run: { arguments async throws(UsageError) in try await queueRun(arguments) }
             ),
-            command("pause", "stop downloads until they are resumed; they keep their places and their bytes") {
-                ids,
-                _ in
-                .pause(ids)
-            },
+            command(
+                "pause",
+                "stop downloads until they are resumed; they keep their places and their bytes"
+            ) { ids, _ in .pause(ids) },
             command(
                 "resume",
                 "have paused downloads wait for their turn again, and those that are to begin later not wait for that"
@@ -84,16 +82,21 @@ extension Verb {
             name: "queue \(name)",
             operands: "ID...",
             summary: summary,
-            options: .those(of: options.union([.state, .group, .registry, .help])),
+            options: .those(of: options.union([.state, .group, .registry, .quiet, .help])),
             notes: QueueSelector.notes,
             run: { arguments async throws(UsageError) in
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
-                return try await reportingErrors {
-                    let list = try await registry.downloads()
+                return try await reportingErrors(to: arguments) {
+                    let list = try await registry.presentDownloads()
                     let ids = try selector.resolve(in: list)
-                    if !ids.isEmpty { try await registry.perform(command(ids, arguments)) }
-                    tell(list.filter { ids.contains($0.id) })
+                    let command = command(ids, arguments)
+                    if !ids.isEmpty { try await registry.perform(command) }
+                    guard !arguments.has(.quiet) else { return .success }
+                    let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
+                    for line in lines { Console.error.write(line + "\n") }
+                    let chosen = Set(ids)
+                    tell(list.filter { chosen.contains($0.id) })
                     return .success
                 }
             }
@@ -106,11 +109,29 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
     let (listed, files) = (try options.places.readList(), try options.places.readMetalinks())
     try options.places.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors { [options] in
+    return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.places.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         try registry.makeParent()
+        let before = try await registry.presentDownloads()
         let ids = try await registry.add(requests).ids
+        if options.places.verbosity != .quiet {
+            var known = before.enumerated().reduce(into: [:]) { known, download in
+                let (place, state) = (download.offset + 1, download.element.state.kind.rawValue)
+                known[download.element.id] = "is in the list already, as %\(place), \(state)"
+            }
+            for (id, request) in zip(ids, requests) {
+                if let how = known[id] {
+                    Console.error.write("headrace: \(request.url.absoluteString) \(how)".printable + "\n")
+                } else {
+                    known[id] = "is given more than once"
+                }
+            }
+            if try await registry.processID == nil {
+                let line = "headrace: no process runs the list; \(arguments.queueRun) downloads what waits in it"
+                Console.error.write(line.printable + "\n")
+            }
+        }
         var lines = ids.map(\.description)
         if options.places.writesJSON {
             let list = try await registry.downloads()
@@ -130,8 +151,8 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
     try arguments.checkOperands(none: "queue list")
     let state = try arguments.value(.state).map { text throws(UsageError) in try QueueSelector.state(text) }
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors {
-        var all = try await registry.downloads()
+    return try await reportingErrors(to: arguments) {
+        var all = try await registry.presentDownloads()
         // Nothing but the network keeps those waiting that nobody would run anyway.
         if try await registry.processID != nil { await all.noteObstacles() }
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
@@ -157,7 +178,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
-    return try await reportingErrors { [options] in
+    return try await reportingErrors(to: arguments) { [options] in
         try registry.makeParent()
         guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
         let signals = Signals()
@@ -188,8 +209,8 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
     }
     let term = try QueueSelector.Term(first)
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors {
-        let list = try await registry.downloads()
+    return try await reportingErrors(to: arguments) {
+        let list = try await registry.presentDownloads()
         let id = try QueueSelector.find(term, in: list).id
         _ = try await registry.perform(.move(id, to: try ListPlace(arguments.operands.dropFirst(), in: list)))
         return .success
@@ -201,12 +222,24 @@ extension ParsedArguments {
         guard let first = operands.first else { return }
         throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
     }
+
+    /// The command that runs the list that these are about.
+    fileprivate var queueRun: String {
+        "headrace queue run" + (value(.registry).map { " --registry \($0)" } ?? "")
+    }
 }
 
 extension DownloadRegistry {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let environment = ProcessInfo.processInfo.environment
         self.init(directory: try RegistryPlace.directory(arguments.value(.registry), environment: environment))
+    }
+
+    /// The list as it is when all is done that was left for a process that has ended.
+    func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
+        // Who may only read the list still sees it; what changes it fails for the same reason.
+        try? await takeCommands()
+        return try await downloads()
     }
 
     /// Makes the directories above that of the list.

@@ -64,14 +64,22 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     var hasList = false
     while true {
         if let status = Processes.status(of: child) {
+            // In the log of both, what another run says that was faster would be taken for its own.
+            if ExitCode(code: status) == .disk, let holder = try await registry.processID {
+                throw DownloadError.isRun(registry, by: holder)
+            }
             // What it said tells why, or that there was nothing to do.
             let said = (try? Files.read(log))?.dropFirst(earlierBytes) ?? []
             Console.error.write(String(decoding: said, as: UTF8.self))
             return ExitCode(code: status)
         }
-        if hasList { break }
-        hasList = try await registry.processID == child
-        // With nothing to do it ends as soon as it has the list.
+        if hasList {
+            // With nothing to do it ends by itself, and tells why.
+            let list = try await registry.downloads()
+            if arguments.has(.watch) || list.contains(where: { $0.state == .waiting || $0.state == .running }) { break }
+        } else {
+            hasList = try await registry.processID == child
+        }
         try await Task.sleep(for: .milliseconds(hasList ? 100 : 20))
     }
     guard !arguments.has(.quiet) else { return .success }
@@ -82,10 +90,10 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
 private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue status")
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors {
+    return try await reportingErrors(to: arguments) {
         let status = QueueStatus(
             processID: try await registry.processID,
-            counts: GroupProgress(of: try await registry.downloads()).counts,
+            counts: GroupProgress(of: try await registry.presentDownloads()).counts,
             log: Files.exists(registry.log) ? registry.log : nil
         )
         let lines = arguments.has(.json) ? [status.json] : status.lines
@@ -96,7 +104,7 @@ private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) 
 private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue stop")
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors {
+    return try await reportingErrors(to: arguments) {
         guard let holder = try await registry.processID else {
             return arguments.has(.quiet) || Console.output.write("No process runs the list.\n") ? .success : .disk
         }
@@ -106,10 +114,16 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
                 "Process \(holder) could not be told to end: \(Files.Failure(errno).reason)"
             )
         }
-        let end = ContinuousClock.now + .seconds(60)
+        let start = ContinuousClock.now
+        var isTold = arguments.has(.quiet)
         while Processes.isAlive(holder) {
-            guard .now < end else {
+            let waited = .now - start
+            guard waited < .seconds(60) else {
                 throw DownloadError(.busy, "Process \(holder) was told to end, and has not in a minute.")
+            }
+            if !isTold, Console.error.width != nil || waited > .seconds(1) {
+                isTold = true
+                Console.error.write("headrace: waits for process \(holder) to end, a minute at the most\n")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -69,6 +69,9 @@ struct QueueSelector: Sendable, Equatable {
         }
     }
 
+    /// Whether each download is named by itself.
+    var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
+
     static func state(_ text: String) throws(UsageError) -> DownloadState.Kind {
         guard let state = DownloadState.Kind(rawValue: text) else {
             throw UsageError("--state: \"\(text)\" is none of \(states)")

@@ -103,7 +103,7 @@ struct QueueTable: Sendable {
 
 extension DownloadSnapshot {
     /// The title, else the name of the file.
-    fileprivate var shownName: String {
+    var shownName: String {
         if let title = request.title { return title }
         if case .finished(let file) = state { return file.lastPathComponent }
         return Item(id: id.description, request: request).name

@@ -17,8 +17,8 @@ enum Files {
         }
     }
 
-    /// All bytes of the file; of standard input where the path is `-`.
-    static func read(_ path: String) throws(Failure) -> [UInt8] {
+    /// All bytes of the file, or of standard input where the path is `-`; of more than `maxBytes`, not all.
+    static func read(_ path: String, maxBytes: Int = .max) throws(Failure) -> [UInt8] {
         let file = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Failure(errno) }
         defer { close(file) }
@@ -32,7 +32,7 @@ enum Files {
             #else
             let count = Darwin.read(file, &buffer, buffer.count)
             #endif
-            if count == 0 { return all }
+            if count == 0 || all.count > maxBytes { return all }
             if count > 0 {
                 all += buffer[..<count]
             } else if errno != EINTR {

@@ -13,6 +13,9 @@ struct InvocationTests {
         (["-h"], Verb.table.map(\.name)), (["get", "--help"], ["get"]),
         (["queue", "-h"], Verb.group("queue").map(\.name)),
         (["queue", "add", "--help"], ["queue add"]), (["queue", "move", "-h", "x"], ["queue move"]),
+        (["help"], Verb.table.map(\.name)), (["help", "help"], Verb.table.map(\.name)), (["help", "get"], ["get"]),
+        (["help", "queue"], Verb.group("queue").map(\.name)), (["help", "queue", "pause"], ["queue pause"]),
+        (["help", "queue", "rm"], ["queue remove"]),
     ])
     func `help is that on the command`(_ line: [String], names: [String]) throws {
         guard case .help(let verbs) = try Invocation(line) else { return #expect(Bool(false), "no help") }
@@ -28,7 +31,16 @@ struct InvocationTests {
         #expect(arguments.operands == ["%1", "%2"])
     }
 
-    @Test(arguments: [["--version"], ["get", "--version"], ["queue", "--version"]])
+    @Test(arguments: [(["queue", "ls", "--json"], "queue list"), (["queue", "rm", "%1"], "queue remove")])
+    func `a command is found by the word that others have for it`(_ line: [String], name: String) throws {
+        guard case .verb(let verb, let arguments) = try Invocation(line) else {
+            return #expect(Bool(false), "no command")
+        }
+        #expect(verb.name == name)
+        #expect(arguments.has(.json) || arguments.operands == ["%1"])
+    }
+
+    @Test(arguments: [["--version"], ["version"], ["get", "--version"], ["queue", "--version"]])
     func `the version is asked for before and after the command`(_ line: [String]) throws {
         guard case .version = try Invocation(line) else { return #expect(Bool(false), "no version") }
     }
@@ -48,6 +60,7 @@ struct InvocationTests {
         (["gte"], "gte: there is no such command; did you mean get?"),
         (["list"], "list: there is no such command; did you mean queue list?"),
         (["queue", "lst"], "queue lst: there is no such command; did you mean queue list?"),
+        (["help", "gte"], "gte: there is no such command; did you mean get?"),
         (["-q"], "a command goes before -q; headrace --help lists them"),
         (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
         (["queue"], "queue: a command is missing; headrace queue --help lists them"),

@@ -106,6 +106,38 @@ struct FailureTests {
     }
 
     @Test(arguments: [
+        (["get"], "invalidRequest", 2), (["get", "--bogus"], "invalidRequest", 2),
+        (["verify", "x"], "invalidRequest", 2),
+        (["repair", "x"], "invalidRequest", 2), (["queue", "list", "--state", "x"], "invalidRequest", 2),
+        (["queue", "run", "--registry", "/dev/null/x"], "fileSystem", 5),
+        (["get", "--checksum-file", "URL", "URL"], "httpStatus", 4),
+    ])
+    func `a command that fails as a whole tells a program so as well`(
+        _ line: [String],
+        code: String,
+        status: Int
+    ) async throws {
+        struct Failure: Decodable {
+            let event: String
+            let code: String
+            let message: String
+            let exitStatus: Int
+        }
+        try await withFaultServer(.status(404)) { server in
+            try await withTemporaryDirectory { folder in
+                let line = line.map { $0 == "URL" ? server.url("/x").absoluteString : $0 }
+                var process = try ToolProcess(line + ["--json"], in: folder)
+                let result = try await process.result()
+                #expect(result.status == status, "\(result.errors)")
+                #expect(result.outputLines.count == 1, "\(result.output)")
+                let failure = try JSONDecoder().decode(Failure.self, from: Data(result.output.utf8))
+                #expect(failure.event == "error" && failure.code == code && failure.exitStatus == status)
+                #expect(result.errors == "headrace: \(failure.message)\n")
+            }
+        }
+    }
+
+    @Test(arguments: [
         [], ["fetch"], ["get"], ["get", "--bogus"], ["get", "ftp://h/x"], ["get", "h/x"], ["get", "http:///x"],
         ["get", "-o", "x", "URL", "URL"], ["get", "-j", "x", "URL"], ["get", "--header", "x", "URL"],
         ["get", "--header", "A: b\nC: d", "URL"], ["get", "--header", "Range: bytes=0-1", "URL"],

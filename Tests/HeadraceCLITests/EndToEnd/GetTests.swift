@@ -148,6 +148,34 @@ struct GetTests {
         }
     }
 
+    @Test(
+        arguments: [
+            ([], "a.bin", "is there; unless it is known to be the server's version, that comes as a (2).bin"),
+            (["--if-exists", "rename"], "a (2).bin", "a.bin is there, and is kept"),
+            (["--if-exists", "skip"], "a.bin", "is there, and is left as it is"),
+            (["--if-exists", "fail"], "a.bin", "is there, and the download fails"),
+            (["--if-exists", "overwrite"], "a.bin", "is there, and is replaced"),
+            (["--if-changed"], "a.bin", "is there, and is replaced if the server has another version"),
+        ] as [([String], String, String)]
+    )
+    func `a dry run tells what becomes of a file that is there`(
+        _ options: [String],
+        name: String,
+        outcome: String
+    ) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                for name in ["a.bin", "a (1).bin"] { try Data("old".utf8).write(to: folder.appending(path: name)) }
+                let url = server.url("/a.bin").absoluteString
+                var process = try ToolProcess(["get", "--dry-run"] + options + [url], in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0)
+                #expect(result.output.hasSuffix("/\(name): 292 KiB; \(outcome) (\(url))\n"), "\(result.output)")
+                #expect(try names(in: folder) == ["a (1).bin", "a.bin"])
+            }
+        }
+    }
+
     #if os(Linux)
     @Test
     func `on a terminal the downloads share an area that is redrawn`() async throws {
@@ -204,13 +232,13 @@ struct GetTests {
         }
     }
 
-    @Test(arguments: [["--help"], ["--version"], ["get", "-h"]])
+    @Test(arguments: [["--help"], ["--version"], ["get", "-h"], ["help"], ["version"], ["help", "get"]])
     func `help and version go to standard output`(_ line: [String]) async throws {
         try await withTemporaryDirectory { folder in
             var process = try ToolProcess(line, in: folder)
             let result = try await process.result()
             #expect(result.status == 0)
-            #expect(result.output.hasPrefix(line == ["--version"] ? "headrace " : "Usage: headrace get"))
+            #expect(result.output.hasPrefix(line[0].hasSuffix("version") ? "headrace " : "Usage: headrace get"))
             #expect(result.errors.isEmpty)
         }
     }

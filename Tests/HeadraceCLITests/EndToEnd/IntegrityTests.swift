@@ -123,12 +123,13 @@ struct IntegrityTests {
                 let url = server.url("/a").absoluteString
                 let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)
                 let document = """
-                    <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a">
+                    <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><size>9</size>
                     <pieces length="3" type="sha-256">\(pieces)</pieces><url>\(url)</url></file></metalink>
                     """
                 try Data(document.utf8).write(to: folder.appending(path: "a.meta4"))
                 for (there, events) in [
                     ("abcabcabX", ["repairing", "finished"]), ("abcabcabc", ["unchanged"]), ("", ["finished"]),
+                    ("abcabcabcXY", ["repairing", "finished"]),
                 ] {
                     try Data(there.utf8).write(to: folder.appending(path: "a"))
                     let result = try await ToolProcess.run("repair", "--json", "a", "--metalink", "a.meta4", in: folder)

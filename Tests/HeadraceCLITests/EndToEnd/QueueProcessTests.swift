@@ -87,6 +87,52 @@ struct QueueProcessTests {
     }
 
     @Test
+    func `of runs that begin at once one has the list, and the others name it`() async throws {
+        try await withFaultServer(file.stalled(after: 100_000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var first = try folder.run("--background")
+                var second = try folder.run("--background")
+                var third = try folder.run("--background")
+                let results = [try await first.result(), try await second.result(), try await third.result()]
+                let status = try await status(folder)
+                #expect(try await folder.queue("stop").status == 0)
+                let process = try #require(status.processID)
+                let winner = try #require(results.first { $0.status == 0 })
+                #expect(winner.output.hasPrefix("Process \(process) runs the list"))
+                let losers = results.filter { $0.status == 5 }
+                #expect(losers.count == 2)
+                for loser in losers {
+                    #expect(loser.errorLines.count == 1, "\(loser.errors)")
+                    #expect(loser.errors.contains("process \(process) runs the list already"), "\(loser.errors)")
+                }
+            }
+        }
+    }
+
+    @Test
+    func `stopping tells whom it waits for where that takes a while`() async throws {
+        try await withFaultServer(file.stalled(after: 100_000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                try await withRun(folder) { process in
+                    kill(process, SIGSTOP)
+                    var stop = try ToolProcess(["queue", "stop", "--registry", "list"], in: folder.url)
+                    let errors = folder.url.appending(path: ".stderr")
+                    while try !String(decoding: FileProbe.bytes(of: errors), as: UTF8.self)
+                        .contains("waits for process \(process) to end")
+                    {
+                        try await Task.sleep(for: .milliseconds(20))
+                    }
+                    kill(process, SIGCONT)
+                    let result = try await stop.result()
+                    #expect(result.status == 0 && result.errorLines.count == 1, "\(result.errors)")
+                }
+            }
+        }
+    }
+
+    @Test
     func `what keeps a run in the background from beginning is told, with its status`() async throws {
         try await withQueueFolder { folder in
             let lock = folder.url.appending(path: "list/registry.lock")

@@ -241,11 +241,11 @@ struct QueueTests {
         }
     }
 
-    @Test
-    func `of a list that is damaged the rest is run, and the damage told`() async throws {
+    @Test(arguments: [[], ["--paused"]])
+    func `of a list that is damaged the rest is run, and the damage told`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
-                for path in ["/a", "/b", "/c"] { _ = try await folder.add(server.url(path)) }
+                for path in ["/a", "/b", "/c"] { _ = try await folder.add(server.url(path), options: options) }
                 let journal = folder.url.appending(path: "list/registry.journal")
                 var bytes = try FileProbe.bytes(of: journal)
                 let path = try #require(bytes.firstRange(of: Array("/b\"".utf8)))
@@ -256,7 +256,8 @@ struct QueueTests {
                 let result = try await run.result()
                 #expect(result.status == 0)
                 #expect(result.errorLines.contains { $0.contains("/list/: Line ") && $0.contains(" is damaged") })
-                #expect(try FileProbe.names(in: folder.files) == ["a", "c"])
+                let states = try await folder.states()
+                #expect(states == (options.isEmpty ? ["finished", "finished"] : ["paused", "paused"]))
             }
         }
     }

@@ -68,6 +68,9 @@ struct SourcesTests {
                 let failed = try await ToolProcess.run("get", "--metalink", "bad", in: folder)
                 #expect(failed.status == 2)
                 #expect(failed.errors.hasPrefix("headrace: --metalink: bad: The Metalink document cannot be used: "))
+                let remote = try await ToolProcess.run("get", "--metalink", "http://u:secret@h/x", in: folder)
+                #expect(remote.status == 2)
+                #expect(remote.errors.contains("headrace get http://***@h/x fetches the document first"))
             }
         }
     }

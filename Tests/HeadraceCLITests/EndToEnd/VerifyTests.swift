@@ -45,6 +45,66 @@ struct VerifyTests {
     }
 
     @Test
+    func `files that are not there are passed over where that is asked for, and all of them never`() async throws {
+        try await withTemporaryDirectory { folder in
+            try write(["a": "abc", "SUMS": "\(digits)  a\n\(digits)  gone\n", "NONE": "\(digits)  gone\n"], in: folder)
+            let line = ["verify", "--ignore-missing", "--checksum-file"]
+            for (words, status, last) in [
+                (["SUMS"], 0, "1 of 1 are right, 1 missing"),
+                (["NONE"], 5, "headrace: None of the files that the list names is here."),
+                (["SUMS", "gone"], 5, "headrace: gone: "),
+            ] {
+                var process = try ToolProcess(line + words, in: folder)
+                let result = try await process.result()
+                #expect(result.status == status)
+                #expect(result.errorLines.last?.hasPrefix(last) == true, "\(result.errors)")
+            }
+        }
+    }
+
+    @Test
+    func `a list in the place of a file is known, and the option for it is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            try write(["a": "abc", "SUMS": "\(digits)  a\n"], in: folder)
+            let list = try await ToolProcess.run("verify", "SUMS", in: folder)
+            #expect(list.status == 2)
+            let advice = "SUMS has those of files: headrace verify --checksum-file SUMS"
+            #expect(list.errors == "headrace: nothing to compare with is given: \(advice)\n")
+            let file = try await ToolProcess.run("verify", "a", in: folder)
+            #expect(file.errors.hasSuffix(": --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
+        }
+    }
+
+    @Test
+    func `a file of another name is taken for the only one of a document`() async throws {
+        try await withFaultServer(.ok("abc")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = "<url>\(server.url("/a").absoluteString)</url>"
+                let file = "<file name='a'><hash type='sha-256'>\(digits)</hash>\(url)</file>"
+                let head = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>"
+                try write(
+                    [
+                        "mine": "abc", "one": "\(head)\(file)</metalink>",
+                        "two": "\(head)\(file)<file name='b'>\(url)</file></metalink>",
+                    ],
+                    in: folder
+                )
+                let note = "headrace: --metalink: mine is taken for a, its only file"
+                for command in ["verify", "repair"] {
+                    let result = try await ToolProcess.run(command, "mine", "--metalink", "one", in: folder)
+                    #expect(result.status == 0)
+                    #expect(result.errorLines.first == note, "\(result.errors)")
+                    let quiet = try await ToolProcess.run(command, "-q", "mine", "--metalink", "one", in: folder)
+                    #expect(quiet.status == 0 && quiet.errors.isEmpty)
+                    let other = try await ToolProcess.run(command, "mine", "--metalink", "two", in: folder)
+                    #expect(other.status == 2)
+                    #expect(other.errors == "headrace: --metalink: none of its files is named mine\n")
+                }
+            }
+        }
+    }
+
+    @Test
     func `a document has files compared with their checksums and pieces`() async throws {
         try await withTemporaryDirectory { folder in
             let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)

@@ -223,9 +223,12 @@ struct GetOptionsTests {
         (["-x", "many"], "--connections: \"many\" is not a number"),
         (["-x", "0"], "--connections: 0 is too small; 1 is the least"),
         (["--retries", "x"], "--retries: \"x\" is not a number"),
-        (["--limit-rate", "K"], "--limit-rate: \"K\" is not a number with K, M, G or nothing after it"),
-        (["--limit-rate", "0"], "--limit-rate: 0 is out of range"),
-        (["--limit-rate", "9999999999G"], "--limit-rate: 9999999999G is out of range"),
+        (["--limit-rate", "K"], "--limit-rate: \"K\" is no rate such as 500K or 1.5M, and not none"),
+        (["--limit-rate", "0"], "--limit-rate: 0 is out of range; none is for no limit"),
+        (
+            ["--limit-rate", "9999999999G"],
+            "--limit-rate: 9999999999G is out of range; none is for no limit"
+        ),
         (
             ["--limit-rate", "Mon 1M, else"],
             "--limit-rate: \"else\" is no entry of a schedule of rates: a rate has to follow else."
@@ -253,8 +256,13 @@ struct GetOptionsTests {
         #expect(throws: UsageError(message)) { try options.requests() }
     }
 
-    @Test(arguments: [("1", 1), ("512K", 524_288), ("2m", 2_097_152), ("3G", 3_221_225_472)])
-    func `a rate counts in powers of 1024`(_ text: String, rate: Int64) throws {
+    @Test(
+        arguments: [
+            ("1", 1), ("512K", 524_288), ("2m", 2_097_152), ("1.5M", 1_572_864), ("3G", 3_221_225_472), ("none", nil),
+            ("None", nil),
+        ] as [(String, Int64?)]
+    )
+    func `a rate counts in powers of 1024, and none is no limit`(_ text: String, rate: Int64?) throws {
         #expect(try ArgumentCheck.rate(text, of: .limitRate) == rate)
     }
 }

@@ -85,6 +85,19 @@ struct PlainTextTests {
     }
 
     @Test
+    func `a repair tells what is wrong or missing in all`() {
+        #expect(
+            line(.repairing(pieces: 3, bytesWasted: 5 << 20))
+                == "a.bin: 3 pieces are wrong or missing; 5.00 MiB are fetched"
+        )
+        #expect(
+            line(.repairing(pieces: 1, bytesWasted: 5))
+                == "a.bin: a piece is wrong or missing; 5 B are fetched"
+        )
+        #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: is too long; the last 5 B are left away")
+    }
+
+    @Test
     func `redirects and answers are told when asked for`() {
         let target = makeURL("https://u:p@m/y")
         let redirect = DownloadEvent.redirected(status: 302, from: makeURL("http://h/x"), to: target)

@@ -85,7 +85,7 @@ struct SnapshotTests {
         #expect(
             draw([.running(.half)], of: tally) == [
                 "a.bin               [#####-----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
-                "2/3 done, 1 failed  [######----]   66%    100 MiB/150 MiB  10.0 MiB/s      0:05",
+                "1/3 done, 1 failed  [######----]   66%    100 MiB/150 MiB  10.0 MiB/s      0:05",
             ]
         )
     }

@@ -37,7 +37,7 @@ struct MetalinkTests {
         let file = metalink.files[0]
         #expect(file.size == 5)
         #expect(file.checksums.map(\.description) == ["sha256:\(Self.sha256)", "md5:\(Self.md5.lowercased())"])
-        #expect(file.pieces?.length == 4)
+        #expect(file.pieces?.length == 4 && file.pieces?.fileSize == 5)
         #expect(file.pieces?.checksums.map(\.algorithm) == [.sha256, .sha256])
         #expect(file.urls.map(\.absoluteString) == ["https://a/x?y&z", "http://b/", "http://last/"])
         let request = try #require(file.request(to: URL(filePath: "/d")))

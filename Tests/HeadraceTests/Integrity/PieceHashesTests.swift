@@ -16,6 +16,8 @@ struct PieceHashesTests {
         #expect(PieceHashes(length: 0, checksums: checksums([1])) == nil)
         #expect(PieceHashes(length: 1, checksums: checksums([1]) + [other]) == nil)
         #expect(PieceHashes(length: 1, checksums: checksums([1, 2]))?.algorithm == .md5)
+        #expect(PieceHashes(length: 2, checksums: checksums([1, 2]), fileSize: 2) == nil)
+        #expect(PieceHashes(length: 2, checksums: checksums([1, 2]), fileSize: 3)?.fit(fileSize: 4) == false)
     }
 
     @Test(arguments: [
@@ -43,6 +45,25 @@ struct PieceHashesTests {
             await #expect(throws: DownloadError.self) {
                 try await pieces.wrongRanges(ofFileAt: folder.appending(path: "gone"))
             }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("abcabcab", []), ("abcabcabX", [8..<9]), ("abcabcabXXXX", [8..<12]), ("abcabcaX", [6..<8]),
+            ("abcabc", [6..<8]), ("", [0..<8]),
+        ] as [(String, [Range<Int64>])]
+    )
+    func `with the size of the file, its end is told from what is behind it`(
+        _ text: String,
+        wrong: [Range<Int64>]
+    ) async throws {
+        let sums = try ["abc", "abc", "ab"].map { try Checksum(.md5, of: Array($0.utf8)) }
+        let pieces = try #require(PieceHashes(length: 3, checksums: sums, fileSize: 8))
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "x")
+            try Data(text.utf8).write(to: file)
+            #expect(try await pieces.wrongRanges(ofFileAt: file) == wrong)
         }
     }
 

@@ -20,12 +20,12 @@ struct RepairTests {
         return resource
     }
 
-    private func pieces() throws -> PieceHashes {
+    private func pieces(fileSize: Int64? = nil) throws -> PieceHashes {
         let bytes = Pattern(seed: 1).bytes(in: 0..<size)
         let checksums = try stride(from: 0, to: bytes.count, by: Int(length)).map { start in
             try Checksum(.sha1, of: Array(bytes[start..<min(start + Int(length), bytes.count)]))
         }
-        return try #require(PieceHashes(length: length, checksums: checksums))
+        return try #require(PieceHashes(length: length, checksums: checksums, fileSize: fileSize))
     }
 
     private func run(
@@ -69,9 +69,14 @@ struct RepairTests {
     }
 
     /// Runs a download over a file that is there.
-    private func repair(_ there: [UInt8], hasWhole: Bool, _ response: Response? = nil) async throws -> ResumeOutcome {
+    private func repair(
+        _ there: [UInt8],
+        hasWhole: Bool,
+        fileSize: Int64? = nil,
+        _ response: Response? = nil
+    ) async throws -> ResumeOutcome {
         let whole = hasWhole ? [try Checksum(of: Fixture.old.body)] : []
-        let pieces = try pieces()
+        let pieces = try pieces(fileSize: fileSize)
         return try await Fixture.run(withMirrors: ["/a": response ?? .file(resource())], retries: 1) {
             $0.refetchPolicy = .ifChanged
             $0.checksums = whole
@@ -97,6 +102,29 @@ struct RepairTests {
             #expect(outcome.restarts.isEmpty)
             #expect(fetched(outcome) == missing, "\(there.count)")
         }
+    }
+
+    /// Wrong and missing bytes are told together; of a file that is only too long, the bytes that are too many.
+    @Test(arguments: [true, false])
+    func `a repair tells all that is wrong, and cuts off what is behind the end`(_ hasWhole: Bool) async throws {
+        let good = Pattern(seed: 1).bytes(in: 0..<size)
+        var flipped = good
+        flipped[50_000] ^= 1
+        for (there, told, missing) in [
+            (Array(flipped.prefix(100_000)), size - length, size - length), (flipped + [0, 0], length, length),
+            (good + [0, 0, 0], 3, 0),
+        ] {
+            let outcome = try await repair(there, hasWhole: hasWhole, fileSize: size)
+            #expect(outcome.isExact, "\(outcome.events)")
+            #expect(repairs(outcome) == [told])
+            #expect(fetched(outcome) == missing)
+            #expect(outcome.requests.isEmpty == (missing == 0))
+        }
+        // Without the size, the last piece counts as a whole one unless it is right.
+        let unsized = try await repair(Array(flipped.prefix(100_000)), hasWhole: hasWhole)
+        #expect(repairs(unsized) == [7 * length])
+        let sized = try await repair(flipped, hasWhole: hasWhole)
+        #expect(repairs(sized) == [length])
     }
 
     @Test(arguments: [true, false])

@@ -68,8 +68,8 @@ struct MetalinkReader {
             }
         }
         if let pieces = file.pieces, let size = file.size {
-            let (quotient, rest) = size.quotientAndRemainder(dividingBy: pieces.length)
-            guard quotient + (rest > 0 ? 1 : 0) == Int64(pieces.checksums.count) else {
+            file.pieces = PieceHashes(length: pieces.length, checksums: pieces.checksums, fileSize: size)
+            guard file.pieces != nil else {
                 throw failure("the pieces of a file are not as many as its size says")
             }
         }

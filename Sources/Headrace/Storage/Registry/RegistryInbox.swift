@@ -119,6 +119,12 @@ struct RegistryInbox: Sendable {
 
     // MARK: Taking
 
+    /// Whether there is a command to be taken.
+    /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
+    var hasCommands: Bool {
+        get throws(DownloadError) { try names().contains { $0.hasSuffix(Self.suffix) } }
+    }
+
     /// Reads the commands in the order of posting, for the process that has the list; their files stay until they are done.
     ///
     /// What is no command, or one of a later release, is renamed so that it is not found again, and told.
@@ -126,17 +132,9 @@ struct RegistryInbox: Sendable {
     /// - Returns: The commands, and what was set aside; nothing where there is no folder.
     /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
     func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
-        let names: [String]
-        do throws(SystemError) {
-            names = try calls.names(path)
-        } catch  where error.errno == ENOENT {
-            return Contents()
-        } catch {
-            throw .registry("The folder \(path) could not be read", error)
-        }
         var contents = Contents()
         // By bytes, as all digits are.
-        for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+        for name in try names().sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             if name.hasSuffix(Self.suffix) {
                 read(name, into: &contents)
             } else if isAbandoned(name, at: time) {
@@ -157,6 +155,17 @@ struct RegistryInbox: Sendable {
             // Somebody took it away.
         } catch {
             throw .registry("The command \(path) could not be removed", error)
+        }
+    }
+
+    /// What is in the folder; nothing where there is none.
+    private func names() throws(DownloadError) -> [String] {
+        do throws(SystemError) {
+            return try calls.names(path)
+        } catch  where error.errno == ENOENT {
+            return []
+        } catch {
+            throw .registry("The folder \(path) could not be read", error)
         }
     }
 

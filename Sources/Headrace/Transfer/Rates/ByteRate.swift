@@ -1,4 +1,5 @@
-/// A limit of bytes per second as people write it: digits, with K, M or G after them for a power of 1024.
+/// A limit of bytes per second as people write it: digits, with K, M or G after them for a power of 1024, and of those a
+/// decimal fraction.
 package struct ByteRate: Sendable, Hashable {
     /// Why a text is no rate.
     package enum Failure: Error, Hashable {
@@ -10,20 +11,33 @@ package struct ByteRate: Sendable, Hashable {
     package let bytesPerSecond: Int64
 
     private static let units = ["K", "M", "G"]
+    /// With so many, no fraction of the largest unit overflows.
+    private static let mostFractionDigits = 9
 
-    /// Reads `500`, `64K` or `2m`.
-    /// - Parameter text: The text.
+    /// Reads `500`, `64K`, `2m` or `1.5M`.
+    /// - Parameter text: The text; what is less than a byte is left away.
     /// - Throws: ``Failure`` for anything else, for nothing and for what an `Int64` does not hold.
     package init(parsing text: String) throws(Failure) {
         // By its bytes: the sign of the kelvin is equal to a K as a character.
         let unit = Self.units.firstIndex {
             text.utf8.last == $0.utf8.first || text.utf8.last == $0.lowercased().utf8.first
         }
-        let digits = unit == nil ? text : String(text.dropLast())
-        guard let count = Int64(digits: digits) else { throw digits.isDigits ? .outOfRange : .notANumber }
-        let (rate, isTooLarge) = count.multipliedReportingOverflow(by: Self.factor(unit))
-        guard !isTooLarge, rate > 0 else { throw .outOfRange }
+        let number = unit == nil ? text[...] : text.dropLast()
+        let parts = number.split(separator: ".", maxSplits: unit == nil ? 0 : 1, omittingEmptySubsequences: false)
+        guard parts.allSatisfy(\.isDigits), parts.count == 1 || parts[1].utf8.count <= Self.mostFractionDigits else {
+            throw .notANumber
+        }
+        guard let count = Int64(parts[0]) else { throw .outOfRange }
+        let (whole, isTooLarge) = count.multipliedReportingOverflow(by: Self.factor(unit))
+        let (rate, overflows) = whole.addingReportingOverflow(parts.count == 1 ? 0 : Self.bytes(parts[1], of: unit))
+        guard !isTooLarge, !overflows, rate > 0 else { throw .outOfRange }
         bytesPerSecond = rate
+    }
+
+    /// The bytes of the digits after the point.
+    private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
+        let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
+        return (Int64(digits) ?? 0) * factor(unit) / divisor
     }
 
     /// The rate of a number; nil for nothing and less.

@@ -7,7 +7,8 @@ extension RateSchedule: LosslessStringConvertible {
     /// Reads a schedule such as `Mon-Fri 08:00-18:00 1M, else none`.
     ///
     /// Entries are separated by commas. Each has days, alone or from one to another, and hours, all of them where it has
-    /// none; after those a rate, whose K, M and G stand for powers of 1024, or `none`. The last one may begin with `else`.
+    /// none; after those a rate such as `1.5M`, whose K, M and G stand for powers of 1024, or `none`. The last one may begin
+    /// with `else`.
     /// - Parameter text: The text; upper and lower case are the same.
     /// - Throws: `invalidRequest` with what is wrong.
     public init(parsing text: String) throws(DownloadError) {
@@ -70,7 +71,7 @@ extension RateSchedule: LosslessStringConvertible {
         } catch {
             let problem =
                 switch error {
-                case .notANumber: "a rate is a number with K, M, G or nothing after it, or none"
+                case .notANumber: "a rate is a number such as 500K or 1.5M, or none"
                 case .outOfRange: "the rate is out of range; none is for no limit"
                 }
             throw .malformed([word], problem)

@@ -26,6 +26,21 @@ struct RegistryInboxTests {
 
     private func path(_ folder: URL) -> URL { folder.appending(path: RegistryInbox.folderName) }
 
+    @Test func `what was left for a manager that has ended is carried out by who asks for it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            try await registry.takeCommands()
+            #expect(FileProbe.size(of: registry.directory) == nil)
+            let url = try #require(URL(string: "http://h/a"))
+            let ids = try await registry.add([DownloadRequest(url, to: .directory(folder))]).ids
+            try inbox(registry.directory).post(.pause(ids.map(\.rawValue)))
+            #expect(try await registry.downloads().map(\.state) == [.waiting])
+            try await registry.takeCommands()
+            #expect(try await registry.downloads().map(\.state) == [.paused])
+            #expect(try inbox(registry.directory).hasCommands == false)
+        }
+    }
+
     @Test func `commands are taken in the order of posting, until they are done`() async throws {
         try await withTemporaryDirectory { folder in
             let inbox = inbox(folder)

@@ -1,0 +1,65 @@
+import Headrace
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is told of downloads to which a command does nothing, or more than its name says.
+struct QueueNote: Sendable, Hashable {
+    let text: String
+    /// Whether the command does anything to them.
+    let isDone: Bool
+
+    /// Nil where the command does what its name says.
+    init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
+        switch (command, state) {
+        case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
+            (.resume, .paused), (.resume, .failed), (.resume, .waiting),
+            (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
+            return nil
+        case (.resume, .cancelled): self.init("cancelled before; waits for its turn again, and begins at zero", true)
+        case (.resume, .finished(let file)) where !Files.exists(file.path(percentEncoded: false)):
+            self.init("finished, but its file is gone; is fetched again", true)
+        case (.pause, _): self.init("\(state.kind.rawValue); there is nothing to pause", false)
+        case (.resume, _): self.init("\(state.kind.rawValue); there is nothing to resume", false)
+        case (.retry, _): self.init("\(state.kind.rawValue); there is nothing to retry", false)
+        case (.cancel, _): self.init("\(state.kind.rawValue); there is nothing to cancel", false)
+        }
+    }
+
+    private init(_ text: String, _ isDone: Bool) {
+        self.text = text
+        self.isDone = isDone
+    }
+
+    /// The lines on what a command does to these of the list.
+    ///
+    /// Of those that were not named one by one, what is passed over is told only where nothing is left.
+    static func lines(
+        on command: DownloadRegistry.Command,
+        to ids: [Download.ID],
+        of list: [DownloadSnapshot],
+        areNamed: Bool
+    ) -> [String] {
+        guard !ids.isEmpty else { return ["headrace: the list has no such download; nothing is done"] }
+        let chosen = Set(ids)
+        var names: [(note: QueueNote, names: [String])] = []
+        for (index, download) in list.enumerated() where chosen.contains(download.id) {
+            guard let note = QueueNote(command, to: download.state) else { continue }
+            let name = "\(download.shownName) (%\(index + 1))"
+            if let known = names.firstIndex(where: { $0.note == note }) {
+                names[known].names.append(name)
+            } else {
+                names.append((note, [name]))
+            }
+        }
+        let passedOver = names.reduce(0) { $0 + ($1.note.isDone ? 0 : $1.names.count) }
+        let tellsAll = areNamed || passedOver == chosen.count
+        return names.filter { $0.note.isDone || tellsAll }.map { note, names in
+            let who = names.count == 1 ? names[0] : "\(names.count) downloads"
+            return "headrace: \(who): \(note.text)".printable
+        }
+    }
+}

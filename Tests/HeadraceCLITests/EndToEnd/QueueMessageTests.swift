@@ -1,0 +1,104 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What the built tool says of commands on a list that do nothing, or nothing yet.
+@Suite(.timeLimit(.minutes(4)))
+struct QueueMessageTests {
+    private let body = Response.Body.pattern(size: 300_000)
+
+    @Test
+    func `what a killed run has not taken is done by who looks at the list next`() async throws {
+        try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run("-j", "1")
+                try await server.waitForRequests(count: 1)
+                run.send(SIGSTOP)
+                #expect(try await folder.queue("pause", "%2").status == 0)
+                let inbox = folder.url.appending(path: "list/inbox")
+                #expect(try FileProbe.names(in: inbox).count == 1)
+                run.send(SIGKILL)
+                #expect(try await run.result().status == nil)
+                #expect(try await folder.states() == ["waiting", "paused"])
+                #expect(try FileProbe.names(in: inbox) == [])
+            }
+        }
+    }
+
+    @Test
+    func `a command that does nothing says so, and one that does more than its name`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var run = try folder.run("-q")
+                #expect(try await run.result().status == 0)
+                _ = try await folder.add(server.url("/b"), options: ["--paused"])
+                for (words, lines) in [
+                    (
+                        ["pause", "%1", "%2"],
+                        ["a (%1): finished; there is nothing to pause", "b (%2): paused; there is nothing to pause"]
+                    ),
+                    (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; there is nothing to resume"]),
+                    (["cancel", "all"], []),
+                    (
+                        ["cancel", "all"],
+                        [
+                            "a (%1): finished; there is nothing to cancel",
+                            "b (%2): cancelled; there is nothing to cancel",
+                        ]
+                    ),
+                    (["resume", "%2"], ["b (%2): cancelled before; waits for its turn again, and begins at zero"]),
+                    (["retry", "--state", "failed"], ["the list has no such download; nothing is done"]),
+                ] {
+                    var process = try ToolProcess(
+                        ["queue", words[0], "--registry", "list"] + words.dropFirst(),
+                        in: folder.url
+                    )
+                    let result = try await process.result()
+                    #expect(result.status == 0)
+                    #expect(result.errorLines == lines.map { "headrace: \($0)" }, "\(words)")
+                }
+                try FileManager.default.removeItem(at: folder.files.appending(path: "a"))
+                let again = try await folder.queue("resume", "%1")
+                #expect(again.errors == "headrace: a (%1): finished, but its file is gone; is fetched again\n")
+                #expect(try await folder.states() == ["waiting", "waiting"])
+            }
+        }
+    }
+
+    @Test
+    func `adding says what is in the list already, and that nobody runs it`() async throws {
+        try await withQueueFolder { folder in
+            let (a, b) = ("http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
+            let hint =
+                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+            let first = try await folder.queue("add", "--paused", a)
+            #expect(first.status == 0 && first.errorLines == [hint])
+            let second = try await folder.queue("add", b, a, b)
+            #expect(second.status == 0)
+            #expect(
+                second.errorLines == [
+                    "headrace: \(a) is in the list already, as %1, paused",
+                    "headrace: \(b) is given more than once", hint,
+                ]
+            )
+            #expect(second.outputLines.count == 3 && Set(second.outputLines).count == 2)
+            let quiet = try await folder.queue("add", "-q", a)
+            #expect(quiet.errors.isEmpty && quiet.outputLines == first.outputLines)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Headrace
+import Testing
+
+@testable import HeadraceCLI
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite(.timeLimit(.minutes(4)))
+struct QueueNoteTests {
+    private static let gone = URL(filePath: "/nowhere/\(UUID().uuidString)")
+    private static let states: [DownloadState] = [
+        .waiting, .running, .paused, .finished(URL(filePath: "/")), .failed(DownloadError(.httpStatus, "No.")),
+        .cancelled,
+    ]
+
+    private func passedOver(_ command: DownloadRegistry.Command) -> [DownloadState.Kind] {
+        Self.states.filter { QueueNote(command, to: $0)?.isDone == false }.map(\.kind)
+    }
+
+    @Test
+    func `what a command does nothing to is told`() {
+        #expect(passedOver(.pause([])) == [.paused, .finished, .failed, .cancelled])
+        #expect(passedOver(.resume([])) == [.running, .finished])
+        #expect(passedOver(.retry([])) == [.waiting, .running, .paused, .finished, .cancelled])
+        #expect(passedOver(.cancel([])) == [.finished, .cancelled])
+        #expect(passedOver(.remove([], deletingFiles: false)) == [])
+        #expect(QueueNote(.resume([]), to: .cancelled)?.isDone == true)
+        #expect(QueueNote(.resume([]), to: .finished(Self.gone))?.isDone == true)
+    }
+
+    @Test
+    func `the same of several is told in a line, and of many that were not named only what is done`() {
+        let list = [
+            DownloadSnapshot.sample(1, .cancelled), .sample(2, .cancelled), .sample(3, .running, name: "c"), .sample(4),
+        ]
+        let ids = list.map(\.id)
+        let revived = "headrace: 2 downloads: cancelled before; waits for its turn again, and begins at zero"
+        let running = "headrace: c (%3): running; there is nothing to resume"
+        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
+        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
+        #expect(QueueNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
+        #expect(QueueNote.lines(on: .pause(ids), to: [], of: list, areNamed: false).count == 1)
+    }
+}
