@@ -78,11 +78,16 @@ public actor DownloadManager {
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
         }
-        if let journal = registry?.journal {
+        if let registry {
+            let journal = registry.journal
             let background = background.map {
                 BackgroundTransfers($0, list, configuration, environment.files, environment.clock)
             }
-            environment = TransferEnvironment(environment, background: background) { id, path, stamp in
+            environment = TransferEnvironment(
+                environment,
+                background: background,
+                versions: registry.versions
+            ) { id, path, stamp in
                 journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
                 list.flushOrTell(syncing: false)
             }

@@ -311,7 +311,7 @@ struct PartialSession {
         }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
-        note(source, on: partial, stamp)
+        note(source, on: partial, named: candidate, stamp)
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 
