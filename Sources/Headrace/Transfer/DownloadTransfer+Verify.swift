@@ -46,10 +46,15 @@ extension DownloadTransfer {
         _ path: String,
         _ framing: BodyFraming?
     ) async throws -> FinishedFile? {
-        if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
-            try giveUp(mismatch, &session, &attempts)
-            return nil
-        }
+        var judged: DownloadRequest
+        repeat {
+            judged = request
+            attempts.verification.takeOver(judged)
+            if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
+                try giveUp(mismatch, &session, &attempts)
+                return nil
+            }
+        } while !record.seal(after: judged)
         return try finish(&session, &attempts, path, framing)
     }
 
