@@ -37,7 +37,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case verified(Checksum)
     /// The file is what the checksums of all its pieces say, where there is none of the whole.
     case piecesVerified(count: Int)
-    /// The file is not what its checksum says; the pieces that are wrong, of so many bytes, are fetched again.
+    /// The file is not what its checksum says; the pieces that are wrong, or have changed on the disk, of so many bytes, are
+    /// fetched again.
     case repairing(pieces: Int, bytesWasted: Int64)
     /// Something that was tried is not used further, or that was asked for is not done, and why.
     case fellBack(String)

@@ -176,18 +176,21 @@ final class HeldBytes: Sendable {
     let durable: ByteRangeSet
     let representation: Representation
     let finalPath: String?
+    let pieces: ReceivedPieces?
 
     init(
         stamp: FileStamp,
         written: ByteRangeSet,
         durable: ByteRangeSet,
         representation: Representation,
-        finalPath: String?
+        finalPath: String?,
+        pieces: ReceivedPieces?
     ) {
         self.stamp = stamp
         self.written = written
         self.durable = durable
         self.representation = representation
         self.finalPath = finalPath
+        self.pieces = pieces
     }
 }
