@@ -121,6 +121,29 @@ struct DiskRepairTests {
         }
     }
 
+    /// The first byte is never read as it was written.
+    @Test func `a disk that changes bytes again and again ends the download`() async throws {
+        var calls = FileCalls.unsynced
+        calls.readAt = { file, offset, count throws(SystemError) in
+            var bytes = try FileCalls.system.readAt(file, offset, count)
+            if offset == 0 { bytes[0] ^= 1 }
+            return bytes
+        }
+        let expected = try Checksum(.sha256, of: Array(DiskFixture.bytes.prefix(DiskFixture.size)))
+        try await withTemporaryDirectory { folder in
+            _ = try await DiskFixture.run(to: .directory(folder), files: .unsynced, checksums: [expected]) {
+                DiskFixture.answer($0, sending: Int(Self.cut))
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, checksums: [expected])
+            #expect(outcome.error?.code == .checksum)
+            // Twice for the disk's sake, and once more as of a source that is wrong.
+            let repairs = outcome.events.filter { if case .repairing = $0 { true } else { false } }
+            #expect(repairs == Array(repeating: .repairing(pieces: 1, bytesWasted: Self.length), count: 3))
+            #expect(outcome.starts == [Self.cut, 0, 0, 0])
+            #expect(try !FileProbe.names(in: folder).contains("file.bin"))
+        }
+    }
+
     @Test(arguments: [true, false])
     func `digests are kept only where a checksum is expected`(_ hasChecksum: Bool) async throws {
         let file = Self.resource()
