@@ -37,7 +37,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case verified(Checksum)
     /// The file is what the checksums of all its pieces say, where there is none of the whole.
     case piecesVerified(count: Int)
-    /// The file is not what its checksum says; the pieces that are wrong or missing, of so many bytes, are fetched again.
+    /// The file is not what its checksum says; the pieces that are wrong or missing, or have changed on the disk, of so many
+    /// bytes, are fetched again.
     ///
     /// The last piece counts as a whole one where the size of the file is not known. No pieces are wrong where a file that is
     /// there is only too long, by so many bytes.

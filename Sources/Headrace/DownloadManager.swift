@@ -78,11 +78,16 @@ public actor DownloadManager {
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
         }
-        if let journal = registry?.journal {
+        if let registry {
+            let journal = registry.journal
             let background = background.map {
                 BackgroundTransfers($0, list, configuration, environment.files, environment.clock)
             }
-            environment = TransferEnvironment(environment, background: background) { id, path, stamp in
+            environment = TransferEnvironment(
+                environment,
+                background: background,
+                versions: registry.versions
+            ) { id, path, stamp in
                 journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
                 list.flushOrTell(syncing: false)
             }
@@ -144,13 +149,14 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limit allows.
     ///
-    /// A download of the same URL to the same destination that has not ended is the one that is returned.
+    /// A download of the same URL to the same destination that has not ended is the one that is returned; it takes over the
+    /// checksums of functions of which it had none, and is compared with them before it gets its name.
     /// Returns at once, or where the list is kept on the disk, when it is there; whatever fails later is the state of the
     /// download.
     /// - Parameter request: What to download and where to put it.
     /// - Returns: A handle on the download.
-    /// - Throws: `invalidRequest` for a request that cannot be made, `shutDown` after ``shutdown()``, and what keeps the
-    ///   registry from being written; then nothing is added.
+    /// - Throws: `invalidRequest` for a request that cannot be made, or that contradicts the checksum of the one in the list,
+    ///   `shutDown` after ``shutdown()``, and what keeps the registry from being written; then nothing is added.
     @discardableResult
     public func download(_ request: DownloadRequest) async throws(DownloadError) -> Download {
         try await download([request])[0]
@@ -162,8 +168,8 @@ public actor DownloadManager {
     /// fails later is the state of the download.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, `shutDown` after ``shutdown()``, and what keeps
-    ///   the registry from being written; then none is added.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts the checksum of the one in
+    ///   the list, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is added.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }

@@ -96,24 +96,27 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: The identity of each download, that of the one in the list where it has the file already, and whether they
     ///   are in the list now; else the manager that has it adds them.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, and what keeps the registry from being written;
-    ///   then none is added.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts the checksum of the one in the
+    ///   list, and what keeps the registry from being written; then none is added.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
         for request in requests { try request.validate() }
         let bases = RegistryBases(of: directory)
-        var active: [String: Download.ID] = [:]
+        var active: [String: (id: Download.ID, checksums: [Checksum])] = [:]
         for download in try await downloads() where !download.state.isEnded {
-            active[DestinationNames(download.request).partialPath] = download.id
+            active[DestinationNames(download.request).partialPath] = (download.id, download.request.checksums)
         }
-        var entries: [RegistryEntry] = []
-        let ids = requests.map { request in
+        var (ids, entries): ([Download.ID], [RegistryEntry]) = ([], [])
+        for request in requests {
             let path = DestinationNames(request).partialPath
-            if let id = active[path] { return id }
-            let id = Download.ID.random()
-            active[path] = id
+            let twin = active[path]
+            let (id, known) = (twin?.id ?? .random(), twin?.checksums ?? [])
+            let checksums = try known.adding(request.checksums, of: request.url)
+            active[path] = (id, checksums)
+            ids.append(id)
+            // Of one that is there only the checksums are taken over.
+            guard twin == nil || checksums.count > known.count else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
-            return id
         }
         for entry in entries { try RegistryEncoder.check(entry.request) }
         let isDone = entries.isEmpty ? true : try await perform(.add(entries))

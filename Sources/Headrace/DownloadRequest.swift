@@ -143,8 +143,9 @@ extension DownloadRequest {
         /// has them. Where it has ``DownloadRequest/pieceHashes``, the pieces of the file that are right are copied, and only the
         /// others are fetched.
         ///
-        /// A finished download keeps tag, date, size and time of its file in an extended attribute of it. A file without
-        /// one, from another URL, or changed since, is fetched again.
+        /// A finished download keeps tag, date, size and time of its file in an extended attribute of it, or where its file
+        /// system has none, in the manager's registry. A file without them, from another URL, or changed since, is fetched
+        /// again.
         case ifChanged
         /// Unless a file that is there is the server's present version; ``ConflictPolicy`` tells what becomes of any other.
         ///
@@ -154,7 +155,7 @@ extension DownloadRequest {
         /// Where the server may know who asks (a login, cookies, a client certificate, a field that is bound to its origin),
         /// and of a file that is another user's or everybody's to write, nothing is believed: it is fetched again.
         ///
-        /// A finished download keeps what tells the version in an extended attribute of its file. Without full
+        /// A finished download keeps what tells the version as with ``ifChanged``. Without full
         /// ``DownloadManager/Configuration/durability-swift.property`` that is believed until the system starts again.
         case unlessCurrent
     }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What the bytes of a file hash to, for a download to be compared with.
 public struct Checksum: Sendable, Hashable {
     /// A hash function; the later in order, the stronger.
@@ -121,6 +127,29 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 extension Sequence<Checksum> {
     /// The one of the strongest function; of several of one function, the last.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
+}
+
+extension [Checksum] {
+    /// These, and those of other functions that another request of the same file tells; throws `invalidRequest` where the
+    /// two cannot both be true.
+    func adding(_ others: [Checksum], of url: URL) throws(DownloadError) -> [Checksum] {
+        var all = self
+        for other in others {
+            guard let known = all.last(where: { $0.algorithm == other.algorithm }) else {
+                all.append(other)
+                continue
+            }
+            guard known == other else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "\(url.withoutCredentials) is in the list already, and its \(known.algorithm) checksum has to be "
+                        + "\(known.hexadecimal): \(other.hexadecimal) cannot be true as well. Take the download out of the "
+                        + "list where the one in it is wrong."
+                )
+            }
+        }
+        return all
+    }
 }
 
 extension [UInt8] {

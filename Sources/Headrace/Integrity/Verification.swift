@@ -3,11 +3,11 @@
 /// Bytes that come in order from the file's start need not be read again; those behind a gap are, at the end.
 struct Verification: Sendable {
     /// Whether the request tells what the file has to be; then nobody asks the server.
-    private let isRequested: Bool
+    private var isRequested: Bool
     private let checksServer: Bool
     /// What the file has to hash to as a whole, as far as anybody has told.
     private(set) var expected: Checksum?
-    let pieces: PieceHashes?
+    private(set) var pieces: PieceHashes?
     /// Whether the checksum is one by which bytes of other sources are taken, so that only the origin may tell another one.
     private var isBound = false
     private var digest: Digester?
@@ -26,6 +26,13 @@ struct Verification: Sendable {
 
     /// Whether the checksum is the server's own.
     var isOfServer: Bool { !isRequested }
+
+    /// Takes over what the request tells by now: others of the same file may have told more.
+    mutating func takeOver(_ request: DownloadRequest) {
+        isRequested = request.isProvenAtEnd
+        pieces = request.pieceHashes
+        if let checksum = request.checksums.strongest { expected = checksum }
+    }
 
     /// An answer is taken whose bytes are for this place, behind the bytes held from the file's start on.
     ///
@@ -69,7 +76,7 @@ struct Verification: Sendable {
     /// The digest, for all bytes from the offset on to be added to.
     mutating func takeDigest(_ algorithm: Checksum.Algorithm) throws(DownloadError) -> (Digester, from: Int64) {
         defer { digestedBytes = 0 }
-        guard let digest = digest.take() else { return (try Digester(algorithm), 0) }
+        guard let digest = digest.take(), digest.algorithm == algorithm else { return (try Digester(algorithm), 0) }
         return (digest, digestedBytes)
     }
 }

@@ -138,8 +138,7 @@ final class DownloadList: Sendable {
 
     private func add(_ additions: [ListState.Addition]) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
-        typealias Added = (records: [DownloadRecord], new: [Download.ID], effects: [ListState.Effect])
-        let added: Added? = state.withLock { state in
+        let added: ListState.Added? = state.withLock { state in
             guard !state.queue.isShutDown else { return nil }
             let added = state.add(additions, observers: observers, at: now)
             if !added.new.isEmpty { observers.tell(.added(added.new)) }
@@ -147,6 +146,7 @@ final class DownloadList: Sendable {
         }
         guard let added else { throw .shutDown() }
         do throws(DownloadError) {
+            if let refusal = added.refusal { throw refusal }
             try flush()
         } catch {
             _ = try? apply(.downloads(added.new), passingOver: true) { queue, id, _ in

@@ -162,18 +162,29 @@ struct ListState {
         return effects(of: actions)
     }
 
-    /// Adds downloads, or finds those that have the same file; returns those that are new as well.
+    /// What came of ``add(_:observers:at:)``.
+    struct Added {
+        /// A download for each addition.
+        var records: [DownloadRecord]
+        /// Those of them that were not in the list.
+        var new: [Download.ID]
+        var effects: [Effect]
+        /// Why one of the additions cannot be; then the caller takes back those that are new.
+        var refusal: DownloadError?
+    }
+
+    /// Adds downloads, or finds those that have the same file, which take over what they did not know of it.
     ///
     /// An identity that is given is that of one which another process has named, and is not added twice.
-    mutating func add(
-        _ additions: [Addition],
-        observers: ListObservers,
-        at now: Duration
-    ) -> (records: [DownloadRecord], new: [Download.ID], effects: [Effect]) {
+    mutating func add(_ additions: [Addition], observers: ListObservers, at now: Duration) -> Added {
         var items: [DownloadQueue.Item] = []
+        var refusal: DownloadError?
         let records = additions.map { addition in
             let request = addition.request
-            if let known = addition.id.flatMap({ self.records[$0] }) { return known }
+            if let known = addition.id.flatMap({ self.records[$0] }) {
+                if active[known.names.partialPath] === known { refusal = refusal ?? join(request, to: known) }
+                return known
+            }
             let state: DownloadState = request.startsPaused ? .paused : .waiting
             let record = DownloadRecord(
                 id: addition.id ?? newID(),
@@ -185,6 +196,7 @@ struct ListState {
             if let twin = active[record.names.partialPath] {
                 if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
                 twin.takeVolatile(of: request)
+                refusal = refusal ?? join(request, to: twin)
                 return twin
             }
             insert(record)
@@ -203,7 +215,17 @@ struct ListState {
             }
             journal.note(.added(entries))
         }
-        return (records, new, effects(of: actions))
+        return Added(records: records, new: new, effects: effects(of: actions), refusal: refusal)
+    }
+
+    /// Has a download take over what another request tells that its file has to hash to; returns why it cannot.
+    private func join(_ request: DownloadRequest, to twin: DownloadRecord) -> DownloadError? {
+        do throws(DownloadError) {
+            if try twin.takeChecksums(of: request), let member = member(twin.id) { journal?.noteRequest(of: member) }
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Changes the place of a download that is in the list.

@@ -8,6 +8,7 @@ import Foundation
 struct OpenedRegistry: Sendable {
     let journal: ListJournal
     let list: RestoredList
+    let versions: RegistryVersions
 
     /// Opens the registry, nil where the configuration has none; blocks.
     init?(_ configuration: DownloadManager.Configuration, files: FileCalls) throws(DownloadError) {
@@ -26,6 +27,7 @@ struct OpenedRegistry: Sendable {
             isStarting: configuration.startsDownloads,
             files: files
         )
+        versions = RegistryVersions(in: directory.filePath, calls: files)
         let inbox = RegistryInbox(in: directory.filePath, calls: files)
         journal = ListJournal(file, inbox, bases: bases, image.entries)
     }

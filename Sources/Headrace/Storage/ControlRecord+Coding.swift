@@ -127,6 +127,8 @@ private struct Fields: Codable {
     var inode: UInt64
     /// Present once the record is in its last state.
     var finalName: String?
+    /// The digest of each piece of a file of that total; zero where there is none.
+    var pieces: [UInt64]?
 
     init(_ record: ControlRecord) {
         url = record.url.absoluteString
@@ -138,6 +140,7 @@ private struct Fields: Codable {
         boot = record.bootID
         device = record.file.device
         inode = record.file.inode
+        pieces = record.pieces?.digests
         if case .finalising(let name) = record.state { finalName = name }
     }
 
@@ -154,6 +157,7 @@ private struct Fields: Codable {
         )
         record.written = written
         record.durable = durable
+        if let total, let pieces { record.pieces = ReceivedPieces(fileSize: total, digests: pieces) }
         record.state = finalName.map(ControlRecord.State.finalising) ?? .receiving
         return record
     }

@@ -25,6 +25,8 @@ struct ControlRecord: Sendable, Equatable {
     /// The partial file that the ranges are in.
     var file: FileIdentity
     var state = State.receiving
+    /// Digests of the pieces as they came, where a checksum of the whole is expected.
+    var pieces: ReceivedPieces?
 
     /// Begins the record of a file without bytes.
     init(

@@ -217,6 +217,8 @@ extension FileCalls {
         freeSpace: { file throws(SystemError) in
             var status = statvfs()
             _ = try checked { fstatvfs(file, &status) }
+            // One that counts no blocks does not tell, and is not full.
+            guard status.f_blocks > 0 else { throw SystemError(errno: ENOTSUP) }
             let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
             return overflow ? .max : Int64(clamping: bytes)
         },

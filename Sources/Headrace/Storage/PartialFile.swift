@@ -211,6 +211,39 @@ extension FileCalls {
 }
 
 extension FileCalls {
+    /// Puts a new file of these bytes in the place of one in one step; a failure leaves the old one.
+    ///
+    /// Where a directory is given, the bytes and then the directory are synced, to outlive a power cut.
+    func replaceFile(
+        _ path: String,
+        by newPath: String,
+        with bytes: [UInt8],
+        syncing directory: String?
+    ) throws(SystemError) {
+        try? remove(newPath)
+        let file = try create(newPath)
+        do throws(SystemError) {
+            try writeAll(file, bytes)
+            if directory != nil { try sync(file) }
+        } catch {
+            try? close(file)
+            try? remove(newPath)
+            throw error
+        }
+        try close(file)
+        try replace(newPath, path)
+        if let directory { try syncDirectory(directory) }
+    }
+
+    /// Opens a file for reading and writing, and makes it where it is missing.
+    func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
+        do throws(SystemError) {
+            return try create(path)
+        } catch  where error.errno == EEXIST {
+            return try open(path)
+        }
+    }
+
     /// Makes a directory that is missing, and those above it.
     func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
         let parent = Self.parent(of: path)

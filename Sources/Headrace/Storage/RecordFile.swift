@@ -51,20 +51,7 @@ struct RecordFile: Sendable {
     /// Where a directory is given, the record's bytes and then the directory are synced, to outlive a power cut.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
-        let newPath = path + Self.newSuffix
-        try? calls.remove(newPath)
-        let file = try calls.create(newPath)
-        do throws(SystemError) {
-            try calls.writeAll(file, bytes)
-            if directory != nil { try calls.sync(file) }
-        } catch {
-            try? calls.close(file)
-            try? calls.remove(newPath)
-            throw error
-        }
-        try calls.close(file)
-        try calls.replace(newPath, path)
-        if let directory { try calls.syncDirectory(directory) }
+        try calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)
     }
 
     /// Removes what a crash in the middle of ``write(_:syncing:)`` left.

@@ -25,3 +25,8 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         return words.prefix(1).lowercased() + words.dropFirst()
     }
 }
+
+extension SystemError {
+    /// Whether the file system does not have what was asked for.
+    var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP }
+}

@@ -23,6 +23,8 @@ struct Attempts: Sendable {
     }
 
     private static let maxRenewals = 3
+    /// How often bytes are fetched again that changed on the disk; more often it is the disk that has to go.
+    static let maxDiskRepairs = 2
 
     /// When the first of them began, later by the time in which the download waited for its turn since.
     private(set) var start: Duration
@@ -47,6 +49,7 @@ struct Attempts: Sendable {
     /// How often the file came whole and was wrong, and whether that was once for bytes put together on trust.
     var mismatches = 0
     var hasTrustedChecksum = false
+    var diskRepairs = 0
     /// How many links were asked for since the last progress.
     private var renewals = 0
 

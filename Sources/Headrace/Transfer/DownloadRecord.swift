@@ -10,6 +10,8 @@ final class DownloadRecord: Sendable {
         var request: DownloadRequest
         /// At most one; few downloads have it, and without it this takes a word.
         var withoutSecrets: [RegistryRequest]
+        /// Whether the complete file has been compared with all that the request tells of it.
+        var isSealed = false
         var held: HeldBytes?
         /// At most one, for the same reason.
         var backgroundNote: [BackgroundNote]
@@ -64,6 +66,40 @@ final class DownloadRecord: Sendable {
             state.request.linkProvider = request.linkProvider ?? state.request.linkProvider
             state.request.pieceHashes = request.pieceHashes ?? state.request.pieceHashes
         }
+    }
+
+    /// Takes over what the file has to hash to by a request of the same file; returns whether that is more than before.
+    ///
+    /// Throws `invalidRequest` where the two contradict each other, and where the file has been compared already.
+    func takeChecksums(of request: DownloadRequest) throws(DownloadError) -> Bool {
+        try state.withLock { state throws(DownloadError) in
+            let checksums = try state.request.checksums.adding(request.checksums, of: request.url)
+            guard checksums.count > state.request.checksums.count else { return false }
+            guard !state.isSealed else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "\(request.url.withoutCredentials) has just come whole, and is not compared with a checksum any more. "
+                        + "Add it again, or compare the file."
+                )
+            }
+            state.request.checksums = checksums
+            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].checksums = checksums }
+            return true
+        }
+    }
+
+    /// Takes note that the complete file is what a request tells; false where others have told more meanwhile.
+    func seal(after request: DownloadRequest) -> Bool {
+        state.withLock { state in
+            state.isSealed =
+                state.request.checksums == request.checksums && state.request.pieceHashes == request.pieceHashes
+            return state.isSealed
+        }
+    }
+
+    /// Takes note that the file is to be compared again.
+    func unseal() {
+        state.withLock { $0.isSealed = false }
     }
 
     /// Forgets the time before which the download was not to begin.
@@ -140,18 +176,21 @@ final class HeldBytes: Sendable {
     let durable: ByteRangeSet
     let representation: Representation
     let finalPath: String?
+    let pieces: ReceivedPieces?
 
     init(
         stamp: FileStamp,
         written: ByteRangeSet,
         durable: ByteRangeSet,
         representation: Representation,
-        finalPath: String?
+        finalPath: String?,
+        pieces: ReceivedPieces?
     ) {
         self.stamp = stamp
         self.written = written
         self.durable = durable
         self.representation = representation
         self.finalPath = finalPath
+        self.pieces = pieces
     }
 }

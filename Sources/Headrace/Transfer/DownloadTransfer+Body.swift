@@ -33,7 +33,7 @@ extension DownloadTransfer {
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
-        try expect(answer.head, accepted, session, &attempts, path)
+        try expect(answer.head, accepted, &session, &attempts, path)
         let (hosts, url) = (environment.hosts, answer.head.url)
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides

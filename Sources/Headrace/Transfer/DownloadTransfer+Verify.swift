@@ -11,6 +11,8 @@ extension DownloadTransfer {
         var error: DownloadError
         /// The bytes that are wrong; nil where nobody knows.
         var bad: (ranges: ByteRangeSet, pieces: Int)?
+        /// Whether they came otherwise, so that no source is to blame.
+        var isOfDisk = false
     }
 
     /// Takes from an answer that is accepted what its file has to hash to, and from the origin's the mirrors that it tells
@@ -18,7 +20,7 @@ extension DownloadTransfer {
     func expect(
         _ head: ResponseHead,
         _ accepted: AcceptedBody,
-        _ session: PartialSession,
+        _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ path: String
     ) throws(DownloadError) {
@@ -29,7 +31,9 @@ extension DownloadTransfer {
             at: accepted.offset,
             heldBytes: session.heldBytes
         )
-        guard isOrigin, attempts.verification.expected != nil else { return }
+        let verification = attempts.verification
+        session.keepPieces(verification.expected != nil && verification.pieces == nil)
+        guard isOrigin, verification.expected != nil else { return }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         attempts.originPath = path
@@ -46,10 +50,15 @@ extension DownloadTransfer {
         _ path: String,
         _ framing: BodyFraming?
     ) async throws -> FinishedFile? {
-        if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
-            try giveUp(mismatch, &session, &attempts)
-            return nil
-        }
+        var judged: DownloadRequest
+        repeat {
+            judged = request
+            attempts.verification.takeOver(judged)
+            if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
+                try giveUp(mismatch, &session, &attempts)
+                return nil
+            }
+        } while !record.seal(after: judged)
         return try finish(&session, &attempts, path, framing)
     }
 
@@ -79,7 +88,12 @@ extension DownloadTransfer {
         } else {
             error = DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
         }
-        guard let pieces else { return Mismatch(error: error) }
+        guard let pieces else {
+            let changed = try await reading.changed(session.pieces, fileSize: size, from: session.read)
+            let ranges = ByteRangeSet(changed)
+            guard !changed.isEmpty, ranges.count < size else { return Mismatch(error: error) }
+            return Mismatch(error: error, bad: (ranges, changed.count), isOfDisk: true)
+        }
         let found = try await reading.checksums(of: pieces, fileSize: size, from: session.read)
         let bad = pieces.badRanges(found: found, fileSize: size)
         if bad.isEmpty, attempts.verification.expected == nil {
@@ -133,7 +147,11 @@ extension DownloadTransfer {
         let wasted = mismatch.bad?.ranges.count ?? session.held.count
         if let bad = mismatch.bad { session.giveUp(bad.ranges) } else { try session.discard() }
         attempts.meter.correct(to: session.held.count)
-        let next = attempts.mismatched(request.checksumPolicy, keepsBytes: mismatch.bad != nil)
+        let next = attempts.mismatched(
+            request.checksumPolicy,
+            keepsBytes: mismatch.bad != nil,
+            isOfDisk: mismatch.isOfDisk
+        )
         if next == .fail { throw mismatch.error }
         if let bad = mismatch.bad {
             tell(.repairing(pieces: bad.pieces, bytesWasted: wasted))
@@ -170,6 +188,22 @@ private struct Reading {
         return found
     }
 
+    /// The pieces that are not what came any more.
+    mutating func changed(
+        _ pieces: ReceivedPieces?,
+        fileSize: Int64,
+        from read: Source
+    ) async throws -> [Range<Int64>] {
+        guard let pieces, pieces.fileSize == fileSize else { return [] }
+        var changed: [Range<Int64>] = []
+        for (index, value) in pieces.known {
+            let digest = try Digester(ReceivedPieces.algorithm)
+            try await self.read(pieces.range(index), into: digest, from: read)
+            if ReceivedPieces.digest(try digest.finalize()) != value { changed.append(pieces.range(index)) }
+        }
+        return changed
+    }
+
     mutating func read(_ range: Range<Int64>, into digest: Digester, from read: Source) async throws {
         guard !range.isEmpty else { return }
         if !isTold { transfer.tell(.verifying) }
@@ -195,10 +229,19 @@ extension Attempts {
         case fail
     }
 
-    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right.
-    mutating func mismatched(_ policy: DownloadRequest.ChecksumPolicy, keepsBytes: Bool) -> AfterMismatch {
+    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right, `isOfDisk` where
+    /// the rest of it came otherwise.
+    mutating func mismatched(
+        _ policy: DownloadRequest.ChecksumPolicy,
+        keepsBytes: Bool,
+        isOfDisk: Bool
+    ) -> AfterMismatch {
         // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
         parts = keepsBytes ? .one : .none
+        if isOfDisk, policy == .refetch, diskRepairs < Self.maxDiskRepairs {
+            diskRepairs += 1
+            return .sameSource
+        }
         if resume.isUnproven, !hasTrustedChecksum {
             hasTrustedChecksum = true
             resume = firstResume

@@ -61,11 +61,21 @@ extension DownloadTransfer {
         guard !there.isEmpty, request.asksForVersion(configuration) else { return [] }
         let variant = request.variant(configuration)
         return there.compactMap { path, status in
-            guard let line = try? environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes),
-                let version = KeptVersion(decoding: line),
+            guard let version = keptVersion(of: path, status),
                 version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             else { return nil }
             return KeptFile(path: path, version: version)
+        }
+    }
+
+    /// What is kept of a file that is there.
+    private func keptVersion(of path: String, _ status: FileStatus) -> KeptVersion? {
+        do throws(SystemError) {
+            return KeptVersion(
+                decoding: try environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes)
+            )
+        } catch {
+            return error.isUnsupported ? environment.versions?.version(of: path, inode: status.inode) : nil
         }
     }
 

@@ -46,6 +46,7 @@ struct DownloadTransfer {
 
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> FinishedFile {
+        record.unseal()
         if let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
         let plan = try DestinationPlan(record, environment)
         var session = PartialSession(record, environment)

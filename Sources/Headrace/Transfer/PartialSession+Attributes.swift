@@ -14,8 +14,9 @@ extension PartialSession {
         try? partial.setModified(date.seconds)
     }
 
-    /// Notes on the named file, which has this stamp, where it came from and which version it is.
-    func note(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) {
+    /// Notes on the file with this name and stamp where it came from and which version it is; the latter in the registry,
+    /// where there is one, if its file system has no attributes.
+    func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
         let configuration = environment.configuration
         let isForGood = configuration.storesOrigin || record.request.refetchPolicy == .ifChanged
         guard isForGood || record.request.asksForVersion(configuration) else { return }
@@ -33,7 +34,14 @@ extension PartialSession {
         }
         let variant = record.request.variant(configuration)
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
-        if let line = version.encoded { try? partial.setAttribute(KeptVersion.attribute, line) }
+        guard let line = version.encoded else { return }
+        do throws(SystemError) {
+            try partial.setAttribute(KeptVersion.attribute, line)
+        } catch  where error.isUnsupported {
+            environment.versions?.keep(line, of: path, inode: stamp.inode)
+        } catch {
+            // It is fetched again.
+        }
     }
 }
 

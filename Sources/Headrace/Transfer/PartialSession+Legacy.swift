@@ -35,6 +35,8 @@ extension PartialSession {
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
+            pieces = record.pieces
+            pieces?.forget(allBut: trusted)
             readers.change { $0.opened(path, trusted, totalBytes: record.totalBytes, isSame: false) }
             policy = CheckpointPolicy(
                 environment.configuration.durability,
@@ -51,6 +53,8 @@ extension PartialSession {
     private mutating func takeUp(_ held: HeldBytes, _ partial: PartialFile) throws(DownloadError) -> Legacy {
         finalPath = held.finalPath
         representation = held.representation
+        pieces = held.pieces
+        pieces?.forget(allBut: held.written)
         policy = CheckpointPolicy(
             environment.configuration.durability,
             written: held.written,

@@ -43,9 +43,7 @@ extension PartialSession {
     mutating func giveUp(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
-        readers.change { $0.lost(keeping: kept) }
-        policy = newPolicy(of: kept)
-        heldShrank()
+        keepOnly(kept)
     }
 }
 

@@ -42,6 +42,10 @@ struct PartialSession {
     private var state = ControlRecord.State.receiving
     /// The final path as the last answer that was used meant it.
     var finalPath: String?
+    /// The pieces as they came; nil where nobody compares them.
+    var pieces: ReceivedPieces?
+    /// That of the bytes that are appended.
+    private var pieceDigester: PieceDigester?
     /// A record was found without its partial; it goes as soon as the lock on a new one is had.
     var hasStaleRecord = false
 
@@ -82,6 +86,7 @@ struct PartialSession {
         try partial?.truncate(to: 0)
         representation = nil
         finalPath = nil
+        pieces = nil
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
@@ -117,8 +122,16 @@ struct PartialSession {
         return (try? recordFile.write(record, syncing: directory)) != nil
     }
 
+    /// Goes by fewer bytes than before from now on, as do those outside.
+    mutating func keepOnly(_ kept: ByteRangeSet) {
+        readers.change { $0.lost(keeping: kept) }
+        pieces?.forget(allBut: kept)
+        policy = newPolicy(of: kept)
+        heldShrank()
+    }
+
     /// Has those outside go by what is held now, which is less than before.
-    func heldShrank() {
+    private func heldShrank() {
         if let partial { letSave(partial) }
     }
 
@@ -137,6 +150,7 @@ struct PartialSession {
         guard let partial else { preconditionFailure("Bytes came before begin(_:)") }
         let offset = heldBytes
         try partial.write(bytes, at: offset)
+        if let whole = pieceDigester?.update(bytes, at: offset) { pieces?.keep(whole) }
         return wrote(offset..<offset + Int64(bytes.count))
     }
 
@@ -147,6 +161,13 @@ struct PartialSession {
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
+    /// Has digests kept of the pieces that come from now on, or forgets all of them.
+    mutating func keepPieces(_ isWanted: Bool) {
+        let fileSize = isWanted ? representation?.totalBytes : nil
+        if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
+        pieceDigester = pieces.map(PieceDigester.init)
+    }
+
     /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.
     var file: PartialFile? { partial }
 
@@ -155,9 +176,7 @@ struct PartialSession {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
         guard kept.isEmpty else {
-            readers.change { $0.lost(keeping: kept) }
-            policy = newPolicy(of: kept)
-            heldShrank()
+            keepOnly(kept)
             return count
         }
         // What the answer said that goes on holds.
@@ -225,7 +244,8 @@ struct PartialSession {
             written: policy.written,
             durable: policy.durable,
             representation: representation,
-            finalPath: finalPath
+            finalPath: finalPath,
+            pieces: pieces
         )
         record.keep(held)
         readers.change { $0.kept(held.stamp) }
@@ -311,7 +331,7 @@ struct PartialSession {
         }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
-        note(source, on: partial, stamp)
+        note(source, on: partial, named: candidate, stamp)
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 
@@ -344,6 +364,7 @@ struct PartialSession {
         record.written = policy.written
         record.durable = policy.durable
         record.state = state
+        record.pieces = pieces
         return record
     }
 }

@@ -13,13 +13,17 @@ package final class TransferEnvironment: Sendable {
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
     /// Fetches the files in the app's place; nil where the manager does.
     let background: BackgroundTransfers?
+    /// Where the versions of files are kept that have no attributes; nil for nowhere.
+    let versions: RegistryVersions?
 
     init(
         _ other: TransferEnvironment,
         background: BackgroundTransfers?,
+        versions: RegistryVersions?,
         willName: @escaping @Sendable (Download.ID, _ path: String, FileStamp) -> Void
     ) {
         self.background = background
+        self.versions = versions
         configuration = other.configuration
         transport = other.transport
         files = other.files
@@ -58,6 +62,7 @@ package final class TransferEnvironment: Sendable {
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
         background = nil
+        versions = nil
     }
 
     /// Takes note that the path has changed.

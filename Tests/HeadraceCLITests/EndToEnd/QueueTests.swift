@@ -104,6 +104,34 @@ struct QueueTests {
         }
     }
 
+    @Test
+    func `a checksum that is told later holds for the download in the list, and another one is refused`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                let url = server.url("/a")
+                let (expected, other) = (String(repeating: "0", count: 64), String(repeating: "f", count: 64))
+                let first = try await folder.add(url)
+                let second = try await folder.add(url, options: ["--checksum", "sha256:\(expected)"])
+                #expect(second == first)
+                let refused = try await folder.queue(
+                    "add",
+                    "-d",
+                    "files",
+                    "--checksum",
+                    "sha256:\(other)",
+                    url.absoluteString
+                )
+                #expect(refused.status == 2)
+                #expect(refused.errorLines.count == 1)
+                for value in [expected, other] { #expect(refused.errors.contains(value)) }
+                var run = try folder.run()
+                let result = try await run.result()
+                #expect(result.status != 0 && result.errors.contains(expected))
+                #expect(try await folder.states() == ["failed"])
+            }
+        }
+    }
+
     @Test(arguments: [
         ["--header", "Authorization: Basic x"], ["--header", "cookie: a=b"], ["http://user:pa55@127.0.0.1:1/x"],
         ["-o", "x", "http://127.0.0.1:1/y"], ["ftp://127.0.0.1/x"], ["--priority", "urgent"], ["--begin", "soon"],

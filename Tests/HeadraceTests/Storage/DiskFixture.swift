@@ -64,6 +64,7 @@ enum DiskFixture {
         chunkBytes: Int = 64 << 10,
         resumes: Bool = true,
         connections: Int? = nil,
+        checksums: [Checksum] = [],
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, answer)
@@ -82,7 +83,9 @@ enum DiskFixture {
                 clock: ClockWitness(clock)
             )
         )
-        let download = try await manager.download(try request(to: destination, policy))
+        var request = try request(to: destination, policy)
+        request.checksums = checksums
+        let download = try await manager.download(request)
         var events: [DownloadEvent] = []
         for await event in download.events { events.append(event) }
         await manager.shutdown()

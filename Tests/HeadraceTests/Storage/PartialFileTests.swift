@@ -140,6 +140,14 @@ struct PartialFileTests {
         }
     }
 
+    #if os(Linux)
+    @Test func `L17 a file system that counts no blocks is not full`() throws {
+        let file = try FileCalls.system.openForReading("/proc/self/stat")
+        defer { try? FileCalls.system.close(file) }
+        #expect(throws: SystemError.self) { try FileCalls.system.freeSpace(file) }
+    }
+    #endif
+
     @Test func `K23 a taken name is counted up, between stem and extension`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["file.bin", "file (1).bin", "file (2).bin"] {

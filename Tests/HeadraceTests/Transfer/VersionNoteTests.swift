@@ -23,31 +23,41 @@ struct VersionNoteTests {
     ) async throws -> (areFinished: Bool, calls: [FileCallRecorder.Call], names: [String]) {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder(to: .unsynced, failing)
-            var configuration = DownloadManager.Configuration()
-            configure(&configuration)
-            let transport = FakeTransport { request in
-                let isKnown = request.fields.contains { $0.name == "If-None-Match" && $0.value == "\"v1\"" }
-                let fields = [("Content-Length", "5"), ("ETag", "\"v1\"")]
-                return isKnown ? .init(304) : .init(fields: fields, body: Array("hello".utf8))
-            }
-            let manager = try await DownloadManager(
-                environment: TransferEnvironment(
-                    configuration: configuration,
-                    transport: transport,
-                    files: recorder.fileCalls,
-                    clock: ClockWitness(TestClock())
-                )
-            )
-            var request = try DiskFixture.request(to: .directory(folder), .overwrite)
-            request.refetchPolicy = policy
-            var areFinished = true
-            for _ in 0..<2 {
-                let outcome = try await RefetchFixture.outcome(of: try await manager.download(request))
-                areFinished = areFinished && outcome.isFinished
-            }
-            await manager.shutdown()
-            return (areFinished, recorder.calls, try FileProbe.names(in: folder))
+            let outcomes = try await downloads(policy, to: folder, recorder.fileCalls, configure)
+            return (outcomes.allSatisfy(\.isFinished), recorder.calls, try FileProbe.names(in: folder))
         }
+    }
+
+    /// Downloads twice by one manager.
+    private func downloads(
+        _ policy: DownloadRequest.RefetchPolicy,
+        to folder: URL,
+        _ files: FileCalls,
+        _ configure: (inout DownloadManager.Configuration) -> Void
+    ) async throws -> [RefetchFixture.Outcome] {
+        var configuration = DownloadManager.Configuration()
+        configure(&configuration)
+        let transport = FakeTransport { request in
+            let isKnown = request.fields.contains { $0.name == "If-None-Match" && $0.value == "\"v1\"" }
+            let fields = [("Content-Length", "5"), ("ETag", "\"v1\"")]
+            return isKnown ? .init(304) : .init(fields: fields, body: Array("hello".utf8))
+        }
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: configuration,
+                transport: transport,
+                files: files,
+                clock: ClockWitness(TestClock())
+            )
+        )
+        var request = try DiskFixture.request(to: .directory(folder), .overwrite)
+        request.refetchPolicy = policy
+        var outcomes: [RefetchFixture.Outcome] = []
+        for _ in 0..<2 {
+            outcomes.append(try await RefetchFixture.outcome(of: try await manager.download(request)))
+        }
+        await manager.shutdown()
+        return outcomes
     }
 
     @Sendable private func isOfAttributes(_ call: FileCallRecorder.Call) -> Bool {
@@ -72,7 +82,7 @@ struct VersionNoteTests {
         #expect(calls.filter(isOfAttributes) == notes + notes)
     }
 
-    @Test func `where files have no attributes, each run fetches and replaces the file`() async throws {
+    @Test func `without attributes and registry each run fetches and replaces the file`() async throws {
         let (areFinished, calls, names) = try await downloads(
             .ifChanged,
             failing: { call throws(SystemError) in
@@ -82,6 +92,45 @@ struct VersionNoteTests {
         #expect(areFinished)
         #expect(calls.contains(.attribute(KeptVersion.attribute)))
         #expect(names == ["file.bin"])
+    }
+
+    @Test(arguments: Set([ENOTSUP, EOPNOTSUPP]))
+    func `where files have no attributes, a registry keeps their versions`(_ number: Int32) async throws {
+        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            if isOfAttributes(call) { throw SystemError(errno: number) }
+        }
+        try await withTemporaryDirectory { folder in
+            let registry = folder.appending(path: "registry", directoryHint: .isDirectory)
+            var outcomes: [RefetchFixture.Outcome] = []
+            for policy in [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged] {
+                outcomes += try await downloads(policy, to: folder, recorder.fileCalls) {
+                    $0.registryDirectory = registry
+                }
+            }
+            #expect(outcomes.map(\.isFinished) == [true, false, false, false])
+            #expect(outcomes.map(\.isUnchanged) == [false, true, true, true])
+            // Another file of the name is none of them, whatever it has.
+            let file = folder.appending(path: "file.bin")
+            try Data("HELLO".utf8).write(to: file)
+            let again = try await downloads(.ifChanged, to: folder, recorder.fileCalls) {
+                $0.registryDirectory = registry
+            }
+            #expect(again.map(\.isFinished) == [true, false])
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+        }
+    }
+
+    @Test func `where an attribute cannot be written for another reason, no registry keeps the version`() async throws {
+        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            if isOfAttributes(call) { throw SystemError(errno: EACCES) }
+        }
+        try await withTemporaryDirectory { folder in
+            let outcomes = try await downloads(.ifChanged, to: folder, recorder.fileCalls) {
+                $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
+            }
+            #expect(outcomes.map(\.isFinished) == [true, true])
+            #expect(try !FileProbe.names(in: folder.appending(path: "registry")).contains(RegistryVersions.fileName))
+        }
     }
 
     @Test func `the version is noted on the named file, and only when its bytes are synced`() async throws {

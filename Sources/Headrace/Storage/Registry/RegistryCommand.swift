@@ -1,6 +1,7 @@
 /// What another process asks of the one that has the list.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads at the end, under these identities; their labels and states mean nothing.
+    /// Add downloads at the end, under these identities, of which one that is there takes over the checksums; their labels
+    /// and states mean nothing.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])

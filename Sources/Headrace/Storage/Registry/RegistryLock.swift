@@ -125,16 +125,6 @@ struct RegistryLock: Sendable {
     }
 }
 
-extension FileCalls {
-    fileprivate func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
-        do throws(SystemError) {
-            return try create(path)
-        } catch  where error.errno == EEXIST {
-            return try open(path)
-        }
-    }
-}
-
 extension DownloadError {
     /// A failed file call on a list's files; `what` names the file and ends without a full stop.
     static func registry(_ what: String, _ error: SystemError) -> DownloadError {

@@ -106,6 +106,7 @@ extension SegmentedFetch {
     private func read(_ body: inout ResponseBody, _ accepted: AcceptedBody, _ connection: Connection) async -> End {
         var cutter = BodyCutter(accepted)
         var position = accepted.offset
+        var digester = state.withLock { $0.session.pieces.map(PieceDigester.init) }
         // The speed of all connections together is watched, not that of each.
         var floor: SpeedFloor?
         while !cutter.isDone {
@@ -118,7 +119,7 @@ extension SegmentedFetch {
             }
             let piece = cutter.cut(chunk.count).written
             do {
-                guard try !take(chunk, piece, at: position, of: connection.id) else { return .complete }
+                guard try !take(chunk, piece, at: position, of: connection.id, &digester) else { return .complete }
             } catch {
                 return .failed(error)
             }

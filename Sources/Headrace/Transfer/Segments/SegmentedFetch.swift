@@ -318,7 +318,13 @@ final class SegmentedFetch: Sendable {
     /// Writes what of a chunk is to be written; true where the connection is to be ended.
     ///
     /// The piece is the part of the chunk that belongs to the file, at this position.
-    func take(_ chunk: Chunk, _ piece: Range<Int>, at position: Int64, of id: SegmentID) throws -> Bool {
+    func take(
+        _ chunk: Chunk,
+        _ piece: Range<Int>,
+        at position: Int64,
+        of id: SegmentID,
+        _ digester: inout PieceDigester?
+    ) throws -> Bool {
         let now = clock.now()
         let acceptance = state.withLock { state in
             state.attempts.fetched(chunk.count)
@@ -328,20 +334,24 @@ final class SegmentedFetch: Sendable {
         defer { state.withLock { $0.writers -= 1 } }
         guard let range = acceptance.range else { return acceptance.isDone }
         let start = piece.lowerBound + Int(range.lowerBound - position)
-        try chunk.withBytes { bytes in
-            let new = bytes[start..<start + Int(range.upperBound - range.lowerBound)]
-            try file.write(UnsafeRawBufferPointer(rebasing: new), at: range.lowerBound)
+        let whole = try chunk.withBytes { bytes in
+            let new = UnsafeRawBufferPointer(
+                rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)]
+            )
+            try file.write(new, at: range.lowerBound)
+            return digester?.update(new, at: range.lowerBound) ?? []
         }
-        try wrote(range)
+        try wrote(range, completing: whole)
         return acceptance.isDone
     }
 
     /// Takes note of bytes that are in the file now, and has them recorded when it is time.
-    private func wrote(_ range: Range<Int64>) throws {
+    private func wrote(_ range: Range<Int64>, completing pieces: [ReceivedPieces.Digest]) throws {
         let now = clock.now()
         let work = try state.withLock { state in
             let count = Int(range.upperBound - range.lowerBound)
             if let progress = state.attempts.meter.received(count, at: now) { transfer.tell(progress) }
+            state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
             if let success = side.takeSyncResult() { side.add(try state.session.syncEnded(success: success)) }
             return side.next(in: state.session)

@@ -1,0 +1,189 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Bytes that came right and changed on the disk before the file was complete.
+@Suite(.timeLimit(.minutes(4)))
+struct DiskRepairTests {
+    private typealias Fixture = ResumeFixture
+    private static let length = ReceivedPieces.leastLength
+    private static let size: Int64 = 1_300_000
+    private static let cut: Int64 = 1_000_000
+
+    private static func resource(size: Int64 = size, seed: UInt64 = 1) -> Resource {
+        Resource(size: size, seed: seed, etag: "\"v1\"")
+    }
+
+    private static func partial(in folder: URL) throws -> URL {
+        folder.appending(path: try #require(try FileProbe.names(in: folder).first { $0.hasSuffix(".part") }))
+    }
+
+    private static func pieces(in folder: URL) throws -> ReceivedPieces? {
+        let contents = try RecordFile(of: partial(in: folder).path, calls: .system).read()
+        guard case .record(let record) = contents else { return nil }
+        return record.pieces
+    }
+
+    private static func flip(_ offsets: [Int64], in folder: URL) throws {
+        let handle = try FileCalls.system.open(try partial(in: folder).path)
+        defer { try? FileCalls.system.close(handle) }
+        for offset in offsets {
+            var bytes = try FileCalls.system.readAt(handle, offset, 1)
+            bytes[0] ^= 1
+            try FileCalls.system.writeAll(handle, bytes, at: offset)
+        }
+    }
+
+    private static func repairs(_ outcome: ResumeOutcome) -> [Int64] {
+        outcome.events.compactMap { if case .repairing(_, let bytes) = $0 { bytes } else { nil } }
+    }
+
+    private static func fetched(_ outcome: ResumeOutcome) -> Int64? {
+        if case .finished(let summary) = outcome.events.last { summary.bytesFetched } else { nil }
+    }
+
+    /// A run that is cut, a change of its partial, and a second run.
+    private static func runs(
+        _ then: Response,
+        of file: Resource = resource(),
+        policy: DownloadRequest.ChecksumPolicy = .refetch,
+        changing change: (URL) throws -> Void,
+        after second: (FaultServer, URL, ResumeOutcome) async throws -> Void
+    ) async throws {
+        let expected = try Checksum(of: file.body)
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(file).truncated(after: cut)], then: then)
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0, change: { $0.checksums = [expected] })
+                try change(folder)
+                let outcome = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    expecting: file,
+                    change: {
+                        $0.checksums = [expected]
+                        $0.checksumPolicy = policy
+                    }
+                )
+                try await second(server, folder, outcome)
+            }
+        }
+    }
+
+    /// The first and the last byte of a piece, and several pieces.
+    @Test(arguments: [[0], [2 * length - 1], [length, 2 * length]] as [[Int64]])
+    func `only the pieces that changed on the disk are fetched again`(_ offsets: [Int64]) async throws {
+        try await Self.runs(.file(Self.resource())) {
+            try Self.flip(offsets, in: $0)
+        } after: { _, _, outcome in
+            #expect(outcome.isExact, "\(outcome.events)")
+            let changed = Int64(offsets.count) * Self.length
+            #expect(Self.repairs(outcome) == [changed])
+            #expect(outcome.restarts.isEmpty)
+            #expect(Self.fetched(outcome) == Self.size - Self.cut + changed)
+        }
+    }
+
+    /// The piece in which the first run was cut came over two connections.
+    @Test func `where a change cannot be placed all is fetched again, after what can`() async throws {
+        try await Self.runs(.file(Self.resource())) {
+            try Self.flip([5, Self.cut - 1], in: $0)
+        } after: { _, _, outcome in
+            #expect(outcome.isExact, "\(outcome.events)")
+            #expect(Self.repairs(outcome) == [Self.length])
+            #expect(outcome.restarts.map(\.bytes) == [Self.size])
+        }
+    }
+
+    @Test func `a source that is wrong is not taken for the disk`() async throws {
+        let file = Self.resource()
+        var other = Self.resource(seed: 2)
+        other.lastModified = file.lastModified
+        try await Self.runs(.file(other)) { _ in
+        } after: { _, _, outcome in
+            #expect(outcome.error?.code == .checksum)
+            #expect(Self.repairs(outcome).isEmpty)
+            #expect(outcome.names == [])
+        }
+    }
+
+    @Test func `by policy the download fails, and only what changed is fetched by the next one`() async throws {
+        let file = Self.resource()
+        try await Self.runs(.file(file), policy: .fail) {
+            try Self.flip([0], in: $0)
+        } after: { server, folder, outcome in
+            #expect(outcome.error?.code == .checksum)
+            let next = try await Fixture.run(from: server, in: folder, expecting: file)
+            #expect(next.isExact)
+            #expect(Self.fetched(next) == Self.length)
+        }
+    }
+
+    /// The first byte is never read as it was written.
+    @Test func `a disk that changes bytes again and again ends the download`() async throws {
+        var calls = FileCalls.unsynced
+        calls.readAt = { file, offset, count throws(SystemError) in
+            var bytes = try FileCalls.system.readAt(file, offset, count)
+            if offset == 0 { bytes[0] ^= 1 }
+            return bytes
+        }
+        let expected = try Checksum(.sha256, of: Array(DiskFixture.bytes.prefix(DiskFixture.size)))
+        try await withTemporaryDirectory { folder in
+            _ = try await DiskFixture.run(to: .directory(folder), files: .unsynced, checksums: [expected]) {
+                DiskFixture.answer($0, sending: Int(Self.cut))
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, checksums: [expected])
+            #expect(outcome.error?.code == .checksum)
+            // Twice for the disk's sake, and once more as of a source that is wrong.
+            let repairs = outcome.events.filter { if case .repairing = $0 { true } else { false } }
+            #expect(repairs == Array(repeating: .repairing(pieces: 1, bytesWasted: Self.length), count: 3))
+            #expect(outcome.starts == [Self.cut, 0, 0, 0])
+            #expect(try !FileProbe.names(in: folder).contains("file.bin"))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `digests are kept only where a checksum is expected`(_ hasChecksum: Bool) async throws {
+        let file = Self.resource()
+        let expected = try Checksum(of: file.body)
+        try await withTemporaryDirectory { folder in
+            let response = Response.file(file).truncated(after: Self.cut)
+            let checksums = hasChecksum ? [expected] : []
+            _ = try await Fixture.run(response, in: folder, retries: 0, change: { $0.checksums = checksums })
+            let pieces = try Self.pieces(in: folder)
+            let known = pieces?.known.map(\.index)
+            #expect(known == (hasChecksum ? [0, 1, 2] : nil))
+        }
+    }
+
+    @Test func `pieces of several connections are known as well`() async throws {
+        let file = Self.resource(size: 8 << 20)
+        let expected = try Checksum(of: file.body)
+        let (gate, held) = (try Gate(), Int64(1_500_000))
+        try await withFaultServer(.file(file).held(after: held, until: gate)) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = DownloadManager.Configuration { $0.maxConnectionsPerDownload = 2 }
+                try await withDownloadManager(configuration) { manager in
+                    var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    request.checksums = [expected]
+                    let download = try await manager.download(request)
+                    for await progress in download.progress where progress.bytesReceived >= 2 * held { break }
+                    await download.pause()
+                    let known = try #require(try Self.pieces(in: folder)).known.map(\.index)
+                    // What the first connection brought, and what the second one did behind it.
+                    let (first, last) = (try #require(known.first), try #require(known.last))
+                    #expect(first == 0 && Int64(last) * Self.length > held)
+                    try Self.flip([Int64(last) * Self.length], in: folder)
+                    gate.open()
+                    await download.resume()
+                    let outcome = try await Fixture.outcome(of: download, from: server, in: folder, expecting: file)
+                    #expect(outcome.isExact, "\(outcome.events)")
+                    #expect(Self.repairs(outcome) == [Self.length])
+                    #expect(outcome.restarts.isEmpty)
+                }
+            }
+        }
+    }
+}
