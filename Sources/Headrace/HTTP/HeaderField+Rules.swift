@@ -13,7 +13,7 @@ extension HeaderField {
     var isAuthorization: Bool { name.lowercased() == "authorization" }
 
     /// True for fields that carry or name credentials and so stay with the origin they were given for.
-    package var isBoundToOrigin: Bool { isSecret || Self.bound.contains(name.lowercased()) }
+    var isBoundToOrigin: Bool { isSecret || Self.bound.contains(name.lowercased()) }
 
     /// Throws unless the field can be sent as it is and is the caller's to set.
     func validate() throws(DownloadError) {

@@ -39,16 +39,15 @@ struct KeptVersion: Sendable, Hashable {
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
         let isOfBoot = line.hasPrefix(Self.bootVersion + " ")
-        var words = line.split(separator: " ", maxSplits: isOfBoot ? 6 : 5, omittingEmptySubsequences: false)[...]
-        let version = words.popFirst()
-        bootID = isOfBoot ? words.popFirst().map(String.init) : nil
-        guard bytes.count <= Self.maxBytes, isOfBoot || version == Substring(Self.version), words.count == 5 else {
+        let count = isOfBoot ? 7 : 6
+        var fields = line.split(separator: " ", maxSplits: count - 1, omittingEmptySubsequences: false).map(String.init)
+        guard bytes.count <= Self.maxBytes, fields.count == count, isOfBoot || fields[0] == Self.version else {
             return nil
         }
-        let fields = Array(words)
-        guard let size = Int64(fields[1]), let modified = Int64(fields[2]) else { return nil }
-        let text = String(fields[4])
-        switch fields[3] {
+        bootID = isOfBoot ? fields.remove(at: 1) : nil
+        guard let size = Int64(fields[2]), let modified = Int64(fields[3]) else { return nil }
+        let text = fields[5]
+        switch fields[4] {
         case "tag":
             guard let tag = EntityTag(parsing: text) else { return nil }
             condition = .noneMatch(tag)
@@ -57,7 +56,7 @@ struct KeptVersion: Sendable, Hashable {
             condition = .modifiedSince(text)
         default: return nil
         }
-        source = String(fields[0])
+        source = fields[1]
         self.size = size
         self.modified = modified
     }

@@ -110,10 +110,17 @@ extension DownloadRequest {
     }
 
     private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {
-        configuration.credentials != nil || configuration.netrc != nil || configuration.cookies != nil
-            || configuration.clientCertificate != nil || headers.contains(where: \.isBoundToOrigin) || url.login != nil
+        url.login != nil || configuration.mayLogIn(with: headers)
     }
 
     /// What happens to a file of the name: one that is to be kept up to date is replaced.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
+}
+
+extension DownloadManager.Configuration {
+    /// Whether a server may learn who asks, by these fields or by what the manager has for those that want to know.
+    package func mayLogIn(with fields: [HeaderField]) -> Bool {
+        credentials != nil || netrc != nil || cookies != nil || clientCertificate != nil
+            || fields.contains(where: \.isBoundToOrigin)
+    }
 }

@@ -48,10 +48,8 @@ extension GetOptions {
     var again: Interruption.Again {
         guard conflictPolicy != .skip else { return .skips }
         // Another login may get another file under the same tag.
-        let mayLogIn =
-            network.netrc != nil || network.cookies != nil || configuration.clientCertificate != nil
-            || headers.contains(where: \.isBoundToOrigin)
-        return refetchPolicy == .always || refetchPolicy == .unlessCurrent && mayLogIn ? .fetches : .asks
+        let mayLogIn = refetchPolicy == .unlessCurrent && configuration.mayLogIn(with: headers)
+        return refetchPolicy == .always || mayLogIn ? .fetches : .asks
     }
 
     /// Reads the URLs of the input file, where there is one.

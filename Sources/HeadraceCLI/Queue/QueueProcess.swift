@@ -52,8 +52,8 @@ private let mostLogBytes = 1 << 20
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
     let log = registry.log
-    if (try? Files.read(log))?.count ?? 0 > mostLogBytes { unlink(log) }
-    let earlierBytes = (try? Files.read(log))?.count ?? 0
+    var earlierBytes = (try? Files.read(log))?.count ?? 0
+    if earlierBytes > mostLogBytes, unlink(log) == 0 { earlierBytes = 0 }
     let child: pid_t
     do throws(Files.Failure) {
         try Files.makeDirectory(registry.directory.path(percentEncoded: false), mode: 0o700)
