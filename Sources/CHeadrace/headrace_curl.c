@@ -72,16 +72,17 @@ static struct {
     hr_message *(*multi_info_read)(hr_multi, int *);
 } curl;
 
-// OpenSSL's functions, found through libcurl, which may use another TLS library; all are there, or none.
+// OpenSSL's functions, found through libcurl, which may use another TLS library.
 static struct {
     void (*CTX_set_info_callback)(void *context, void (*callback)(const void *tls, int where, int value));
+    // Those below are for the order of the ciphers, and have come with OpenSSL 1.1.1.
     const void *(*CTX_get_ciphers)(const void *context);
     int (*CTX_set_ciphersuites)(void *context, const char *names);
     int (*CTX_set_cipher_list)(void *context, const char *names);
     const char *(*CIPHER_get_name)(const void *cipher);
     int (*sk_num)(const void *stack);
     const void *(*sk_value)(const void *stack, int index);
-    int is_there;
+    int can_order_ciphers;
 } ssl;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -116,8 +117,9 @@ static void load(void) {
 #undef FIND
 #define FIND_SSL(name) ((*(void **)&ssl.name = dlsym(library, "SSL_" #name)) != NULL)
 #define FIND_STACK(name) ((*(void **)&ssl.name = dlsym(library, "OPENSSL_" #name)) != NULL)
-    ssl.is_there = FIND_SSL(CTX_set_info_callback) && FIND_SSL(CTX_get_ciphers) && FIND_SSL(CTX_set_ciphersuites)
-        && FIND_SSL(CTX_set_cipher_list) && FIND_SSL(CIPHER_get_name) && FIND_STACK(sk_num) && FIND_STACK(sk_value);
+    (void)FIND_SSL(CTX_set_info_callback);
+    ssl.can_order_ciphers = FIND_SSL(CTX_get_ciphers) && FIND_SSL(CTX_set_ciphersuites) && FIND_SSL(CTX_set_cipher_list)
+        && FIND_SSL(CIPHER_get_name) && FIND_STACK(sk_num) && FIND_STACK(sk_value);
 #undef FIND_STACK
 #undef FIND_SSL
     const long everything = 3;
@@ -277,19 +279,21 @@ static int tls_is_made(void *easy, void *context, void *user) {
     (void)easy;
     (void)user;
     ssl.CTX_set_info_callback(context, tls_happened);
-    prefer_aes_128(context);
+    if (ssl.can_order_ciphers) {
+        prefer_aes_128(context);
+    }
     return HR_E_OK;
 }
 
 void hr_easy_configure_tls(hr_easy easy) {
-    if (ssl.is_there) {
+    if (ssl.CTX_set_info_callback != NULL) {
         curl.easy_setopt(easy, HR_OPT_SSL_CTX_FUNCTION, tls_is_made);
     }
 }
 
 const void *hr_easy_tls(hr_easy easy) {
     hr_tls_session *session = NULL;
-    if (!ssl.is_there || curl.easy_getinfo(easy, HR_INFO_TLS_SSL_PTR, &session) != HR_E_OK
+    if (ssl.CTX_set_info_callback == NULL || curl.easy_getinfo(easy, HR_INFO_TLS_SSL_PTR, &session) != HR_E_OK
         || session == NULL || session->backend != HR_SSLBACKEND_OPENSSL) {
         return NULL;
     }

@@ -24,7 +24,7 @@ extension DownloadManager {
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
         for item in contents.items {
             do throws(DownloadError) {
-                try await carryOut(item.command)
+                try await carryOut(item.command, passingOver: true)
             } catch  where error.code == .invalidRequest {
                 // It never can be, and must not hold up those after it.
                 list.observers.tell(finding: "A command that another process has left is dropped: \(error.message)")
@@ -35,10 +35,13 @@ extension DownloadManager {
         }
     }
 
-    nonisolated func carryOut(_ command: RegistryCommand) async throws(DownloadError) {
+    /// Carries out a command; `passingOver` where nobody waits for it, who could be told what of it cannot be.
+    nonisolated func carryOut(_ command: RegistryCommand, passingOver: Bool) async throws(DownloadError) {
         switch command {
         case .add(let entries):
-            try await executor.run { [list] () throws(DownloadError) in try list.add(entries) }
+            try await executor.run { [list] () throws(DownloadError) in
+                try list.add(entries, passingOver: passingOver)
+            }
         case .pause(let ids):
             await waitForPause(of: try list.pause(selection(ids), passingOver: true))
         case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }

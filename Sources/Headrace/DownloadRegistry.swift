@@ -86,8 +86,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         let areLeft = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).hasCommands
         }
-        // The start of a manager takes them.
-        if areLeft { _ = try await withList { _ in } }
+        if areLeft { _ = try await withListTakingCommands() }
     }
 
     /// Adds downloads to the list.
@@ -136,7 +135,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     private func perform(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
-        if try await withList({ manager throws(DownloadError) in try await manager.carryOut(command) }) { return true }
+        let isDone = try await withList { manager throws(DownloadError) in
+            try await manager.carryOut(command, passingOver: false)
+        }
+        guard !isDone else { return true }
         let file = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).post(command)
         }
@@ -149,8 +151,8 @@ public struct DownloadRegistry: Sendable, Hashable {
                 )
             }
             if isTaken { return true }
-            // Whoever had the list may have ended without having seen the command; the start of a manager takes it.
-            if !isHeld, try await withList({ _ in }) { return true }
+            // Whoever had the list may have ended without having seen the command.
+            if !isHeld, try await withListTakingCommands() { return true }
         } while await sleeps(until: end)
         return false
     }
@@ -159,6 +161,12 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func sleeps(until end: ContinuousClock.Instant) async -> Bool {
         guard ContinuousClock.now < end else { return false }
         return (try? await Task.sleep(for: .milliseconds(25))) != nil
+    }
+
+    /// Carries out what was left; false where a manager of another process has the list.
+    private func withListTakingCommands() async throws(DownloadError) -> Bool {
+        // The start of a manager takes them, and only tells what it could not do.
+        try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
     }
 
     /// Runs `body` with the list; false where a manager of another process has it.

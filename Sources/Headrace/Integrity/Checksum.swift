@@ -152,6 +152,13 @@ extension [Checksum] {
     }
 }
 
+extension DownloadRequest {
+    /// Whether this tells of the file something that another request of it does not, or that contradicts it.
+    func tellsMore(than other: DownloadRequest) -> Bool {
+        checksums.contains { !other.checksums.contains($0) }
+    }
+}
+
 extension [UInt8] {
     /// Reads pairs of hexadecimal digits.
     init?(hexadecimal digits: some StringProtocol) {

@@ -14,104 +14,6 @@
 struct DownloadQueue: Sendable {
     typealias ID = Download.ID
 
-    /// How a download stands.
-    enum Phase: Sendable, Hashable {
-        case waiting
-        case running
-        case paused
-        case finished
-        case failed
-        case cancelled
-        /// The manager was shut down before the download could end.
-        case interrupted
-
-        var isEnded: Bool {
-            switch self {
-            case .waiting, .running, .paused: false
-            case .finished, .failed, .cancelled, .interrupted: true
-            }
-        }
-    }
-
-    /// How a transfer ended.
-    enum Outcome: Sendable, Hashable {
-        case finished
-        case failed
-        /// It was told to; `keptBytes` where a partial is left.
-        case stopped(keptBytes: Bool)
-        /// It is to be tried again, but not before this time.
-        case retry(at: Duration)
-    }
-
-    enum Action: Sendable, Hashable {
-        /// Begin the transfer of a download, which is running from now on.
-        case start(ID)
-        /// Tell a transfer to stop, or that the reason is another; ``ended(_:_:at:)`` is to follow.
-        case stop(ID, StopSignal.Reason)
-        /// The download waits, and does not run although there is a place for it.
-        case hold(ID, NetworkObstacle)
-        /// The download has another phase, which is not `running`; a cancelled one has bytes on the disk that have to go
-        /// first, unless its transfer has seen to it.
-        case enter(ID, Phase, discardingBytes: Bool = false)
-        /// The download is in the list no more; where asked, its file goes as well, finished or not.
-        case remove(ID, deletingFile: Bool)
-    }
-
-    /// What was asked of a running download and happens when its transfer has ended; a later one outranks an earlier.
-    private enum Intent: Comparable {
-        case requeue
-        case pause
-        case interrupt
-        case cancel
-        case remove(deletingFile: Bool)
-
-        private var rank: Int {
-            switch self {
-            // A user may go back and forth between these two.
-            case .requeue, .pause: 0
-            case .interrupt: 1
-            case .cancel: 2
-            case .remove: 3
-            }
-        }
-
-        static func < (lhs: Intent, rhs: Intent) -> Bool { lhs.rank < rhs.rank }
-    }
-
-    /// An index into `runningOfHost`, in few bytes.
-    private typealias Host = Int32
-
-    private struct Entry {
-        var priority: Int
-        /// What was noted under another number is void.
-        var generation: UInt64 = 0
-        var host: Host
-        var phase = Phase.waiting
-        var intent: Intent?
-        var need: NetworkNeed
-    }
-
-    /// A waiting download as the heaps hold it; of no meaning once its generation is over.
-    private struct Candidate: Comparable {
-        var priority: Int
-        var label: ListOrder.Label
-        var id: ID
-        var generation: UInt64
-        var host: Host
-
-        static func < (lhs: Candidate, rhs: Candidate) -> Bool {
-            lhs.priority != rhs.priority ? lhs.priority > rhs.priority : lhs.label < rhs.label
-        }
-    }
-
-    private struct Delayed: Comparable {
-        var time: Duration
-        var id: ID
-        var generation: UInt64
-
-        static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
-    }
-
     private(set) var limit: Int
     private(set) var hostLimit: Int?
     private(set) var order = ListOrder()
@@ -133,15 +35,14 @@ struct DownloadQueue: Sendable {
     /// Those that may run as soon as there is a place.
     private var ready = Heap<Candidate>()
     /// Those that were next, but for their host, which has as many as it may.
-    private var held: [Host: Heap<Candidate>] = [:]
+    private var held: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkGate
     /// Those that were next, but for the network.
     private var barred: [Candidate] = []
     /// What keeps each of those.
     private var obstacles: [ID: NetworkObstacle] = [:]
-    private var hosts: [String: Host] = [:]
-    private var runningOfHost: [Int] = []
+    private var hosts = Hosts()
 
     init(limit: Int, hostLimit: Int? = nil, gate: NetworkGate = NetworkGate()) {
         self.limit = limit
@@ -166,22 +67,9 @@ struct DownloadQueue: Sendable {
 
     // MARK: The list
 
-    /// What a download brings along.
-    struct Item: Sendable, Hashable {
-        var id: ID
-        var host: String
-        var priority = 0
-        /// Not `running`.
-        var phase = Phase.waiting
-        var notBefore: Duration?
-        var need = NetworkNeed()
-        /// Its place, of one that comes from an earlier run, in ascending order; else it comes last.
-        var label: ListOrder.Label?
-    }
-
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(priority: item.priority, host: number(of: item.host), need: item.need)
+            entries[item.id] = Entry(priority: item.priority, host: hosts.number(of: item.host), need: item.need)
             notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
             if item.phase == .waiting { waitingCount += 1 }
@@ -268,7 +156,7 @@ struct DownloadQueue: Sendable {
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, obstacles[id] == nil
         else { return [] }
-        let isHostFull = runningOfHost[Int(entry.host)] >= hostLimit ?? .max
+        let isHostFull = hosts[entry.host] >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
         let victims = active.reversed().filter { id in
@@ -292,8 +180,8 @@ struct DownloadQueue: Sendable {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(held.keys) { release(host) }
         guard let hostLimit else { return startNext() }
-        let hosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
-        return hosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
+        let ofHosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
+        return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
     /// Takes over the path of the network: those that may not run on it any more wait, and those whose connections may be of
@@ -344,7 +232,7 @@ struct DownloadQueue: Sendable {
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
-        runningOfHost[Int(entry.host)] -= 1
+        hosts[entry.host] -= 1
         release(entry.host)
         admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
@@ -352,26 +240,15 @@ struct DownloadQueue: Sendable {
 
     private mutating func settle(_ id: ID, _ intent: Intent?, _ outcome: Outcome, at now: Duration) -> [Action] {
         switch (intent, outcome) {
-        case (.remove(let deletingFile), _):
-            return forget(id, deletingFile: deletingFile)
-        case (_, .finished):
-            return enter(.finished, id)
-        case (.cancel, .stopped(keptBytes: false)):
-            return enter(.cancelled, id)
-        case (.cancel, _):
-            return enter(.cancelled, id, discardingBytes: true)
-        case (.interrupt, _):
-            return enter(.interrupted, id)
-        case (.pause, _):
-            return enter(.paused, id)
-        case (.requeue, .failed), (nil, .failed):
-            return enter(.failed, id)
-        case (.requeue, .retry(let time)), (nil, .retry(let time)):
-            return requeue(id, notBefore: time, at: now)
-        case (.requeue, .stopped):
-            return requeue(id, at: now)
-        case (nil, .stopped):
-            return enter(.cancelled, id)
+        case (.remove(let deletingFile), _): return forget(id, deletingFile: deletingFile)
+        case (_, .finished): return enter(.finished, id)
+        case (.cancel, .stopped(keptBytes: false)), (nil, .stopped): return enter(.cancelled, id)
+        case (.cancel, _): return enter(.cancelled, id, discardingBytes: true)
+        case (.interrupt, _): return enter(.interrupted, id)
+        case (.pause, _): return enter(.paused, id)
+        case (.requeue, .failed), (nil, .failed): return enter(.failed, id)
+        case (.requeue, .retry(let time)), (nil, .retry(let time)): return requeue(id, notBefore: time, at: now)
+        case (.requeue, .stopped): return requeue(id, at: now)
         }
     }
 
@@ -453,15 +330,7 @@ struct DownloadQueue: Sendable {
             delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
         } else {
             notBefore[id] = nil
-            ready.insert(
-                Candidate(
-                    priority: entry.priority,
-                    label: label,
-                    id: id,
-                    generation: entry.generation,
-                    host: entry.host
-                )
-            )
+            ready.insert(Candidate(id, entry, label: label))
         }
         entries[id] = entry
         insertions += 1
@@ -504,31 +373,23 @@ struct DownloadQueue: Sendable {
                 }
                 continue
             }
-            guard runningOfHost[Int(entry.host)] < hostLimit ?? .max else {
+            guard hosts[entry.host] < hostLimit ?? .max else {
                 held[entry.host, default: Heap()].insert(candidate)
                 continue
             }
             starts += 1
             startNumbers[candidate.id] = starts
             setPhase(.running, of: candidate.id)
-            runningOfHost[Int(entry.host)] += 1
+            hosts[entry.host] += 1
             actions.append(.start(candidate.id))
         }
         return actions
     }
 
-    private mutating func number(of host: String) -> Host {
-        if let number = hosts[host] { return number }
-        let number = Host(runningOfHost.count)
-        hosts[host] = number
-        runningOfHost.append(0)
-        return number
-    }
-
     /// Lets the first of those that were held for their host try again, as many as there is room for.
-    private mutating func release(_ host: Host) {
+    private mutating func release(_ host: Hosts.Number) {
         guard var waiting = held[host] else { return }
-        var room = (hostLimit ?? .max) - runningOfHost[Int(host)]
+        var room = (hostLimit ?? .max) - hosts[host]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)

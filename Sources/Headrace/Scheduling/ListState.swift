@@ -8,43 +8,6 @@ import Foundation
 ///
 /// A value behind the lock of ``DownloadList``; nothing in it waits or touches the disk.
 struct ListState {
-    /// What is to be done about a decision, without the lock.
-    enum Effect {
-        case start(Run, Telling)
-        case stop(StopSignal, StopSignal.Reason)
-        case tell(DownloadRecord, Telling)
-        /// `partial` where nobody else has it meanwhile.
-        case remove(DownloadRecord, partial: Bool, FinishedFile?, Telling)
-        case alarm(Duration)
-    }
-
-    /// A download whose turn it is.
-    struct Run: Sendable {
-        let record: DownloadRecord
-        let stop: StopSignal
-        /// What there is of earlier attempts.
-        let attempts: Attempts?
-    }
-
-    /// A download that comes in.
-    struct Addition {
-        /// The identity that another process has given it, or nil.
-        var id: Download.ID?
-        var request: DownloadRequest
-        /// What was kept of the request, where that is not all of it.
-        var withoutSecrets: RegistryRequest?
-    }
-
-    /// A state that a download is told after what goes before it is done.
-    struct Telling: Sendable {
-        var state: DownloadState?
-        var event: DownloadEvent?
-        /// Of two states the later one holds, whichever is told last.
-        var turn: UInt64
-        /// Whether the download was among those that wait or run, and is no more.
-        var closes = false
-    }
-
     var queue: DownloadQueue
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [Download.ID: DownloadRecord] = [:]
@@ -162,32 +125,33 @@ struct ListState {
         return effects(of: actions)
     }
 
-    /// What came of ``add(_:observers:at:)``.
-    struct Added {
-        /// A download for each addition.
-        var records: [DownloadRecord]
-        /// Those of them that were not in the list.
-        var new: [Download.ID]
-        var effects: [Effect]
-        /// Why one of the additions cannot be; then the caller takes back those that are new.
-        var refusal: DownloadError?
-    }
-
     /// Adds downloads, or finds those that have the same file, which take over what they did not know of it.
     ///
-    /// An identity that is given is that of one which another process has named, and is not added twice.
-    mutating func add(_ additions: [Addition], observers: ListObservers, at now: Duration) -> Added {
+    /// An identity that is given is that of one which another process has named, and is not added twice. Where one cannot be,
+    /// nothing is changed; or all others are added, where it is passed over.
+    mutating func add(
+        _ additions: [Addition],
+        passingOver: Bool,
+        observers: ListObservers,
+        at now: Duration
+    ) -> Added {
         var items: [DownloadQueue.Item] = []
-        var refusal: DownloadError?
+        var (additions, refusals) = divided(additions)
+        if !passingOver, !refusals.isEmpty { additions = [] }
         let records = additions.map { addition in
             let request = addition.request
-            if let known = addition.id.flatMap({ self.records[$0] }) {
-                if active[known.names.partialPath] === known { refusal = refusal ?? join(request, to: known) }
-                return known
+            let known = addition.id.flatMap { self.records[$0] }
+            if let known {
+                if active[known.names.partialPath] === known {
+                    join(request, to: known, &refusals)
+                    return known
+                }
+                // It has ended since it was named, and is not compared any more.
+                guard request.tellsMore(than: known.request) else { return known }
             }
             let state: DownloadState = request.startsPaused ? .paused : .waiting
             let record = DownloadRecord(
-                id: addition.id ?? newID(),
+                id: known == nil ? addition.id ?? newID() : newID(),
                 request: request,
                 withoutSecrets: addition.withoutSecrets,
                 state: state,
@@ -196,7 +160,7 @@ struct ListState {
             if let twin = active[record.names.partialPath] {
                 if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
                 twin.takeVolatile(of: request)
-                refusal = refusal ?? join(request, to: twin)
+                join(request, to: twin, &refusals)
                 return twin
             }
             insert(record)
@@ -215,16 +179,37 @@ struct ListState {
             }
             journal.note(.added(entries))
         }
-        return Added(records: records, new: new, effects: effects(of: actions), refusal: refusal)
+        return Added(records: records, new: new, effects: effects(of: actions), refusals: refusals)
     }
 
-    /// Has a download take over what another request tells that its file has to hash to; returns why it cannot.
-    private func join(_ request: DownloadRequest, to twin: DownloadRecord) -> DownloadError? {
+    /// Those that can be, and why the others cannot: their checksums contradict each other, or what is known of their file.
+    private func divided(_ additions: [Addition]) -> (possible: [Addition], refusals: [DownloadError]) {
+        var known: [String: [Checksum]] = [:]
+        var refusals: [DownloadError] = []
+        let possible = additions.filter { addition in
+            let request = addition.request
+            guard !request.checksums.isEmpty else { return true }
+            let path = DestinationNames(request).partialPath
+            do throws(DownloadError) {
+                var checksums = request.checksums
+                if let earlier = known[path] { checksums = try earlier.adding(checksums, of: request.url) }
+                known[path] = try active[path]?.checksums(joinedBy: checksums) ?? checksums
+                return true
+            } catch {
+                refusals.append(error)
+                return false
+            }
+        }
+        return (possible, refusals)
+    }
+
+    /// Has a download take over what another request tells that its file has to hash to.
+    private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
             if try twin.takeChecksums(of: request), let member = member(twin.id) { journal?.noteRequest(of: member) }
-            return nil
         } catch {
-            return error
+            // Its file was compared a moment ago.
+            refusals.append(error)
         }
     }
 
@@ -439,31 +424,5 @@ struct ListState {
     private mutating func telling(_ state: DownloadState?, _ event: DownloadEvent?) -> Telling {
         turn += 1
         return Telling(state: state, event: event, turn: turn)
-    }
-}
-
-extension DownloadQueue.Item {
-    fileprivate init(_ record: DownloadRecord, at now: Duration) {
-        let request = record.request
-        self.init(
-            id: record.id,
-            host: request.url.host() ?? "",
-            priority: request.priority.rawValue,
-            phase: request.startsPaused ? .paused : .waiting,
-            notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) },
-            need: NetworkNeed(request)
-        )
-    }
-}
-
-extension DownloadState {
-    fileprivate var phase: DownloadQueue.Phase {
-        switch self {
-        case .waiting, .running: .waiting
-        case .paused: .paused
-        case .finished: .finished
-        case .failed: .failed
-        case .cancelled: .cancelled
-        }
     }
 }

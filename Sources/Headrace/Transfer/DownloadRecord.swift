@@ -17,6 +17,16 @@ final class DownloadRecord: Sendable {
         var backgroundNote: [BackgroundNote]
         /// As long as a transfer or somebody who reads has them.
         weak var readers: FileReaders?
+
+        func checksums(joinedBy others: [Checksum]) throws(DownloadError) -> [Checksum] {
+            let all = try request.checksums.adding(others, of: request.url)
+            guard all.count > request.checksums.count, isSealed else { return all }
+            throw DownloadError(
+                .invalidRequest,
+                "\(request.url.withoutCredentials) has just come whole, and is not compared with a checksum any more. "
+                    + "Add it again, or compare the file."
+            )
+        }
     }
 
     let id: Download.ID
@@ -68,20 +78,18 @@ final class DownloadRecord: Sendable {
         }
     }
 
+    /// What the file would have to hash to with these checksums as well; throws as ``takeChecksums(of:)`` does.
+    func checksums(joinedBy others: [Checksum]) throws(DownloadError) -> [Checksum] {
+        try state.withLock { state throws(DownloadError) in try state.checksums(joinedBy: others) }
+    }
+
     /// Takes over what the file has to hash to by a request of the same file; returns whether that is more than before.
     ///
     /// Throws `invalidRequest` where the two contradict each other, and where the file has been compared already.
     func takeChecksums(of request: DownloadRequest) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
-            let checksums = try state.request.checksums.adding(request.checksums, of: request.url)
+            let checksums = try state.checksums(joinedBy: request.checksums)
             guard checksums.count > state.request.checksums.count else { return false }
-            guard !state.isSealed else {
-                throw DownloadError(
-                    .invalidRequest,
-                    "\(request.url.withoutCredentials) has just come whole, and is not compared with a checksum any more. "
-                        + "Add it again, or compare the file."
-                )
-            }
             state.request.checksums = checksums
             if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].checksums = checksums }
             return true

@@ -61,6 +61,7 @@ struct DownloadTransfer {
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
         var attempts = self.attempts
+        attempts.verification.takeOver(request)
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
@@ -71,6 +72,7 @@ struct DownloadTransfer {
             attempts.meter.correct(to: session.held.count)
             return try await attempt(&session, &attempts, plan)
         } catch {
+            record.unseal()
             attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
             // Bytes are kept for a later attempt, unless nobody wants them or there are none.

@@ -107,13 +107,14 @@ struct PartialSession {
     /// From now on others may have the record brought up to date.
     private func letSave(_ partial: PartialFile) {
         let sync: @Sendable () -> Bool = { (try? partial.sync()) != nil }
-        let write: @Sendable (ByteRangeSet, ByteRangeSet, Bool) -> Bool = { [self] written, durable, syncing in
+        let isFull = environment.configuration.durability == .full
+        let work = RecordKeeper.Work(sync: isFull ? sync : nil) { [self] written, durable, pieces, syncing in
             guard var record = try? controlRecord(of: partial) else { return false }
             (record.written, record.durable) = (written, durable)
-            return self.write(record, syncing: syncing)
+            if let pieces { record.pieces = pieces }
+            return write(record, syncing: syncing)
         }
-        let isFull = environment.configuration.durability == .full
-        readers.keeper.began(durable: policy.durable, RecordKeeper.Work(sync: isFull ? sync : nil, write: write))
+        readers.keeper.began(durable: policy.durable, work)
     }
 
     /// Whether a record could be written; one that cannot be is written a little later, and the download goes on.

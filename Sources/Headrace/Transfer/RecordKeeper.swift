@@ -7,8 +7,11 @@ final class RecordKeeper: Sendable {
     struct Work: Sendable {
         /// Waits until the bytes are on the disk; nil where nothing is to outlive a power cut.
         let sync: (@Sendable () -> Bool)?
-        /// Replaces the record by one of these ranges, and waits until that is on the disk if it is to.
-        let write: @Sendable (_ written: ByteRangeSet, _ durable: ByteRangeSet, _ syncing: Bool) -> Bool
+        /// Replaces the record by one of these ranges and pieces, and waits until that is on the disk if it is to.
+        let write:
+            @Sendable (
+                _ written: ByteRangeSet, _ durable: ByteRangeSet, _ pieces: ReceivedPieces?, _ syncing: Bool
+            ) -> Bool
     }
 
     private struct State {
@@ -16,6 +19,8 @@ final class RecordKeeper: Sendable {
         /// What somebody outside has recorded as written, and what the last record called durable.
         var written = ByteRangeSet()
         var durable = ByteRangeSet()
+        /// Those of the last record; nil before there is one with some.
+        var pieces: ReceivedPieces?
         /// Whether somebody outside has written a record that the transfer does not know of.
         var isUnknown = false
         /// A failure is told to one sync alone, and by then the kernel has given up bytes.
@@ -28,7 +33,7 @@ final class RecordKeeper: Sendable {
     func began(durable: ByteRangeSet, _ work: Work) {
         state.withLock { state in
             state.work = work
-            (state.written, state.durable) = (ByteRangeSet(), durable)
+            (state.written, state.durable, state.pieces) = (ByteRangeSet(), durable, nil)
         }
     }
 
@@ -64,7 +69,7 @@ final class RecordKeeper: Sendable {
             for range in state.written.ranges { record.written.insert(range) }
             for range in state.durable.intersection(record.written).ranges { record.durable.insert(range) }
             guard write(record) else { return false }
-            state.durable = record.durable
+            (state.durable, state.pieces) = (record.durable, record.pieces)
             return true
         }
     }
@@ -84,7 +89,7 @@ final class RecordKeeper: Sendable {
                 if !sync() { state.hasSyncFailed = true }
                 if !state.hasSyncFailed { durable = written }
             }
-            guard work.write(written, durable, syncing) else { return }
+            guard work.write(written, durable, state.pieces, syncing) else { return }
             (state.written, state.durable, state.isUnknown) = (written, durable, true)
         }
     }

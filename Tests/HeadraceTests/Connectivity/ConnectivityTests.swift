@@ -11,8 +11,8 @@ struct ConnectivityTests {
     private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
     private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
-    /// Less than one chunk, so that all of them are there with the first of them.
-    private static let firstBytes = 200_000
+    /// Less than one piece of the fake transport's, so that all of them are there with the first of them.
+    private static let firstBytes = 60_000
 
     /// Answers a request by its number, and may change the network.
     private typealias Answer = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Answer

@@ -88,6 +88,10 @@ struct AddedChecksumTests {
                 try await Self.contradiction { try await manager.download([other, second]) }
                 #expect(await manager.downloads == [first])
                 #expect(first.request.checksums == kept)
+                // Nor is anything done of what goes before it.
+                let told = try Self.request(folder, Self.url, [try Self.right(.sha1)])
+                try await Self.contradiction { try await manager.download([told, second]) }
+                #expect(first.request.checksums == kept)
                 // Also between two that come together.
                 var third = second
                 third.destination = other.destination
@@ -138,6 +142,68 @@ struct AddedChecksumTests {
             #expect(list.map(\.id) == ids)
             let expected = try all.map(Self.right)
             #expect(list.first?.request.checksums == expected)
+        }
+    }
+
+    /// Has a manager that has the list take what another process adds, under the identity of the first.
+    private static func post(
+        _ requests: [DownloadRequest],
+        as id: Download.ID,
+        to manager: DownloadManager,
+        in folder: URL
+    ) async throws {
+        let directory = try #require(configuration(folder).registryDirectory)
+        let entries = requests.enumerated().map { index, request in
+            let posting = RegistryRequest(request, bases: RegistryBases(of: directory))
+            return RegistryEntry(id: index == 0 ? id.rawValue : Download.ID.random().rawValue, posting, label: 0)
+        }
+        _ = try RegistryInbox(in: directory.filePath).post(.add(entries))
+        try await manager.takeCommands()
+    }
+
+    @Test func `what another process adds is done but for what contradicts, which is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withDownloadManager(Self.configuration(folder)) { manager in
+                let events = manager.events
+                let first = try await manager.download(try Self.request(folder, Self.url, [try Self.right()]))
+                let other = DownloadRequest(try #require(Self.url), to: .file(folder.appending(path: "other.bin")))
+                let contradiction = try Self.request(folder, Self.url, [try Self.wrong()])
+                try await Self.post([contradiction, other], as: first.id, to: manager, in: folder)
+                let downloads = await manager.downloads
+                #expect(downloads.count == 2)
+                #expect(downloads.first == first)
+                let kept = [try Self.right()]
+                #expect(first.request.checksums == kept)
+                await manager.shutdown()
+                let value = try Self.wrong().hexadecimal
+                var isTold = false
+                for await event in events {
+                    if case .registryDamaged(let finding) = event, finding.contains(value) { isTold = true }
+                }
+                #expect(isTold)
+            }
+        }
+    }
+
+    @Test func `what is told of a file that has come meanwhile is a download of its own`() async throws {
+        try await withFaultServer(.ok(.bytes(Self.bytes))) { server in
+            try await withTemporaryDirectory { folder in
+                var configuration = Self.configuration(folder)
+                configuration.startsDownloads = true
+                try await withDownloadManager(configuration) { manager in
+                    var request = try Self.request(folder, server.url("/file.bin"))
+                    let first = try await manager.download(request)
+                    _ = try await first.value
+                    request.checksums = [try Self.right()]
+                    request.refetchPolicy = .ifChanged
+                    try await Self.post([request], as: first.id, to: manager, in: folder)
+                    #expect(await manager.downloads.count == 2)
+                    let second = try #require(await manager.downloads.last)
+                    #expect(second.request.checksums == request.checksums)
+                    _ = try await second.value
+                    #expect(server.requests.count == 1)
+                }
+            }
         }
     }
 

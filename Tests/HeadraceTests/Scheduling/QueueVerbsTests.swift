@@ -42,7 +42,11 @@ struct QueueVerbsTests {
         ]
         try await withFaultServer(.routes(routes)) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.maxConcurrentDownloads = limit }) { manager in
+                let configuration = DownloadManager.Configuration {
+                    $0.maxConcurrentDownloads = limit
+                    $0.stallTimeout = .seconds(3600)
+                }
+                try await withDownloadManager(configuration) { manager in
                     let downloads = try await manager.download(
                         ["/a", "/b", "/c"].map { DownloadRequest(server.url($0), to: .directory(folder)) }
                     )

@@ -15,12 +15,12 @@ import Darwin
 /// Lists that outlive their manager: what the next one finds, however the last one ended.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryTests {
-    private final class Asked: Sendable {
+    final class Asked: Sendable {
         let requests = Locked<[TransportRequest]>([])
     }
 
     /// `/silent…` never ends, `/bad…` is refused, all others are files.
-    private func withManager(
+    func withManager(
         _ folder: URL,
         limit: Int = 1,
         files: FileCalls = .system,
@@ -58,7 +58,7 @@ struct RegistryTests {
         }
     }
 
-    private func request(
+    func request(
         _ path: String,
         in folder: URL,
         _ change: (inout DownloadRequest) -> Void = { _ in }
@@ -68,11 +68,11 @@ struct RegistryTests {
         return request
     }
 
-    private func kinds(_ manager: DownloadManager) async -> [DownloadState.Kind] {
+    func kinds(_ manager: DownloadManager) async -> [DownloadState.Kind] {
         await manager.downloads.map(\.state.kind)
     }
 
-    private func names(_ manager: DownloadManager) async -> [String] {
+    func names(_ manager: DownloadManager) async -> [String] {
         await manager.downloads.map(\.request.url.lastPathComponent)
     }
 
@@ -440,162 +440,6 @@ struct RegistryTests {
                 #expect(await kinds(manager) == [.finished, .waiting, .finished])
                 #expect(await manager.downloads[0].fileIsIntact)
             }
-        }
-    }
-
-    // MARK: Other processes
-
-    private func registry(_ folder: URL) -> DownloadRegistry {
-        DownloadRegistry(directory: folder.appending(path: "registry", directoryHint: .isDirectory))
-    }
-
-    @Test func `a registry that nobody has is changed at once, and nothing runs`() async throws {
-        try await withTemporaryDirectory { folder in
-            let registry = registry(folder)
-            #expect(try await registry.downloads() == [])
-            let requests = try ["a", "b", "c"].map { try request($0, in: folder) }
-            let (ids, isDone) = try await registry.add(requests)
-            #expect(isDone)
-            #expect(try await registry.downloads().map(\.id) == ids)
-            #expect(try await registry.add(requests.reversed()).ids == ids.reversed())
-            #expect(try await registry.perform(.move(ids[2], to: .first)))
-            #expect(try await registry.perform(.pause([ids[0], Download.ID(rawValue: 7)])))
-            #expect(try await registry.perform(.cancel([ids[1]])))
-            #expect(try await registry.perform(.setPriority(.high, ids[0])))
-            let list = try await registry.downloads()
-            #expect(list.map(\.id) == [ids[2], ids[0], ids[1]])
-            #expect(list.map(\.state) == [.waiting, .paused, .cancelled])
-            #expect(list.map(\.priority) == [.normal, .high, .normal])
-            #expect(
-                list.map(\.request)
-                    == [2, 0, 1].map { index in
-                        var request = requests[index]
-                        if index == 0 { request.priority = .high }
-                        return request
-                    }
-            )
-            #expect(try await registry.perform(.resume([ids[0]])))
-            #expect(try await registry.perform(.remove([ids[1]], deletingFiles: false)))
-            #expect(try await registry.downloads().map(\.state) == [.waiting, .waiting])
-            #expect(try FileProbe.names(in: folder) == ["registry"])
-        }
-    }
-
-    @Test func `a manager that has the registry takes the commands of others, in their order`() async throws {
-        try await withTemporaryDirectory { folder in
-            let registry = registry(folder)
-            try await withManager(folder) { manager in
-                let silent = try await manager.download(request("silent", in: folder))
-                for await progress in silent.progress where progress.bytesReceived == 60_000 { break }
-                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
-                #expect(try await registry.downloads().map(\.progress.bytesReceived) == [60_000])
-                let (ids, isDone) = try await registry.add(["a", "bad"].map { try request($0, in: folder) })
-                #expect(!isDone)
-                #expect(try await registry.perform(.move(ids[1], to: .first)) == false)
-                #expect(try await registry.perform(.pause([silent.id])) == false)
-                #expect(await manager.downloads == [silent])
-                try await manager.takeCommands()
-                #expect(silent.state == .paused)
-                await manager.waitUntilIdle()
-                #expect(await manager.downloads.map(\.id) == [ids[1], silent.id, ids[0]])
-                #expect(await kinds(manager) == [.failed, .paused, .finished])
-                try await manager.takeCommands()
-                #expect(await manager.downloads.count == 3)
-            }
-            let snapshots = try await registry.downloads()
-            #expect(snapshots.map(\.state.kind) == [.failed, .paused, .finished])
-            #expect(snapshots.map(\.progress.totalBytes) == [nil, Int64(DiskFixture.size), Int64(DiskFixture.size)])
-        }
-    }
-
-    @Test func `nothing runs where the process has ended that ran it`() async throws {
-        try await withTemporaryDirectory { folder in
-            let registry = registry(folder)
-            try await withManager(folder) { manager in
-                let silent = try await manager.download(request("silent", in: folder))
-                for await state in silent.states where state == .running { break }
-            }
-            #expect(try await registry.downloads().map(\.state) == [.waiting])
-            // As after a kill: the journal tells of one that runs, and the lock of a process that is none.
-            let lock = folder.appending(path: "registry/\(RegistryLock.fileName)")
-            try await withManager(folder) { manager in
-                for await state in await manager.downloads[0].states where state == .running { break }
-                // It is written a moment after it.
-                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
-                try Data("2147483647\n".utf8).write(to: lock)
-                #expect(try await registry.downloads().map(\.state) == [.waiting])
-            }
-        }
-    }
-
-    @Test func `a command that was left is carried out by the next manager, and a damaged one is told`() async throws {
-        try await withTemporaryDirectory { folder in
-            let registry = registry(folder)
-            var id: Download.ID?
-            try await withManager(folder, configure: { $0.startsDownloads = false }) { _ in
-                id = try await registry.add([request("a", in: folder)]).ids[0]
-            }
-            let inbox = folder.appending(path: "registry/inbox")
-            try Data("nonsense".utf8).write(to: inbox.appending(path: "0000000000000000-1-00000000.command"))
-            try await withManager(folder) { manager in
-                #expect(await manager.downloads.map(\.id) == [id])
-                for await event in manager.events {
-                    guard case .registryDamaged(let sentence) = event else { continue }
-                    #expect(sentence.contains("0000000000000000-1"))
-                    break
-                }
-                _ = try await manager.downloads[0].value
-            }
-        }
-    }
-
-    /// A process that is killed does no file call any more.
-    @Test func `after a kill at any file call the list is whole, and a finished file is not fetched again`()
-        async throws
-    {
-        var kills = 0
-        var isKilled = true
-        while isKilled {
-            let rest = Locked(kills)
-            let recorder = FileCallRecorder { call throws(SystemError) in
-                // A lock ends with its process.
-                guard call != .close else { return }
-                let isAlive = rest.withLock { rest in
-                    rest -= 1
-                    return rest >= 0
-                }
-                guard isAlive else { throw SystemError(errno: EIO) }
-            }
-            try await withTemporaryDirectory { folder in
-                try await fetch(in: folder, recorder.fileCalls)
-                try await expectWhole(folder, "after \(kills) calls")
-            }
-            isKilled = rest.withLock { $0 < 0 }
-            kills += 1
-        }
-        #expect(kills > 20)
-    }
-
-    private func fetch(in folder: URL, _ files: FileCalls) async throws {
-        do {
-            try await withManager(folder, files: files) { manager in
-                try await manager.download(["a", "b"].map { try request($0, in: folder) })
-                await manager.waitUntilIdle()
-            }
-        } catch is DownloadError {
-            // It did not get that far.
-        }
-    }
-
-    private func expectWhole(_ folder: URL, _ comment: Comment) async throws {
-        try await withManager(folder) { manager in
-            let downloads = await manager.downloads
-            #expect(downloads.isEmpty || downloads.count == 2, comment)
-            manager.retryFailed()
-            await manager.waitUntilIdle()
-            for download in downloads { #expect(DiskFixture.isExact(try await download.value), comment) }
-            let names = try FileProbe.names(in: folder)
-            #expect(names == (downloads.isEmpty ? ["registry"] : ["a", "b", "registry"]), comment)
         }
     }
 }

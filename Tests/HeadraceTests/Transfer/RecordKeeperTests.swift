@@ -9,13 +9,15 @@ import Testing
 struct RecordKeeperTests {
     private final class Disk: Sendable {
         let records = Locked<[(written: ByteRangeSet, durable: ByteRangeSet)]>([])
+        let pieces = Locked<ReceivedPieces?>(nil)
         let syncs = Locked(true)
 
         var work: RecordKeeper.Work {
             RecordKeeper.Work(
                 sync: { [self] in syncs.withLock { $0 } },
-                write: { [self] written, durable, _ in
+                write: { [self] written, durable, pieces, _ in
                     records.withLock { $0.append((written, durable)) }
+                    self.pieces.withLock { $0 = pieces }
                     return true
                 }
             )
@@ -31,9 +33,13 @@ struct RecordKeeperTests {
 
     private func set(_ ranges: Range<Int64>...) -> ByteRangeSet { ByteRangeSet(ranges) }
 
-    private func write(_ written: ByteRangeSet, durable: ByteRangeSet = ByteRangeSet()) throws {
+    private func write(
+        _ written: ByteRangeSet,
+        durable: ByteRangeSet = ByteRangeSet(),
+        _ pieces: ReceivedPieces? = nil
+    ) throws {
         var record = try ControlRecord.sample()
-        (record.written, record.durable) = (written, durable)
+        (record.written, record.durable, record.pieces) = (written, durable, pieces)
         let isWritten = keeper.write(record) { record in
             disk.records.withLock { $0.append((record.written, record.durable)) }
             return true
@@ -67,6 +73,19 @@ struct RecordKeeperTests {
         }
         keeper.began(durable: set(), disk.work)
         #expect(keeper.sync { true })
+    }
+
+    @Test func `a record that is saved from outside has the digests of the transfer's last one`() throws {
+        var pieces = try #require(ReceivedPieces(fileSize: 3 * ReceivedPieces.leastLength))
+        pieces.keep([(1, 7)])
+        keeper.began(durable: set(), disk.work)
+        try write(set(0..<100), pieces)
+        keeper.save(syncing: false) { set(0..<200) }
+        #expect(disk.pieces.withLock { $0 } == pieces)
+        // Of another body they mean nothing.
+        keeper.began(durable: set(), disk.work)
+        keeper.save(syncing: false) { set(0..<200) }
+        #expect(disk.pieces.withLock { $0 } == nil)
     }
 
     @Test func `nothing is called durable that is not written any more`() throws {

@@ -50,6 +50,8 @@ func withPausedDownload(
     var configuration = DownloadManager.Configuration {
         $0.retryPolicy.maxFailures = 0
         $0.retryPolicy.baseDelay = .zero
+        // A test may have to wait for longer than a server may be silent.
+        $0.stallTimeout = .seconds(3600)
     }
     configure(&configuration)
     try await withFaultServer(response) { server in

@@ -1,0 +1,238 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the manager, its downloads and their transfers say to the list.
+extension DownloadList {
+    /// Takes over what an earlier run left; before anything else.
+    func restore(_ list: RestoredList) {
+        let now = clock.now()
+        perform(state.withLock { $0.restore(list, observers: observers, at: now) })
+    }
+
+    /// Adds downloads, or finds those that have the same file; throws after the shutdown.
+    ///
+    /// Blocks where there is a journal: nothing starts before it is known to outlive the process, and where that cannot
+    /// be, nothing is added.
+    func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
+        if let journal {
+            for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
+                try RegistryEncoder.check(RegistryRequest(request, bases: journal.bases))
+            }
+        }
+        return try add(requests.map { ListState.Addition(request: $0) }, passingOver: false)
+    }
+
+    /// Adds what another process has named; passes over what cannot be, but for checksums that contradict each other, of which
+    /// it is told instead where nobody waits for it.
+    func add(_ entries: [RegistryEntry], passingOver: Bool) throws(DownloadError) {
+        guard let journal else { return }
+        _ = try add(
+            entries.compactMap { entry in
+                guard let request = entry.request.downloadRequest(in: journal.bases),
+                    (try? request.validate()) != nil
+                else { return nil }
+                return ListState.Addition(
+                    id: Download.ID(rawValue: entry.id),
+                    request: request,
+                    withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
+                )
+            },
+            passingOver: passingOver
+        )
+    }
+
+    private func add(
+        _ additions: [ListState.Addition],
+        passingOver: Bool
+    ) throws(DownloadError) -> [DownloadRecord] {
+        let now = clock.now()
+        let added: ListState.Added? = state.withLock { state in
+            guard !state.queue.isShutDown else { return nil }
+            let added = state.add(additions, passingOver: passingOver, observers: observers, at: now)
+            if !added.new.isEmpty { observers.tell(.added(added.new)) }
+            return added
+        }
+        guard let added else { throw .shutDown() }
+        do throws(DownloadError) {
+            for refusal in added.refusals {
+                guard passingOver else { throw refusal }
+                observers.tell(finding: "What another process has added is passed over: \(refusal.message)")
+            }
+            try flush()
+        } catch {
+            _ = try? apply(.downloads(added.new), passingOver: true) { queue, id, _ in
+                queue.remove(id, deletingFile: false)
+            }
+            for effect in added.effects {
+                if case .start(let run, _) = effect {
+                    _ = ended(run.record, .stopped(keptBytes: false), taskIsCancelled: true)
+                } else {
+                    perform([effect])
+                }
+            }
+            throw error
+        }
+        perform(added.effects)
+        return added.records
+    }
+
+    /// Pauses downloads; returns those that have yet to stop.
+    func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in queue.pause(id) }
+        return records.filter { isPausing($0.id) }
+    }
+
+    /// Has downloads of a phase wait for their turn again, as one decision; those that are to begin later still do.
+    func resume(
+        _ selection: DownloadSelection,
+        only phase: DownloadQueue.Phase,
+        passingOver: Bool = false
+    ) throws(DownloadError) {
+        try requeue(selection, passingOver: passingOver) { state, id, now in
+            guard state.queue.phase(of: id) == phase else { return [] }
+            return state.queue.resume(id, at: now, notBefore: state.delay(of: id).map { now + $0 })
+        }
+    }
+
+    /// Has a download wait for its turn again, and for nothing else.
+    func resume(_ id: Download.ID) {
+        try? requeue(.downloads([id]), passingOver: true) { state, id, now in
+            state.forgetBegin(of: id)
+            return state.queue.resume(id, at: now)
+        }
+    }
+
+    /// Fetches a finished download again.
+    func restart(_ id: Download.ID) {
+        try? requeue(.downloads([id]), passingOver: true) { $0.queue.restart($1, at: $2) }
+    }
+
+    func preempt(for id: Download.ID) {
+        apply { $0.preempt(for: id) }
+    }
+
+    /// Cancels downloads; returns when the files are gone that this removes at once, those that have yet to stop.
+    func cancel(
+        _ selection: DownloadSelection,
+        passingOver: Bool = false
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        let ids = records.map(\.id)
+        let removals = try apply(.downloads(ids), passingOver: true) { queue, id, _ in queue.cancel(id) }
+        for removal in removals { for await _ in removal {} }
+        return records
+    }
+
+    /// Takes downloads out; returns when the files are gone that this removes at once, those that have yet to stop.
+    func remove(
+        _ selection: DownloadSelection,
+        deletingFiles: Bool,
+        passingOver: Bool = false
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        let records = try records(selection, passingOver: passingOver)
+        let removals = try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in
+            queue.remove(id, deletingFile: deletingFiles)
+        }
+        for removal in removals { for await _ in removal {} }
+        return records
+    }
+
+    /// Whether a download runs only until it has stopped for a pause.
+    func isPausing(_ id: Download.ID) -> Bool {
+        state.withLock { $0.queue.isPausing(id) }
+    }
+
+    /// Throws `unknownDownload` for a place that is not there; does nothing to a download that is not.
+    func move(_ id: Download.ID, to place: ListPlace) throws(DownloadError) {
+        let now = clock.now()
+        try state.withLock { state throws(DownloadError) in
+            guard state.records[id] != nil else { return }
+            switch place {
+            case .before(let other), .after(let other):
+                guard state.records[other] != nil else { throw .unknown(other) }
+                guard other != id else { return }
+            case .index(let index):
+                guard state.records.count > index, index >= 0 else {
+                    throw DownloadError(
+                        .unknownDownload,
+                        "The list has no place \(index): it has \(state.records.count) downloads, counted from 0."
+                    )
+                }
+            case .first, .last: break
+            }
+            state.move(id, to: place, at: now)
+            observers.tell(.moved(id))
+        }
+        scheduleFlush()
+    }
+
+    func setPriority(_ priority: DownloadPriority, of id: Download.ID) {
+        let now = clock.now()
+        state.withLock { state in
+            guard state.records[id] != nil else { return }
+            state.setPriority(priority.rawValue, of: id, at: now)
+            observers.tell(.priorityChanged(id, priority))
+        }
+        scheduleFlush()
+    }
+
+    /// Does nothing to a download that is not in the list.
+    func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) {
+        guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
+        scheduleFlush()
+    }
+
+    /// Keeps what the system has of a download, where it is in the list.
+    func setBackgroundNote(_ note: BackgroundNote?, of id: Download.ID) {
+        guard state.withLock({ $0.setBackgroundNote(note, of: id) }) else { return }
+        scheduleFlush()
+    }
+
+    func setLimit(_ limit: Int) {
+        // A list that is only kept starts nothing, whatever its limit.
+        apply { $0.limit == 0 ? [] : $0.setLimit(limit) }
+        limitsChanged()
+    }
+
+    func setHostLimit(_ limit: Int?) {
+        apply { $0.setHostLimit(limit) }
+        limitsChanged()
+    }
+
+    private func limitsChanged() {
+        state.withLock {
+            observers.tell(.limitsChanged(downloads: $0.queue.limit, perHost: $0.queue.hostLimit))
+        }
+    }
+
+    func setPath(_ path: NetworkPath?) {
+        apply { $0.setPath(path) }
+    }
+
+    func tick() {
+        let now = clock.now()
+        perform(state.withLock { $0.tick(at: now) })
+    }
+
+    func shutDown() {
+        perform(state.withLock { $0.effects(of: $0.queue.shutDown()) })
+    }
+
+    /// Enters the outcome; returns the download that the ending task goes on with, unless it is cancelled.
+    func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> Run? {
+        let now = clock.now()
+        var effects = state.withLock { $0.ended(record.id, outcome, at: now) }
+        let next = effects.firstIndex { if case .start = $0 { true } else { false } }
+        guard !taskIsCancelled, let next, case .start(let run, let telling) = effects.remove(at: next) else {
+            perform(effects)
+            return nil
+        }
+        perform(effects)
+        tell(run.record, telling)
+        return run
+    }
+}

@@ -1,0 +1,90 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What comes into the queue, and what comes out of it.
+extension DownloadQueue {
+    /// How a download stands.
+    enum Phase: Sendable, Hashable {
+        case waiting
+        case running
+        case paused
+        case finished
+        case failed
+        case cancelled
+        /// The manager was shut down before the download could end.
+        case interrupted
+
+        var isEnded: Bool {
+            switch self {
+            case .waiting, .running, .paused: false
+            case .finished, .failed, .cancelled, .interrupted: true
+            }
+        }
+    }
+
+    /// How a transfer ended.
+    enum Outcome: Sendable, Hashable {
+        case finished
+        case failed
+        /// It was told to; `keptBytes` where a partial is left.
+        case stopped(keptBytes: Bool)
+        /// It is to be tried again, but not before this time.
+        case retry(at: Duration)
+    }
+
+    enum Action: Sendable, Hashable {
+        /// Begin the transfer of a download, which is running from now on.
+        case start(ID)
+        /// Tell a transfer to stop, or that the reason is another; ``ended(_:_:at:)`` is to follow.
+        case stop(ID, StopSignal.Reason)
+        /// The download waits, and does not run although there is a place for it.
+        case hold(ID, NetworkObstacle)
+        /// The download has another phase, which is not `running`; a cancelled one has bytes on the disk that have to go
+        /// first, unless its transfer has seen to it.
+        case enter(ID, Phase, discardingBytes: Bool = false)
+        /// The download is in the list no more; where asked, its file goes as well, finished or not.
+        case remove(ID, deletingFile: Bool)
+    }
+
+    /// What a download brings along.
+    struct Item: Sendable, Hashable {
+        var id: ID
+        var host: String
+        var priority = 0
+        /// Not `running`.
+        var phase = Phase.waiting
+        var notBefore: Duration?
+        var need = NetworkNeed()
+        /// Its place, of one that comes from an earlier run, in ascending order; else it comes last.
+        var label: ListOrder.Label?
+    }
+}
+
+extension DownloadQueue.Item {
+    init(_ record: DownloadRecord, at now: Duration) {
+        let request = record.request
+        self.init(
+            id: record.id,
+            host: request.url.host() ?? "",
+            priority: request.priority.rawValue,
+            phase: request.startsPaused ? .paused : .waiting,
+            notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) },
+            need: NetworkNeed(request)
+        )
+    }
+}
+
+extension DownloadState {
+    var phase: DownloadQueue.Phase {
+        switch self {
+        case .waiting, .running: .waiting
+        case .paused: .paused
+        case .finished: .finished
+        case .failed: .failed
+        case .cancelled: .cancelled
+        }
+    }
+}

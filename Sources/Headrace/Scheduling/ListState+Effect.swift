@@ -1,0 +1,50 @@
+/// What comes into the list, and what is to be done about it.
+extension ListState {
+    /// What is to be done about a decision, without the lock.
+    enum Effect {
+        case start(Run, Telling)
+        case stop(StopSignal, StopSignal.Reason)
+        case tell(DownloadRecord, Telling)
+        /// `partial` where nobody else has it meanwhile.
+        case remove(DownloadRecord, partial: Bool, FinishedFile?, Telling)
+        case alarm(Duration)
+    }
+
+    /// A download whose turn it is.
+    struct Run: Sendable {
+        let record: DownloadRecord
+        let stop: StopSignal
+        /// What there is of earlier attempts.
+        let attempts: Attempts?
+    }
+
+    /// A download that comes in.
+    struct Addition {
+        /// The identity that another process has given it, or nil.
+        var id: Download.ID?
+        var request: DownloadRequest
+        /// What was kept of the request, where that is not all of it.
+        var withoutSecrets: RegistryRequest?
+    }
+
+    /// A state that a download is told after what goes before it is done.
+    struct Telling: Sendable {
+        var state: DownloadState?
+        var event: DownloadEvent?
+        /// Of two states the later one holds, whichever is told last.
+        var turn: UInt64
+        /// Whether the download was among those that wait or run, and is no more.
+        var closes = false
+    }
+
+    /// What came of ``add(_:observers:at:)``.
+    struct Added {
+        /// A download for each addition.
+        var records: [DownloadRecord]
+        /// Those of them that were not in the list.
+        var new: [Download.ID]
+        var effects: [Effect]
+        /// Why some of the additions cannot be.
+        var refusals: [DownloadError]
+    }
+}
