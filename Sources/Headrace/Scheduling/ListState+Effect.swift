@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What comes into the list, and what is to be done about it.
 extension ListState {
     /// What is to be done about a decision, without the lock.
@@ -46,5 +52,30 @@ extension ListState {
         var effects: [Effect]
         /// Why some of the additions cannot be.
         var refusals: [DownloadError]
+    }
+}
+
+extension [ListState.Addition] {
+    /// Those that can be, and why the others cannot: their checksums contradict each other, or what is known of their file.
+    ///
+    /// `twin` is the download that has not ended whose partial has a path.
+    func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
+        var known: [String: [Checksum]] = [:]
+        var refusals: [DownloadError] = []
+        let possible = filter { addition in
+            let request = addition.request
+            guard !request.checksums.isEmpty else { return true }
+            let path = DestinationNames(request).partialPath
+            do throws(DownloadError) {
+                var checksums = request.checksums
+                if let earlier = known[path] { checksums = try earlier.adding(checksums, of: request.url) }
+                known[path] = try twin(path)?.checksums(joinedBy: checksums) ?? checksums
+                return true
+            } catch {
+                refusals.append(error)
+                return false
+            }
+        }
+        return (possible, refusals)
     }
 }

@@ -55,20 +55,6 @@ struct ListState {
         }
     }
 
-    func snapshot(of id: Download.ID) -> DownloadSnapshot? {
-        guard let record = records[id] else { return nil }
-        let (state, progress) = record.status.now
-        let priority = DownloadPriority(rawValue: queue.priority(of: id) ?? 0)
-        return DownloadSnapshot(
-            id: id,
-            request: record.request,
-            state: state,
-            priority: priority,
-            progress: progress,
-            networkObstacle: queue.networkObstacle(of: id)
-        )
-    }
-
     /// Whether a download may wait for its turn again: not while another one has its file.
     func mayReopen(_ id: Download.ID) -> Bool {
         guard let record = records[id] else { return false }
@@ -76,11 +62,6 @@ struct ListState {
     }
 
     func stamp(of id: Download.ID) -> FileStamp? { finished[id]?.stamp }
-
-    /// How long a download still has to wait for its time.
-    func delay(of id: Download.ID) -> Duration? {
-        records[id]?.request.earliestBegin.map { WallTime.duration(until: $0) }
-    }
 
     /// What the journal keeps of the list, in its order.
     var members: [ListJournal.Member] {
@@ -136,7 +117,7 @@ struct ListState {
         at now: Duration
     ) -> Added {
         var items: [DownloadQueue.Item] = []
-        var (additions, refusals) = divided(additions)
+        var (additions, refusals) = additions.divided { active[$0] }
         if !passingOver, !refusals.isEmpty { additions = [] }
         let records = additions.map { addition in
             let request = addition.request
@@ -180,27 +161,6 @@ struct ListState {
             journal.note(.added(entries))
         }
         return Added(records: records, new: new, effects: effects(of: actions), refusals: refusals)
-    }
-
-    /// Those that can be, and why the others cannot: their checksums contradict each other, or what is known of their file.
-    private func divided(_ additions: [Addition]) -> (possible: [Addition], refusals: [DownloadError]) {
-        var known: [String: [Checksum]] = [:]
-        var refusals: [DownloadError] = []
-        let possible = additions.filter { addition in
-            let request = addition.request
-            guard !request.checksums.isEmpty else { return true }
-            let path = DestinationNames(request).partialPath
-            do throws(DownloadError) {
-                var checksums = request.checksums
-                if let earlier = known[path] { checksums = try earlier.adding(checksums, of: request.url) }
-                known[path] = try active[path]?.checksums(joinedBy: checksums) ?? checksums
-                return true
-            } catch {
-                refusals.append(error)
-                return false
-            }
-        }
-        return (possible, refusals)
     }
 
     /// Has a download take over what another request tells that its file has to hash to.

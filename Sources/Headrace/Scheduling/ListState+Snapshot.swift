@@ -1,0 +1,21 @@
+/// What is told of one download.
+extension ListState {
+    func snapshot(of id: Download.ID) -> DownloadSnapshot? {
+        guard let record = records[id] else { return nil }
+        let (state, progress) = record.status.now
+        let priority = DownloadPriority(rawValue: queue.priority(of: id) ?? 0)
+        return DownloadSnapshot(
+            id: id,
+            request: record.request,
+            state: state,
+            priority: priority,
+            progress: progress,
+            networkObstacle: queue.networkObstacle(of: id)
+        )
+    }
+
+    /// How long a download still has to wait for its time.
+    func delay(of id: Download.ID) -> Duration? {
+        records[id]?.request.earliestBegin.map { WallTime.duration(until: $0) }
+    }
+}
