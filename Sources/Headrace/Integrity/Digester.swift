@@ -11,6 +11,7 @@ final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
 
     #if canImport(CryptoKit)
+    /// The owner's alone, as the type says.
     nonisolated(unsafe) private var function: any HashFunction
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
@@ -34,6 +35,7 @@ final class Digester: Sendable {
     #else
     /// Freed with the digester; nobody else has it.
     nonisolated(unsafe) private let context: hr_digest
+    /// The owner's alone, as the type says.
     nonisolated(unsafe) private var hasFailed = false
 
     /// Begins with no bytes; throws `digestUnavailable` where the system does not compute this function.

@@ -35,7 +35,7 @@ final class RegistryFile: Sendable {
     ) throws(DownloadError) -> (file: RegistryFile, image: RegistryImage, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
-        try makeDirectory(directory, syncs: syncs, calls)
+        try calls.makeRegistryFolder(directory, syncs: syncs)
         let lock = try RegistryLock.take(in: directory, calls: calls)
         var image = RegistryImage()
         var report = RegistryReport()
@@ -105,11 +105,14 @@ final class RegistryFile: Sendable {
             try body(&open)
         }
     }
+}
 
-    private static func makeDirectory(_ path: String, syncs: Bool, _ calls: FileCalls) throws(DownloadError) {
+extension FileCalls {
+    /// Makes a folder of a list where it is missing, for this user alone.
+    func makeRegistryFolder(_ path: String, syncs: Bool) throws(DownloadError) {
         do throws(SystemError) {
-            guard try calls.status(path) == nil else { return }
-            try calls.makeDirectory(path, mode: 0o700, syncs: syncs)
+            guard try status(path) == nil else { return }
+            try makeDirectory(path, mode: 0o700, syncs: syncs)
         } catch {
             throw .registry("The folder \(path) could not be made", error)
         }

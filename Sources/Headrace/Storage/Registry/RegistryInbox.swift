@@ -76,7 +76,7 @@ struct RegistryInbox: Sendable {
                 "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
             )
         }
-        try makeFolder()
+        try calls.makeRegistryFolder(path, syncs: true)
         let random = UInt32.random(in: .min ... .max)
         let commandPath = "\(path)/\(time.hexadecimal)-\(getpid())-\(random.hexadecimal)\(Self.suffix)"
         let newPath = commandPath + Self.newSuffix
@@ -106,15 +106,6 @@ struct RegistryInbox: Sendable {
             throw .registry("The folder \(path) could not be written to the disk", error)
         }
         return commandPath
-    }
-
-    private func makeFolder() throws(DownloadError) {
-        do throws(SystemError) {
-            guard try calls.status(path) == nil else { return }
-            try calls.makeDirectory(path, mode: 0o700, syncs: true)
-        } catch {
-            throw .registry("The folder \(path) could not be made", error)
-        }
     }
 
     // MARK: Taking
