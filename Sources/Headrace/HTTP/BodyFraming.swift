@@ -31,7 +31,7 @@ package enum BodyFraming: Sendable, Hashable {
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for value in values {
-            for text in value.split(separator: ",", omittingEmptySubsequences: false).lazy.map(\.trimmed) {
+            for text in value.members {
                 guard let length = Int64(digits: text) else {
                     throw DownloadError(
                         .protocolViolation,

@@ -1,29 +1,48 @@
 /// Takes the text of a header field apart from its front; each grammar adds its own steps.
 struct FieldScanner {
-    private var rest: Substring.UTF8View
+    // Not the string's own view, whose indices cost several times as much.
+    private let bytes: [UInt8]
+    private var position = 0
 
     init(_ text: String) {
-        rest = text[...].utf8
+        bytes = Array(text.utf8)
     }
 
-    var isAtEnd: Bool { rest.isEmpty }
-    var next: UInt8? { rest.first }
+    var isAtEnd: Bool { position == bytes.count }
+    var next: UInt8? { isAtEnd ? nil : bytes[position] }
 
     /// Goes past a literal, if it is next.
     mutating func skip(_ literal: String) -> Bool {
-        guard rest.starts(with: literal.utf8) else { return false }
-        rest.removeFirst(literal.utf8.count)
+        var end = position
+        for byte in literal.utf8 {
+            guard end < bytes.count, bytes[end] == byte else { return false }
+            end += 1
+        }
+        position = end
         return true
     }
 
-    mutating func take() -> UInt8? { rest.popFirst() }
-
-    mutating func take(while isTaken: (UInt8) -> Bool) -> Substring {
-        let taken = rest.prefix(while: isTaken)
-        rest = rest[taken.endIndex...]
-        return Substring(taken)
+    mutating func take() -> UInt8? {
+        guard let byte = next else { return nil }
+        position += 1
+        return byte
     }
 
-    /// What the next bytes are, as many as there are of them.
-    func peek(_ count: Int) -> Substring { Substring(rest.prefix(count)) }
+    mutating func take(while isTaken: (UInt8) -> Bool) -> Substring {
+        let taken = bytes[position...].prefix(while: isTaken)
+        position = taken.endIndex
+        return Substring(decoding: taken, as: UTF8.self)
+    }
+
+    /// Reads a number of exactly so many digits, few enough for it to be one.
+    mutating func number(_ digits: Int) -> Int? {
+        guard digits <= bytes.count - position else { return nil }
+        var number = 0
+        for byte in bytes[position..<position + digits] {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        position += digits
+        return number
+    }
 }

@@ -90,12 +90,6 @@ extension FieldScanner {
         names.firstIndex { skip($0) }
     }
 
-    fileprivate mutating func number(_ digits: Int) -> Int? {
-        let text = peek(digits)
-        guard text.utf8.count == digits, let number = Int64(digits: text), skip(String(text)) else { return nil }
-        return Int(number)
-    }
-
     /// Seconds since midnight; a leap second counts as the next one.
     fileprivate mutating func time() -> Int? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,

@@ -46,10 +46,7 @@ package struct ResponseHead: Sendable, Hashable {
     func members(_ name: String) -> [String] {
         var members: [String] = []
         for value in values(name) {
-            for part in value.split(separator: ",") {
-                let member = part.trimmed
-                if !member.isEmpty { members.append(member.lowercased()) }
-            }
+            for member in value.members where !member.isEmpty { members.append(member.lowercased()) }
         }
         return members
     }

@@ -32,16 +32,17 @@ struct ResponseHeadParser: Sendable {
     }
 
     /// Takes one line with its line end.
-    mutating func consume(_ line: some BidirectionalCollection<UInt8>) -> Step {
+    mutating func consume(_ line: UnsafeRawBufferPointer) -> Step {
         byteCount += line.count
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
         guard !isComplete else { return .more }
-        var text = line[...]
-        if text.last == UInt8(ascii: "\n") { text = text.dropLast() }
-        if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
-        guard !text.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\r") }) else {
+        var text = line
+        for end in [UInt8(ascii: "\n"), UInt8(ascii: "\r")] where text.last == end {
+            text = UnsafeRawBufferPointer(rebasing: text.dropLast())
+        }
+        guard !text.contains(0), !text.contains(UInt8(ascii: "\r")) else {
             return .invalid("The response header has a control character in a line.")
         }
         guard status != nil else { return startHead(text) }
@@ -49,7 +50,7 @@ struct ResponseHeadParser: Sendable {
         return field(text)
     }
 
-    private mutating func startHead(_ line: some BidirectionalCollection<UInt8>) -> Step {
+    private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Step {
         // "HTTP/1.1 200 OK" or "HTTP/2 200"; whatever libcurl lets pass is one of them.
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
@@ -71,21 +72,22 @@ struct ResponseHeadParser: Sendable {
         return .head(ResponseHead(url: url, status: status, fields: fields, isMultiplexed: isMultiplexed))
     }
 
-    private mutating func field(_ line: some BidirectionalCollection<UInt8>) -> Step {
+    private mutating func field(_ line: UnsafeRawBufferPointer) -> Step {
         if let first = line.first, Self.isBlank(first) {
             // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line))
+            fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line[...]))
             return .more
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon != line.startIndex,
-            line[..<colon].allSatisfy(HeaderField.isTokenCharacter)
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+            case let name = UnsafeRawBufferPointer(rebasing: line[..<colon]),
+            name.allSatisfy(HeaderField.isTokenCharacter)
         else { return .invalid("The response header has a line that is no field.") }
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
-        let value = Self.trimmed(line[line.index(after: colon)...])
-        fields.append(HeaderField(name: String(utf8OrLatin1: line[..<colon]), value: String(utf8OrLatin1: value)))
+        let value = Self.trimmed(line[(colon + 1)...])
+        fields.append(HeaderField(name: String(utf8OrLatin1: name), value: String(utf8OrLatin1: value)))
         return .more
     }
 
@@ -93,9 +95,9 @@ struct ResponseHeadParser: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    private static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> UnsafeRawBufferPointer {
         var result = bytes.drop(while: isBlank)
         while let last = result.last, isBlank(last) { result.removeLast() }
-        return result
+        return UnsafeRawBufferPointer(rebasing: result)
     }
 }

@@ -33,7 +33,7 @@ struct DigestFields: Sendable, Hashable {
 
     /// The functions that are registered as active; the others must not be relied on (RFC 9530, section 5).
     private static func structured(_ text: String) -> [Checksum] {
-        guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
+        guard !text.isEmpty, let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
         return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
             sequences[key].flatMap { Checksum(algorithm, bytes: $0) }
         }
@@ -48,7 +48,7 @@ struct DigestFields: Sendable, Hashable {
     }
 
     private static func checksum(_ name: some StringProtocol, base64 text: Substring) -> [Checksum] {
-        guard let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
+        guard !text.isEmpty, let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
             let checksum = [UInt8](base64: text).flatMap({ Checksum(algorithm, bytes: $0) })
         else { return [] }
         return [checksum]
@@ -56,6 +56,7 @@ struct DigestFields: Sendable, Hashable {
 
     /// One for each function, the strongest first; of a function that has several that differ, none.
     private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
+        guard !checksums.isEmpty else { return [] }
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }
             .sorted { $0.algorithm > $1.algorithm }

@@ -92,3 +92,9 @@ struct ResponseHeadParserTests {
         #expect(parser.consume(trailer) == .invalid("The response header is longer than 256 KiB."))
     }
 }
+
+extension ResponseHeadParser {
+    fileprivate mutating func consume(_ line: [UInt8]) -> Step {
+        line.withUnsafeBytes { consume($0) }
+    }
+}
