@@ -221,7 +221,7 @@ struct ListState {
 
     private mutating func insert(_ record: DownloadRecord) {
         records[record.id] = record
-        if let group = record.request.group { groups[group, default: []].insert(record.id) }
+        if let group = record.requested({ $0.group }) { groups[group, default: []].insert(record.id) }
     }
 
     private func newID() -> Download.ID {
@@ -316,7 +316,7 @@ struct ListState {
         attempts[id] = nil
         finished[id] = nil
         journal?.note(.removed([id.rawValue]))
-        if let group = record.request.group {
+        if let group = record.requested({ $0.group }) {
             groups[group]?.remove(id)
             if groups[group]?.isEmpty == true { groups[group] = nil }
         }

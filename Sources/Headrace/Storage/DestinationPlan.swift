@@ -17,7 +17,7 @@ struct DestinationPlan: Sendable {
     /// Where bytes have come before, there was one: what is missing then is perhaps a disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
-        policy = record.request.replacement
+        policy = record.requested { $0.replacement }
         calls = environment.files
         do throws(SystemError) {
             do throws(SystemError) {

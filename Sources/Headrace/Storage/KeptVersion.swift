@@ -66,14 +66,18 @@ struct KeptVersion: Sendable, Hashable {
 
     /// Nil where the line would be too long.
     var encoded: [UInt8]? {
-        let validator =
+        let (kind, validator) =
             switch condition {
-            case .noneMatch(let tag): "tag \(tag.text)"
-            case .modifiedSince(let date): "date \(date)"
+            case .noneMatch(let tag): ("tag", tag.text)
+            case .modifiedSince(let date): ("date", date)
             }
-        let version = bootID.map { "\(Self.bootVersion) \($0)" } ?? Self.version
-        let line = "\(version) \(source) \(size) \(modified) \(validator)"
-        return line.utf8.count <= Self.maxBytes ? Array(line.utf8) : nil
+        var line = Array((bootID == nil ? Self.version : Self.bootVersion).utf8)
+        for field in [bootID, source, String(size), String(modified), kind, validator] {
+            guard let field else { continue }
+            line.append(UInt8(ascii: " "))
+            line += field.utf8
+        }
+        return line.count <= Self.maxBytes ? line : nil
     }
 
     /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.

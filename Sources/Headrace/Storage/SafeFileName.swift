@@ -114,11 +114,17 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a name is of the kind that most are, and safe as it is: from a letter or digit to another, with no more than
-    /// a few signs in between, and too long before the first dot for a device.
+    /// a few signs in between, and too long or too short before the first dot for a device.
     private static func isPlain(_ name: Substring.UTF8View) -> Bool {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
-        return isLetterOrDigit(first) && isLetterOrDigit(last) && name.prefix { $0 != UInt8(ascii: ".") }.count > 4
-            && name.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+        let stemLength = name.prefix { $0 != UInt8(ascii: ".") }.count
+        return isLetterOrDigit(first) && isLetterOrDigit(last) && !(3...4).contains(stemLength)
+            && name.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+                default: isLetterOrDigit($0)
+                }
+            }
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -1,8 +1,13 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// As many hexadecimal digits as the type holds, so that each number has one spelling.
-    var hexadecimal: String {
-        let digits = String(self, radix: 16)
-        return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
+    var hexadecimal: String { String(decoding: hexadecimalDigits, as: UTF8.self) }
+
+    /// ``hexadecimal`` as bytes.
+    var hexadecimalDigits: some Collection<UInt8> {
+        stride(from: Self.bitWidth - 4, through: 0, by: -4).lazy.map { shift in
+            let digit = UInt8(truncatingIfNeeded: self >> shift) & 0xf
+            return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+        }
     }
 
     /// Reads a number in its one spelling.

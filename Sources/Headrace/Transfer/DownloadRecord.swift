@@ -57,6 +57,11 @@ final class DownloadRecord: Sendable {
 
     var request: DownloadRequest { state.withLock { $0.request } }
 
+    /// A part of the request, without a copy of the two dozen others.
+    func requested<Part>(_ part: (borrowing DownloadRequest) -> Part) -> Part {
+        state.withLock { part($0.request) }
+    }
+
     /// What was kept of the request of an earlier run that had secrets, which are never written to a disk.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 

@@ -8,7 +8,7 @@ import Foundation
 extension DownloadTransfer {
     /// Asks for a new link where the present one has ended by the clock, which may be wrong: without one it is tried.
     func renewExpiredLink(_ attempts: inout Attempts) async throws {
-        guard let provider = request.linkProvider, let end = attempts.sources.expires,
+        guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()
         else { return }
         switch try await link(of: provider) {

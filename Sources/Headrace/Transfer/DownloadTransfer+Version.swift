@@ -35,8 +35,8 @@ extension DownloadTransfer {
 
     /// The file there that has the request's checksum, which proves it without a server; reads all of it.
     func provenFile(_ attempts: Attempts) async throws -> String? {
-        guard request.refetchPolicy != .always, !request.checksums.isEmpty,
-            let expected = attempts.verification.expected
+        guard let expected = attempts.verification.expected, !request.checksums.isEmpty,
+            request.refetchPolicy != .always
         else { return nil }
         for (path, status) in filesThere(named: record.names.plannedPath) where status.kind == .regular {
             tell(.verifying)
@@ -55,10 +55,12 @@ extension DownloadTransfer {
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
     private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
         // A checksum of the request asks for more than that the server has nothing else.
-        guard request.refetchPolicy != .always, request.checksums.isEmpty else { return [] }
-        let (there, configuration) = (filesThere(named: path), environment.configuration)
+        guard record.requested({ $0.refetchPolicy != .always && $0.checksums.isEmpty }) else { return [] }
+        let there = filesThere(named: path)
         // Of most downloads nothing is there, and the rest need not be found out.
-        guard !there.isEmpty, request.asksForVersion(configuration) else { return [] }
+        guard !there.isEmpty else { return [] }
+        let (request, configuration) = (request, environment.configuration)
+        guard request.asksForVersion(configuration) else { return [] }
         let variant = request.variant(configuration)
         return there.compactMap { path, status in
             guard let version = keptVersion(of: path, status),

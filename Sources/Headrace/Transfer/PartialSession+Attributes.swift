@@ -17,9 +17,9 @@ extension PartialSession {
     /// Notes on the file with this name and stamp where it came from and which version it is; the latter in the registry,
     /// where there is one, if its file system has no attributes.
     func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
-        let configuration = environment.configuration
-        let isForGood = configuration.storesOrigin || record.request.refetchPolicy == .ifChanged
-        guard isForGood || record.request.asksForVersion(configuration) else { return }
+        let (request, configuration) = (record.request, environment.configuration)
+        let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
+        guard isForGood || request.asksForVersion(configuration) else { return }
         if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
         guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
         var bootID: String?
@@ -32,7 +32,7 @@ extension PartialSession {
                 guard bootID?.isEmpty == false else { return }
             }
         }
-        let variant = record.request.variant(configuration)
+        let variant = request.variant(configuration)
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
         guard let line = version.encoded else { return }
         do throws(SystemError) {

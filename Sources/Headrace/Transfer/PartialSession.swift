@@ -51,7 +51,7 @@ struct PartialSession {
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
         self.record = record
-        url = record.request.url
+        url = record.requested { $0.url }
         names = record.names
         self.environment = environment
         recordFile = RecordFile(of: names.partialPath, calls: environment.files)
@@ -295,7 +295,7 @@ struct PartialSession {
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
-        let (partial, conflictPolicy) = (try opened(), record.request.replacement)
+        let (partial, conflictPolicy) = (try opened(), record.requested { $0.replacement })
         var candidates = FinalNames(finalPath, names, mayRename: conflictPolicy == .rename)
         var candidate = finalPath
         state = .finalising(names.name(of: candidate))

@@ -19,7 +19,7 @@ struct RedirectChain: Sendable {
         )
         url = source
         fields = request.headers
-        if Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
+        if source != request.url, Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
         enter(source)
     }
 

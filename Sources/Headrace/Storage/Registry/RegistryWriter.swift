@@ -38,7 +38,7 @@ struct RegistryWriter {
     mutating func write(id: UInt64) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        append(hexadecimal: id)
+        bytes += id.hexadecimalDigits
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -91,13 +91,6 @@ struct RegistryWriter {
         } else {
             if Self.needsEscape(byte) { bytes.append(UInt8(ascii: "\\")) }
             bytes.append(byte)
-        }
-    }
-
-    private mutating func append(hexadecimal id: UInt64) {
-        for shift in stride(from: UInt64.bitWidth - 4, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: id >> UInt64(shift)) & 15
-            bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
     }
 }
