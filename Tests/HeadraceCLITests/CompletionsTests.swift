@@ -21,7 +21,7 @@ struct CompletionsTests {
         guard let path = Shell.path(name) else { return }
         let shell = try #require(Completions.Shell(rawValue: name))
         let result = try await Shell.run(path, options, Completions.script(for: shell))
-        #expect(result == Shell.Result(status: 0, output: ""))
+        #expect(result == Shell.Result(end: .exit(status: 0), output: ""))
     }
 
     @Test(arguments: [
@@ -37,7 +37,7 @@ struct CompletionsTests {
         let words = line.map(Completions.quoted).joined(separator: " ")
         let call = "COMP_WORDS=(\(words)); COMP_CWORD=\(line.count - 1); _headrace; echo \"${COMPREPLY[*]}\""
         let result = try await Shell.run(path, ["--norc"], Completions.script(for: .bash) + call + "\n")
-        #expect(result == Shell.Result(status: 0, output: expected + "\n"))
+        #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
     @Test
@@ -52,7 +52,7 @@ struct CompletionsTests {
 /// A shell of this machine, which reads a script.
 private enum Shell {
     struct Result: Equatable {
-        var status: Int32
+        var end: ChildProcess.End
         var output: String
     }
 
@@ -65,16 +65,14 @@ private enum Shell {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "script")
             try Data(script.utf8).write(to: file)
-            let process = Process()
-            process.executableURL = URL(filePath: path)
-            process.arguments = options + [file.path]
-            let pipe = Pipe()
-            process.standardOutput = pipe
-            process.standardError = pipe
-            try process.run()
-            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-            process.waitUntilExit()
-            return Result(status: process.terminationStatus, output: String(decoding: output, as: UTF8.self))
+            let output = folder.appending(path: "output")
+            var process = try ChildProcess(
+                [path] + options + [file.path],
+                environment: ["PATH=/usr/bin:/bin", "HOME=\(folder.path)"],
+                streams: ["/dev/null", output.path, output.path]
+            )
+            let end = try await process.waitForEnd()
+            return Result(end: end, output: String(decoding: try Data(contentsOf: output), as: UTF8.self))
         }
     }
 }

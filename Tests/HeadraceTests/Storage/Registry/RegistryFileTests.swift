@@ -189,22 +189,22 @@ struct RegistryFileTests {
     func `K27 a process that has the list is named, and kill -9 frees it`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
-            let holder = Process()
-            let output = Pipe()
-            holder.executableURL = URL(filePath: "/bin/sh")
-            holder.arguments = [
-                "-c", #"exec 9<>"$0"; /usr/bin/flock 9; echo $$ >&9; echo; exec sleep 60"#,
-                folder.appending(path: RegistryLock.fileName).path,
-            ]
-            holder.standardOutput = output
-            try holder.run()
-            #expect(output.fileHandleForReading.availableData.count == 1)
+            let output = folder.appending(path: "output")
+            var holder = try ChildProcess(
+                [
+                    "/bin/sh", "-c", #"exec 9<>"$0"; /usr/bin/flock 9; echo $$ >&9; echo; exec sleep 60"#,
+                    folder.appending(path: RegistryLock.fileName).path,
+                ],
+                environment: ["PATH=/usr/bin:/bin"],
+                streams: ["/dev/null", output.path]
+            )
+            while try Data(contentsOf: output).isEmpty { try await Task.sleep(for: .milliseconds(3)) }
             let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
             #expect(error?.code == .busy)
-            #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: holder.processIdentifier))
-            #expect(error?.message.contains("in use by process \(holder.processIdentifier).") == true)
-            kill(holder.processIdentifier, SIGKILL)
-            holder.waitUntilExit()
+            #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: holder.id))
+            #expect(error?.message.contains("in use by process \(holder.id).") == true)
+            holder.send(SIGKILL)
+            #expect(try await holder.waitForEnd() == .signal(SIGKILL))
             #expect(try image(folder).entries.count == 3)
         }
     }
