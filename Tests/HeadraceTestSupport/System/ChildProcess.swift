@@ -9,6 +9,9 @@ package import Darwin
 /// A process that was started, with files as its input and output, in a process group of its own.
 ///
 /// Where nobody has waited for its end, it is killed, with all that it started and left in the group.
+///
+/// Not Foundation's `Process`, which on Linux, up to Swift 6.3.1, reads past a buffer and now and then ends the test runner
+/// (swift-corelibs-foundation, pull request 5472).
 package struct ChildProcess: ~Copyable {
     /// How a process ended.
     package enum End: Sendable, Hashable {
