@@ -14,9 +14,7 @@ extension ParserProperty {
         let found = Challenge.all(in: text)
         guard found.count <= Challenge.maxCount else { return "too many challenges" }
         let written = found.map { challenge in
-            let parameters = challenge.parameters.map { name, value in
-                "\(name)=\"\(value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
-            }
+            let parameters = challenge.parameters.map { name, value in "\(name)=\(quoted(value))" }
             return "\(challenge.scheme) \(parameters.joined(separator: ", "))"
         }
         guard found.allSatisfy({ $0.realm?.unicodeScalars.contains { $0.value < 0x20 } != true }) else {
@@ -72,17 +70,17 @@ extension ParserProperty {
         for host in ["a.b.example", "other"] {
             guard var login = netrc.login(for: host) else { continue }
             login.isDefault = false
-            func quoted(_ text: String) -> [UInt8] {
-                let escaped = text.utf8.flatMap { "\\\"".utf8.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
-                return Array("\"".utf8) + escaped + Array("\"".utf8)
-            }
-            let written =
-                Array("machine \(host) login ".utf8) + quoted(login.user)
-                + Array(" password ".utf8) + quoted(login.password)
-            guard (try? Netrc(parsing: written))?.login(for: host) == login else {
+            let written = "machine \(host) login \(quoted(login.user)) password \(quoted(login.password))"
+            guard (try? Netrc(parsing: written.utf8))?.login(for: host) == login else {
                 return "\(login) is not read back from \(written)"
             }
         }
         return nil
+    }
+
+    /// By bytes, since a quote can be one character with what is beside it.
+    private static func quoted(_ text: String) -> String {
+        let escaped = text.utf8.flatMap { "\\\"".utf8.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
+        return "\"\(String(decoding: escaped, as: UTF8.self))\""
     }
 }

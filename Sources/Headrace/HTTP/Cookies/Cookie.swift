@@ -90,7 +90,7 @@ extension Cookie {
             let value = pair.count == 2 ? String(pair[1].trimmed) : ""
             switch pair.first.map({ $0.trimmed.lowercased() }) {
             case "domain":
-                let domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
+                let domain = Self.domain(value)
                 guard !domain.isEmpty else { break }
                 (self.domain, isHostOnly) = (domain, false)
             case "path": path = value.hasPrefix("/") ? value : place.defaultPath
@@ -102,8 +102,17 @@ extension Cookie {
         }
         if let maxAge { expires = maxAge <= 0 ? .min : now.addingReportingOverflow(maxAge).partialValue }
         guard Self.mayBeSet(for: domain, by: place), place.isSecure || !isSecure else { return nil }
-        if domain == place.host, !domain.contains(".") { isHostOnly = true }
+        if domain == place.host, !Self.hasDot(domain) { isHostOnly = true }
     }
+
+    /// A domain as it is compared: in lower case, and without the dot that may be at its front.
+    static func domain(_ text: String) -> String {
+        // Before a combining mark, the dot is no character of its own.
+        let scalars = text.unicodeScalars
+        return String(scalars.first == "." ? scalars.dropFirst() : scalars[...]).lowercased()
+    }
+
+    static func hasDot(_ domain: String) -> Bool { domain.utf8.contains(UInt8(ascii: ".")) }
 
     /// A separator counts before a combining mark too, where it is no character of its own.
     private static func split(_ text: Substring, at separator: Unicode.Scalar, maxSplits: Int = .max) -> [Substring] {
@@ -112,7 +121,7 @@ extension Cookie {
     }
 
     private static func mayBeSet(for domain: String, by place: CookiePlace) -> Bool {
-        domain == place.host || (place.isIn(domain) && domain.contains(".") && !domain.hasSuffix("."))
+        domain == place.host || (place.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 
     /// Seconds, perhaps with a minus; not more than 400 days.

@@ -31,13 +31,14 @@ enum CookieFile {
             let expires = Int64(digits: parts[4].prefix { $0 != "." }), parts[2].hasPrefix("/"), !parts[5].isEmpty,
             !line.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f })
         else { return nil }
-        let domain = (parts[0].hasPrefix(".") ? String(parts[0].dropFirst()) : parts[0]).lowercased()
-        guard !domain.isEmpty, !isForBelow || domain.contains(".") || !parts[0].hasPrefix(".") else { return nil }
+        let domain = Cookie.domain(parts[0])
+        let hasDotInFront = domain != parts[0].lowercased()
+        guard !domain.isEmpty, !isForBelow || Cookie.hasDot(domain) || !hasDotInFront else { return nil }
         return Cookie(
             name: parts[5],
             value: parts.count == 7 ? parts[6] : "",
             domain: domain,
-            isHostOnly: !isForBelow || !domain.contains("."),
+            isHostOnly: !isForBelow || !Cookie.hasDot(domain),
             path: parts[2],
             isSecure: isSecure,
             expires: expires == 0 ? nil : expires
