@@ -13,12 +13,8 @@ struct FieldScanner {
 
     /// Goes past a literal, if it is next.
     mutating func skip(_ literal: String) -> Bool {
-        var end = position
-        for byte in literal.utf8 {
-            guard end < bytes.count, bytes[end] == byte else { return false }
-            end += 1
-        }
-        position = end
+        guard bytes[position...].starts(with: literal.utf8) else { return false }
+        position += literal.utf8.count
         return true
     }
 
@@ -39,7 +35,7 @@ struct FieldScanner {
         guard digits <= bytes.count - position else { return nil }
         var number = 0
         for byte in bytes[position..<position + digits] {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            guard byte.isDigit else { return nil }
             number = number * 10 + Int(byte - UInt8(ascii: "0"))
         }
         position += digits

@@ -39,9 +39,8 @@ struct ResponseHeadParser: Sendable {
         }
         guard !isComplete else { return .more }
         var text = line
-        for end in [UInt8(ascii: "\n"), UInt8(ascii: "\r")] where text.last == end {
-            text = UnsafeRawBufferPointer(rebasing: text.dropLast())
-        }
+        if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
+        if text.last == UInt8(ascii: "\r") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
         guard !text.contains(0), !text.contains(UInt8(ascii: "\r")) else {
             return .invalid("The response header has a control character in a line.")
         }
@@ -80,12 +79,12 @@ struct ResponseHeadParser: Sendable {
             return .more
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-            case let name = UnsafeRawBufferPointer(rebasing: line[..<colon]),
-            name.allSatisfy(HeaderField.isTokenCharacter)
+            line[..<colon].allSatisfy(HeaderField.isTokenCharacter)
         else { return .invalid("The response header has a line that is no field.") }
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
         let value = Self.trimmed(line[(colon + 1)...])
         fields.append(HeaderField(name: String(utf8OrLatin1: name), value: String(utf8OrLatin1: value)))
         return .more

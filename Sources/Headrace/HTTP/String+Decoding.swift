@@ -34,6 +34,9 @@ extension Collection<UInt8> {
 }
 
 extension UInt8 {
+    /// Whether it is an ASCII digit.
+    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
     /// The number that a hexadecimal digit stands for.
     var hexDigit: UInt8? {
         switch self {

@@ -17,23 +17,24 @@ struct DigestFields: Sendable, Hashable {
 
     /// Reads the fields of an answer; what is malformed, unknown or contradicts itself is left out.
     init(of head: ResponseHead) {
-        let digest = Self.digest(Self.text(of: "digest", head))
-        representation = Self.unambiguous(Self.structured(Self.text(of: "repr-digest", head)) + digest)
-        let md5 = head.status == 206 ? nil : Self.text(of: "content-md5", head)
-        content = Self.unambiguous(
-            Self.structured(Self.text(of: "content-digest", head)) + Self.checksum("md5", base64: md5?[...] ?? "")
-        )
+        func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
+            Self.text(of: name, head).map(parse) ?? []
+        }
+        representation = Self.unambiguous(read("repr-digest", Self.structured) + read("digest", Self.digest))
+        let md5 = head.status == 206 ? [] : read("content-md5") { Self.checksum("md5", base64: $0[...]) }
+        content = Self.unambiguous(read("content-digest", Self.structured) + md5)
     }
 
-    /// The lines of a field as one (RFC 9110, section 5.3).
-    private static func text(of name: String, _ head: ResponseHead) -> String {
+    /// The lines of a field as one (RFC 9110, section 5.3); nil for none, or for too many bytes.
+    private static func text(of name: String, _ head: ResponseHead) -> String? {
         let values = head.values(name)
-        return values.reduce(0) { $0 + $1.utf8.count } <= maxBytes ? values.joined(separator: ", ") : ""
+        guard !values.isEmpty, values.reduce(0, { $0 + $1.utf8.count }) <= maxBytes else { return nil }
+        return values.joined(separator: ", ")
     }
 
     /// The functions that are registered as active; the others must not be relied on (RFC 9530, section 5).
     private static func structured(_ text: String) -> [Checksum] {
-        guard !text.isEmpty, let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
+        guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
         return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
             sequences[key].flatMap { Checksum(algorithm, bytes: $0) }
         }
@@ -41,14 +42,14 @@ struct DigestFields: Sendable, Hashable {
 
     /// `SHA-256=BASE64,MD5=BASE64`; `SHA` is SHA-1.
     private static func digest(_ text: String) -> [Checksum] {
-        text.split(separator: ",").flatMap { member -> [Checksum] in
-            let parts = member.trimmed.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        text.members.flatMap { member -> [Checksum] in
+            let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return parts.count == 2 ? checksum(parts[0], base64: parts[1]) : []
         }
     }
 
     private static func checksum(_ name: some StringProtocol, base64 text: Substring) -> [Checksum] {
-        guard !text.isEmpty, let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
+        guard let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
             let checksum = [UInt8](base64: text).flatMap({ Checksum(algorithm, bytes: $0) })
         else { return [] }
         return [checksum]
@@ -56,7 +57,6 @@ struct DigestFields: Sendable, Hashable {
 
     /// One for each function, the strongest first; of a function that has several that differ, none.
     private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
-        guard !checksums.isEmpty else { return [] }
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }
             .sorted { $0.algorithm > $1.algorithm }

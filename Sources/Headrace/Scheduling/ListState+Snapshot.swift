@@ -16,6 +16,6 @@ extension ListState {
 
     /// How long a download still has to wait for its time.
     func delay(of id: Download.ID) -> Duration? {
-        records[id]?.request.earliestBegin.map { WallTime.duration(until: $0) }
+        records[id]?.requested { $0.earliestBegin }.map { WallTime.duration(until: $0) }
     }
 }

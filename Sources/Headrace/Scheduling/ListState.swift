@@ -50,7 +50,7 @@ struct ListState {
         case .group(let group):
             let ids = groups[group, default: []]
             return ids.count < 2 ? Array(ids) : queue.order.sorted(ids)
-        case .url(let url): return queue.ids.filter { records[$0]?.request.url == url }
+        case .url(let url): return queue.ids.filter { records[$0]?.requested { $0.url } == url }
         case .state(let kind): return queue.ids.filter { records[$0]?.status.state.kind == kind }
         }
     }

@@ -95,7 +95,7 @@ extension ControlRecord {
     }
 
     private static func version(in bytes: ArraySlice<UInt8>) throws(DecodingFailure) -> Int {
-        let digits = bytes.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        let digits = bytes.prefix(while: \.isDigit)
         guard let end = bytes.dropFirst(digits.count).first else { throw .damaged(.length) }
         guard end == space || end == newline, let version = Int(String(decoding: digits, as: UTF8.self)), version >= 1
         else { throw .damaged(.header) }

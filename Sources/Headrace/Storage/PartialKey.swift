@@ -13,7 +13,7 @@ struct PartialKey: Sendable, Hashable, CustomStringConvertible {
     init(url: URL, name: String) {
         // FNV-1a, for want of a hash in the standard library that is the same in every run.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for text in [url.absoluteString.withoutUserInfo, "\n", name] {
+        for text in [ControlRecord.identity(of: url).absoluteString, "\n", name] {
             for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         }
         description = hash.hexadecimal

@@ -119,12 +119,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
         let stemLength = name.prefix { $0 != UInt8(ascii: ".") }.count
         return isLetterOrDigit(first) && isLetterOrDigit(last) && !(3...4).contains(stemLength)
-            && name.allSatisfy {
-                switch $0 {
-                case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
-                default: isLetterOrDigit($0)
-                }
-            }
+            && name.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -1,4 +1,12 @@
 extension Duration {
+    /// Milliseconds, rounded down, from zero to what an `Int64` holds.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
+    }
+
     /// As in `30 s` or `0.2 s`.
     var inSeconds: String {
         let seconds = self / .seconds(1)

@@ -80,13 +80,3 @@ struct RetryBackoff: Sendable, Hashable {
         return overflow ? lastCeiling : min(product, lastCeiling)
     }
 }
-
-extension Duration {
-    /// Milliseconds, rounded down, from zero to what an `Int64` holds.
-    fileprivate var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
-        return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
-    }
-}

@@ -13,7 +13,7 @@ enum CookieDate {
                 day = found
             } else if month == nil, let found = months.firstIndex(of: String(word.prefix(3)).lowercased()) {
                 month = found
-            } else if year == nil, let found = number(word, digits: 2...4), word.utf8.first.map(isDigit) == true {
+            } else if year == nil, let found = number(word, digits: 2...4), word.utf8.first?.isDigit == true {
                 year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
             }
         }
@@ -33,11 +33,9 @@ enum CookieDate {
 
     /// The digits at the front, if there are so many; what follows them is passed over.
     private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
-        let number = word.utf8.prefix(while: isDigit)
+        let number = word.utf8.prefix(while: \.isDigit)
         return digits.contains(number.count) ? Int(Substring(number)) : nil
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
         switch byte {

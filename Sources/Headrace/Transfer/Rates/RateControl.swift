@@ -139,7 +139,7 @@ package final class RateControl: Sendable {
     /// What a connection that a download is about to make may let wait in memory; nil where no limit is for it.
     func bufferBytes(for record: DownloadRecord) -> Int? {
         guard hasLimit(for: record) else { return nil }
-        let scopes = RateLimiter.Scope.all(of: record.id, group: record.request.group)
+        let scopes = RateLimiter.Scope.all(of: record.id, group: record.requested { $0.group })
         return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }
 

@@ -11,7 +11,7 @@ final class RateLane: Sendable {
         rates = environment.rates
         clock = environment.clock
         id = record.id
-        group = record.request.group
+        group = record.requested { $0.group }
         scopes = RateLimiter.Scope.all(of: record.id, group: group)
         rates.open(record, scopes)
     }

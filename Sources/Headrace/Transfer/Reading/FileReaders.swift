@@ -51,7 +51,7 @@ final class FileReaders: Sendable {
     /// Takes note of the state of the download.
     func entered(_ record: DownloadRecord) {
         // Looked up under the lock, so that an older state never follows a newer one.
-        change { $0.entered(record.status.state, of: record.request.url) }
+        change { $0.entered(record.status.state, of: record.requested { $0.url }) }
     }
 
     // MARK: Readers

@@ -98,10 +98,11 @@ final class CurlDriver {
     }
 
     private func timeout() -> Int32 {
-        guard let next = timer.map({ min($0, stallCheck ?? $0) }) ?? stallCheck else { return -1 }
-        let wait = min(max(.zero, next - clock.now), .seconds(60)).components
+        guard let next = [timer, stallCheck].compactMap(\.self).min() else { return -1 }
+        let wait = min(next - clock.now, .seconds(60))
+        let milliseconds = wait.wholeMilliseconds
         // Rounded up: a wait that ends too early would be a busy loop for a millisecond.
-        return Int32(wait.seconds * 1000 + (wait.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+        return Int32(wait > .milliseconds(milliseconds) ? milliseconds + 1 : milliseconds)
     }
 
     private func start(_ id: TransferID, _ request: TransportRequest, _ stream: ResponseStream) {

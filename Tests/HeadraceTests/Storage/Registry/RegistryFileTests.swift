@@ -198,7 +198,10 @@ struct RegistryFileTests {
                 environment: ["PATH=/usr/bin:/bin"],
                 streams: ["/dev/null", output.path]
             )
-            while try Data(contentsOf: output).isEmpty { try await Task.sleep(for: .milliseconds(3)) }
+            while holder.poll() == nil, try Data(contentsOf: output).isEmpty {
+                try await Task.sleep(for: .milliseconds(3))
+            }
+            #expect(try Data(contentsOf: output).count == 1)
             let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
             #expect(error?.code == .busy)
             #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: holder.id))
