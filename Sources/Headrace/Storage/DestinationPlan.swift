@@ -10,7 +10,7 @@ import Darwin
 struct DestinationPlan: Sendable {
     let names: DestinationNames
     private let policy: DownloadRequest.ConflictPolicy
-    private let calls: FileCalls
+    private let environment: TransferEnvironment
 
     /// Checks that the directory can take files, and makes it where it is missing; blocks.
     ///
@@ -18,7 +18,8 @@ struct DestinationPlan: Sendable {
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
         policy = record.requested { $0.replacement }
-        calls = environment.files
+        self.environment = environment
+        let calls = environment.files
         do throws(SystemError) {
             do throws(SystemError) {
                 try calls.checkDirectory(names.directory)
@@ -38,7 +39,7 @@ struct DestinationPlan: Sendable {
         guard policy != .rename || path == names.knownPath else { return false }
         let kind: FileStatus.Kind?
         do {
-            kind = try calls.status(path)?.kind
+            kind = try environment.files.status(path)?.kind
         } catch {
             throw .storage("\(path) cannot be looked up", error)
         }

@@ -3,9 +3,10 @@ extension FixedWidthInteger where Self: UnsignedInteger {
     var hexadecimal: String { String(decoding: hexadecimalDigits, as: UTF8.self) }
 
     /// ``hexadecimal`` as bytes.
-    var hexadecimalDigits: some Collection<UInt8> {
-        stride(from: Self.bitWidth - 4, through: 0, by: -4).lazy.map { shift in
-            let digit = UInt8(truncatingIfNeeded: self >> shift) & 0xf
+    var hexadecimalDigits: [UInt8] {
+        let count = Self.bitWidth / 4
+        return (1...count).map { place in
+            let digit = UInt8(truncatingIfNeeded: self >> (4 * (count - place))) & 0xf
             return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
         }
     }

@@ -6,9 +6,10 @@ import Foundation
 
 /// Files that are there already, and are fetched again only where the server has another version.
 extension DownloadTransfer {
-    /// A file that is there, and the version that it is.
+    /// A file that is there, its size, and the version that it is.
     struct KeptFile {
         let path: String
+        let size: Int64
         let version: KeptVersion
     }
 
@@ -22,8 +23,7 @@ extension DownloadTransfer {
     func keptFile(of body: AcceptedBody, at path: String, _ attempts: Attempts) -> KeptFile? {
         guard body.offset == 0 else { return nil }
         return keptFiles(named: path, from: attempts.sources.current).last { kept in
-            kept.version.condition.isMet(by: body.representation)
-                && kept.version.size == body.totalBytes ?? kept.version.size
+            kept.version.condition.isMet(by: body.representation) && kept.size == body.totalBytes ?? kept.size
         }
     }
 
@@ -66,7 +66,7 @@ extension DownloadTransfer {
             guard let version = keptVersion(of: path, status),
                 version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             else { return nil }
-            return KeptFile(path: path, version: version)
+            return KeptFile(path: path, size: status.size, version: version)
         }
     }
 

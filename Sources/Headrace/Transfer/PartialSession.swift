@@ -31,7 +31,6 @@ struct PartialSession {
     let url: URL
     let names: DestinationNames
     let environment: TransferEnvironment
-    let recordFile: RecordFile
     /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
     /// they go.
     let readers: FileReaders
@@ -54,12 +53,13 @@ struct PartialSession {
         url = record.requested { $0.url }
         names = record.names
         self.environment = environment
-        recordFile = RecordFile(of: names.partialPath, calls: environment.files)
         readers = record.readers()
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
     var path: String { names.partialPath }
+    /// Made when it is needed, since the file calls are two dozen references to copy with the session.
+    var recordFile: RecordFile { RecordFile(of: path, calls: environment.files) }
 
     /// The bytes that need not be fetched again, wherever in the file they are.
     var held: ByteRangeSet { policy.written }
