@@ -34,7 +34,8 @@ struct KeptVersion: Sendable, Hashable {
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
         let fields = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
-        guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0]) else {
+        guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0])
+        else {
             return nil
         }
         if let tag = EntityTag(parsing: fields[2]) {

@@ -16,7 +16,7 @@ import Darwin
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryVersionsTests {
     private static func line(_ number: Int = 1) -> [UInt8] {
-        Array("1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v\(number)\"".utf8)
+        Array("1 4b0fcd5ea7d2b4a3 \"v\(number)\"".utf8)
     }
 
     private static func tag(_ number: Int = 1) throws -> VersionCondition {
@@ -70,7 +70,7 @@ struct RegistryVersionsTests {
     @Test func `the file never grows beyond its bound, and the newest versions stay`() async throws {
         try await withTemporaryDirectory { folder in
             let versions = RegistryVersions(in: folder.path, calls: .unsynced)
-            let long = Array("1 4b0fcd5ea7d2b4a3 5000 -7 tag \"\(String(repeating: "x", count: 900))\"".utf8)
+            let long = Array("1 4b0fcd5ea7d2b4a3 \"\(String(repeating: "x", count: 900))\"".utf8)
             let count = 2 * RegistryVersions.maxBytes / long.count
             var largest: Int64 = 0
             for index in 0..<count {
