@@ -98,7 +98,8 @@ struct PartialSession {
         representation = body.representation
         representation?.totalBytes = body.totalBytes
         if let total = body.totalBytes { try partial.requireSpace(for: total - held.count) }
-        policy = newPolicy()
+        // An answer that goes on does not put off the next record, which many short ones would do for ever.
+        if held.isEmpty { policy = newPolicy() }
         self.finalPath = finalPath
         readers.change { $0.began(path, totalBytes: body.totalBytes) }
         letSave(partial)

@@ -65,6 +65,38 @@ struct DiskFaultTests {
         }
     }
 
+    /// Once each answer put off the next record, so that a kill cost all of them.
+    @Test func `X01 many short answers put off no record`() async throws {
+        let (clock, recorder) = (TestClock(), FileCallRecorder())
+        try await withTemporaryDirectory { folder in
+            let outcome = try await DiskFixture.run(
+                to: .directory(folder),
+                files: recorder.fileCalls,
+                clock: clock,
+                retries: 1,
+                connections: 1
+            ) { request in
+                let start = DiskFixture.start(of: request)
+                guard start > 0 else { return DiskFixture.answer(request, sending: 300_000) }
+                clock.advance(by: CheckpointPolicy.recordInterval / 2)
+                let end = start + 100_000
+                return FakeTransport.Answer(
+                    206,
+                    fields: [
+                        ("ETag", "\"v1\""), ("Content-Length", "\(end - start)"),
+                        ("Content-Range", "bytes \(start)-\(end - 1)/\(DiskFixture.size)"),
+                    ],
+                    body: Array(DiskFixture.bytes[start..<end])
+                )
+            }
+            #expect(outcome.error == nil)
+            #expect(outcome.starts.count == 11)
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+            // One when the first answer was cut, and one for each two of the others but the last.
+            #expect(recorder.calls.count { $0 == .replace } >= 5)
+        }
+    }
+
     @Test func `K06 a sync that fails at the end is not tried again, and no file is there`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder { call throws(SystemError) in
