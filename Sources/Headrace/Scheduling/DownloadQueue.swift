@@ -128,7 +128,7 @@ struct DownloadQueue: Sendable {
         switch entries[id]?.phase {
         case .running:
             // Before it has stopped, the pause can be taken back; the transfer ends all the same.
-            if entries[id]?.intent == .pause { entries[id]?.intent = .requeue }
+            if isPausing(id), !isShutDown { entries[id]?.intent = .requeue }
             return []
         case .waiting, .paused, .failed, .cancelled, .interrupted:
             return requeue(id, notBefore: notBefore, at: now)
@@ -245,7 +245,7 @@ struct DownloadQueue: Sendable {
         case (.cancel, .stopped(keptBytes: false)), (nil, .stopped): return enter(.cancelled, id)
         case (.cancel, _): return enter(.cancelled, id, discardingBytes: true)
         case (.interrupt, _): return enter(.interrupted, id)
-        case (.pause, _): return enter(.paused, id)
+        case (.pause, _): return enter(.paused, id) + (isShutDown ? enter(.interrupted, id) : [])
         case (.requeue, .failed), (nil, .failed): return enter(.failed, id)
         case (.requeue, .retry(let time)), (nil, .retry(let time)): return requeue(id, notBefore: time, at: now)
         case (.requeue, .stopped): return requeue(id, at: now)
@@ -256,7 +256,8 @@ struct DownloadQueue: Sendable {
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
-        let running = inOrderOfStart(startNumbers.keys)
+        // What is to be paused stays so for the next manager.
+        let running = inOrderOfStart(startNumbers.keys.filter { !isPausing($0) })
         return idle.flatMap { enter(.interrupted, $0) } + running.flatMap { stop($0, .interrupt) }
     }
 

@@ -294,4 +294,15 @@ struct DownloadQueueTests {
         expect(queue.resume(b, at: .zero), [.enter(b, .waiting)])
         #expect(queue.running.isEmpty)
     }
+
+    @Test func `what was to be paused when all was shut down is paused for the next manager`() {
+        var queue = queue()
+        _ = queue.pause(a)
+        expect(queue.shutDown(), [.enter(b, .interrupted), .enter(c, .interrupted)])
+        expect(queue.resume(a, at: .zero), [])
+        expect(
+            queue.ended(a, .stopped(keptBytes: true), at: .zero),
+            [.enter(a, .paused), .enter(a, .interrupted)]
+        )
+    }
 }
