@@ -188,8 +188,7 @@ struct ListState {
     mutating func forgetBegin(of id: Download.ID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
         record.forgetBegin()
-        guard let journal, let member = member(id) else { return }
-        journal.note(.added([RegistryEntry(member, .waiting, bases: journal.bases)]))
+        if let member = member(id) { journal?.noteRequest(of: member) }
     }
 
     /// Changes the limit on a download's bytes per second; false where it is not in the list.

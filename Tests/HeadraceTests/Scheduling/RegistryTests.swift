@@ -360,6 +360,21 @@ struct RegistryTests {
         }
     }
 
+    @Test func `one that runs and is told to begin at once runs in the list as well`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let past = try await manager.download(
+                    request("silent", in: folder) { $0.earliestBegin = Date().addingTimeInterval(-3600) }
+                )
+                for await progress in past.progress where progress.bytesReceived == 60_000 { break }
+                await past.resume()
+            }
+            try await withManager(folder, configure: { $0.restoresPaused = true }) { manager in
+                #expect(await manager.downloads[0].state == .paused)
+            }
+        }
+    }
+
     @Test func `progress is there after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
