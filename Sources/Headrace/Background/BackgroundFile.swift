@@ -74,6 +74,17 @@ extension BackgroundFile {
         let directory = configuration.durability == .full ? names.directory : nil
         try RecordFile(of: names.partialPath, calls: calls).write(record, syncing: directory)
         try calls.replace(file, names.partialPath)
+        // This process need not doubt it, whatever its settings are, and whether or not it knows the boot.
+        download.keep(
+            HeldBytes(
+                stamp: FileStamp(status),
+                written: record.written,
+                durable: ByteRangeSet(),
+                representation: body.representation,
+                finalPath: path,
+                pieces: nil
+            )
+        )
     }
 }
 

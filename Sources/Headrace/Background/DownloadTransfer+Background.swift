@@ -26,10 +26,7 @@ extension DownloadTransfer {
         case .file(let file):
             return try await finish(file, &session, &attempts)
         case .again:
-            guard attempts.mayAskAgain() else {
-                throw DownloadError(.connectionLost, "The system has stopped the download again and again.")
-            }
-            return nil
+            return try askAgain(&attempts)
         case .failed(let error): throw error
         case .stopped: throw CancellationError()
         }
@@ -49,7 +46,7 @@ extension DownloadTransfer {
         _ = try session.open()
         guard session.heldBytes == file.body.totalBytes else {
             tell(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
-            return nil
+            return try askAgain(&attempts)
         }
         attempts.meter.correct(to: session.heldBytes)
         attempts.meter.totalBytes = file.body.totalBytes
@@ -58,6 +55,14 @@ extension DownloadTransfer {
         tell(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: answer))
         try expect(file.head, file.body, &session, &attempts, file.path)
         return try await complete(&session, &attempts, file.path, file.body.framing)
+    }
+
+    /// Has the system begin again; throws when it has too often.
+    private func askAgain(_ attempts: inout Attempts) throws(DownloadError) -> FinishedFile? {
+        guard attempts.mayAskAgain() else {
+            throw DownloadError(.connectionLost, "The system has stopped the download again and again.")
+        }
+        return nil
     }
 }
 

@@ -45,6 +45,28 @@ struct BackgroundDownloadTests {
         }
     }
 
+    /// Once such a file was thrown away and fetched again without end.
+    @Test func `a file that the system has fetched is taken though nothing of an earlier run is, or no boot is known`()
+        async throws
+    {
+        for (resumes, boot) in [(false, "8f5b"), (true, "")] {
+            try await withTemporaryDirectory { folder in
+                let daemon = Daemon()
+                var files = FileCalls.system
+                files.bootID = { () throws(SystemError) in boot }
+                try await daemon.withManager(folder, files: files) {
+                    $0.resumesPartialDownloads = resumes
+                } _: { manager in
+                    let download = try await manager.download(Daemon.request(in: folder))
+                    try await daemon.runs(1)
+                    try daemon.finish(0, bytes, in: folder)
+                    #expect(try FileProbe.bytes(of: try await download.value) == bytes)
+                    #expect(await Daemon.restarts(of: download) == [])
+                }
+            }
+        }
+    }
+
     @Test func `a task goes on while no manager is there, and the next one takes its file`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
