@@ -14,7 +14,7 @@ struct RangeAsk: Sendable, Hashable {
     var ifRange: EntityValidator?
     /// What is recorded of the version that the held bytes belong to.
     var known: Representation?
-    /// How many bytes of the download are held, wherever in the file they are.
+    /// How many bytes of the download are held, wherever in the file they are; of an overlap, those before its end.
     var heldBytes: Int64 = 0
     var lateProof: LateProof?
     /// What the whole is asked for under: that it is not the version which is there already.
@@ -49,6 +49,11 @@ extension RangeAsk {
         var ask = self
         ask.ifRange = nil
         return ask
+    }
+
+    /// Whether the range is asked for only of the version with an entity tag.
+    var isForOneTag: Bool {
+        if case .strong? = ifRange { true } else { false }
     }
 
     /// The fields of the request; a condition goes only without `Range`, and `If-Range` only together with it (RFC 9110,

@@ -42,7 +42,7 @@ extension DownloadTransfer {
         if let segments = SegmentedFetch(of: self, answer, accepted, session, attempts) {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
-        if accepted.overlapBytes == 0, session.hasGaps { try giveUpParts(&session, &attempts) }
+        if session.hasGaps { try giveUpParts(&session, &attempts) }
         // Whoever begins to read later has the rest come in parts, even where one connection is all there may be.
         let mayStop = SegmentedFetch.isPossible(after: answer, accepted, session, attempts)
         var rest = accepted
@@ -55,10 +55,11 @@ extension DownloadTransfer {
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
-        guard let total = accepted.totalBytes, session.heldBytes != total else {
+        // Of a part of a file whose size nobody tells, only the next answer shows whether it was the last.
+        guard !(accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)) else {
             return try await complete(&session, &attempts, path, accepted.framing)
         }
-        guard session.heldBytes < total else {
+        if let total = accepted.totalBytes, session.heldBytes > total {
             throw DownloadError(
                 .protocolViolation,
                 "The server announced \(total) bytes and sent \(session.heldBytes)."

@@ -52,7 +52,8 @@ struct ResumeState: Sendable {
             let ask = try RangeAsk(
                 continuing: known,
                 with: range,
-                heldBytes: heldBytes,
+                // What is held behind the gap is given up for one stream.
+                heldBytes: isCompared ? start : heldBytes,
                 lateProof: isProvenAtEnd ? .checksum : isCompared ? .overlap : nil
             )
             return sendsIfRange ? ask : ask.withoutIfRange

@@ -178,6 +178,32 @@ struct OverlapTests {
         }
     }
 
+    /// Once what is held behind the gap was taken for bytes before it.
+    @Test func `R35 an overlap is what is held before the first gap, and what is behind it is given up`() async throws {
+        let (resource, island) = (Self.bare(), 250_000..<Int64(280_000))
+        try await withTemporaryDirectory { folder in
+            let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
+            try await withFaultServer(response) { server in
+                _ = try await Fixture.run(from: server, in: folder, retries: 0)
+                let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                let partial = DestinationNames(request).partialPath
+                let file = try FileCalls.system.open(partial)
+                try FileCalls.system.writeAll(file, Pattern(seed: 1).bytes(in: island), at: island.lowerBound)
+                try FileCalls.system.close(file)
+                let recordFile = RecordFile(of: partial, calls: .system)
+                guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
+                record.written.insert(island)
+                try recordFile.write(record, syncing: nil)
+                let outcome = try await Fixture.run(from: server, in: folder, policy: .overlap)
+                #expect(outcome.isExact)
+                let next = island.lowerBound - RangeAsk.overlapBytes
+                #expect(outcome.ranges.dropFirst() == ["bytes=\(start)-\(island.lowerBound - 1)", "bytes=\(next)-"])
+                #expect(outcome.resumes == [cut, island.lowerBound])
+                #expect(outcome.restarts.isEmpty)
+            }
+        }
+    }
+
     @Test func `K05 R35 bytes that cannot be read end the download and stay`() async throws {
         let resource = Self.bare()
         try await withTemporaryDirectory { folder in

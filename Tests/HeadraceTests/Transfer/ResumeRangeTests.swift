@@ -87,6 +87,22 @@ struct ResumeRangeTests {
         #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(cut + 50_000)-"])
     }
 
+    /// Once the first of them was taken for the end of the file.
+    @Test func `R10 R11 parts of a file whose size nobody tells are asked for until there are no more`() async throws {
+        let first = Response.whole(old).chunked().truncated(after: cut)
+        let middle = cut + 50_000
+        let parts = [cut..<middle, middle..<size].map { part in
+            Response.part(part, of: old).contentRange("bytes \(part.lowerBound)-\(part.upperBound - 1)/*")
+        }
+        let end = Response.status(416, headers: ["Content-Range": "bytes */\(size)"])
+        let outcome = try await withTemporaryDirectory {
+            try await Fixture.run(.sequence([first] + parts, then: end), in: $0)
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(middle)-", "bytes=\(size)-"])
+        #expect(outcome.restarts.isEmpty)
+    }
+
     @Test func `R12 a part of a whole of another size is of another version`() async throws {
         let longer = Resource(size: size + 5000, seed: 2, etag: "\"v1\"")
         let outcome = try await Fixture.afterCut(
