@@ -50,16 +50,21 @@ struct DestinationPlan: Sendable {
                 .fileSystem,
                 "\(path) is a directory. Choose another name, or give it as the directory."
             )
-        case (.other, .rename):
-            // Under a counted name it would be a file beside a device, in the device's place.
-            throw DownloadError(.fileSystem, "\(path) is no file but a link, a device or a pipe. Choose another name.")
+        case (.link, .rename):
+            throw DownloadError(.fileSystem, "\(path) is no file but a link. Choose another name.")
+        case (.other, .rename), (.other, .overwrite):
+            // Neither what is meant for it belongs in a file beside it, nor a file in its place.
+            throw DownloadError(
+                .fileSystem,
+                "\(path) is no file but a device, a pipe or a socket. Choose another name."
+            )
         case (.regular, .rename): return false
         case (_, .fail):
             throw DownloadError(.fileExists, "\(path) exists already, and it may not be replaced.")
         case (.regular, .skip): return true
-        case (.other, .skip):
+        case (.link, .skip), (.other, .skip):
             throw DownloadError(.fileSystem, "\(path) exists and is not a regular file.")
-        case (_, .overwrite): return false
+        case (.regular, .overwrite), (.link, .overwrite): return false
         }
     }
 }

@@ -74,7 +74,9 @@ package struct FileStatus: Sendable, Hashable {
         case regular
         /// A directory.
         case directory
-        /// A link, a device, a pipe or a socket.
+        /// A symbolic link.
+        case link
+        /// A device, a pipe or a socket.
         case other
     }
 
@@ -235,6 +237,7 @@ extension FileStatus {
             switch status.st_mode & S_IFMT {
             case S_IFREG: .regular
             case S_IFDIR: .directory
+            case S_IFLNK: .link
             default: .other
             }
         size = Int64(status.st_size)

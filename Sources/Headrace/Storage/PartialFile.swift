@@ -172,8 +172,10 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Gives the file a name that may be another's.
+    /// Gives the file a name that may be another's, but not a device's, a pipe's or a socket's.
     func replace(_ newPath: String) throws(SystemError) {
+        // What has the name may have come since it was looked at, and would go as a file does.
+        guard try calls.status(newPath)?.kind != .other else { throw SystemError(errno: EEXIST) }
         try calls.setMode(file, FileCalls.newFileMode)
         try calls.replace(path, newPath)
     }

@@ -22,6 +22,7 @@ struct PartialFileTests {
         _ body: [UInt8] = Array("hello".utf8),
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
+        refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
         calls: FileCalls = .system
     ) async throws -> URL {
         let manager = try await DownloadManager(
@@ -34,7 +35,8 @@ struct PartialFileTests {
                 clock: ClockWitness(TestClock())
             )
         )
-        let request = DownloadRequest(try #require(URL(string: url)), to: destination, conflictPolicy: policy)
+        var request = DownloadRequest(try #require(URL(string: url)), to: destination, conflictPolicy: policy)
+        request.refetchPolicy = refetchPolicy
         let download = try await manager.download(request)
         let result = await Result { try await download.value }
         await manager.shutdown()
@@ -44,10 +46,11 @@ struct PartialFileTests {
     private func failure(
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
+        refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
         calls: FileCalls = .system
     ) async throws -> DownloadError {
         try await #require(throws: DownloadError.self) {
-            try await download(to: destination, policy, calls: calls)
+            try await download(to: destination, policy, refetching: refetchPolicy, calls: calls)
         }
     }
 
@@ -258,6 +261,57 @@ struct PartialFileTests {
             let file = try await download(to: .file(link), .overwrite)
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
             #expect(try FileProbe.bytes(of: target) == Array("precious".utf8))
+        }
+    }
+
+    @Test(arguments: [
+        (DownloadRequest.ConflictPolicy.rename, DownloadRequest.RefetchPolicy.always), (.overwrite, .always),
+        (.overwrite, .unlessCurrent), (.rename, .ifChanged), (.skip, .ifChanged),
+    ])
+    func `a device, a pipe or a socket is neither replaced nor passed by`(
+        _ policy: DownloadRequest.ConflictPolicy,
+        _ refetchPolicy: DownloadRequest.RefetchPolicy
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let pipe = folder.appending(path: "file.bin")
+            #expect(mkfifo(pipe.path, 0o600) == 0)
+            let recorder = FileCallRecorder()
+            let error = try await failure(to: .file(pipe), policy, refetching: refetchPolicy, calls: recorder.fileCalls)
+            #expect(error.code == .fileSystem)
+            #expect(error.message == "\(pipe.path) is no file but a device, a pipe or a socket. Choose another name.")
+            #expect(recorder.calls == [.checkDirectory, .status])
+            #expect(try FileCalls.system.status(pipe.path)?.kind == .other)
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+        #expect(try FileCalls.system.status("/dev/null")?.kind == .other)
+    }
+
+    @Test func `a pipe of the server's name, or one that comes with the bytes, is not replaced`() async throws {
+        for comesLate in [false, true] {
+            try await withTemporaryDirectory { folder in
+                let pipe = folder.appending(path: "file.bin")
+                let recorder = FileCallRecorder { call throws(SystemError) in
+                    if case .write = call { mkfifo(pipe.path, 0o600) }
+                }
+                if !comesLate { #expect(mkfifo(pipe.path, 0o600) == 0) }
+                let error = try await failure(to: .directory(folder), .overwrite, calls: recorder.fileCalls)
+                #expect(error.code == (comesLate ? .fileExists : .fileSystem))
+                #expect(try FileCalls.system.status(pipe.path)?.kind == .other)
+            }
+        }
+    }
+
+    @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .skip, .fail])
+    func `S03 a link at the final name is refused unless it may be replaced`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let link = folder.appending(path: "file.bin")
+            #expect(symlink("nowhere", link.path) == 0)
+            let error = try await failure(to: .file(link), policy)
+            #expect(error.code == (policy == .fail ? .fileExists : .fileSystem))
+            #expect(try FileCalls.system.status(link.path)?.kind == .link)
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
         }
     }
 
