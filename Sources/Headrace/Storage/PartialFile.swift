@@ -163,7 +163,7 @@ final class PartialFile: Sendable {
 
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
-        try calls.setMode(file, FileCalls.newFileMode)
+        try calls.setNewFileMode(file)
         do {
             try calls.move(path, newPath)
             return true
@@ -176,7 +176,7 @@ final class PartialFile: Sendable {
     func replace(_ newPath: String) throws(SystemError) {
         // What has the name may have come since it was looked at, and would go as a file does.
         guard try calls.status(newPath)?.kind != .other else { throw SystemError(errno: EEXIST) }
-        try calls.setMode(file, FileCalls.newFileMode)
+        try calls.setNewFileMode(file)
         try calls.replace(path, newPath)
     }
 

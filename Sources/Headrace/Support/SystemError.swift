@@ -28,5 +28,5 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
 
 extension SystemError {
     /// Whether the file system does not have what was asked for.
-    var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP }
+    var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP || errno == ENOSYS }
 }

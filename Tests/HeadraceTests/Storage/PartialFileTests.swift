@@ -132,6 +132,22 @@ struct PartialFileTests {
         }
     }
 
+    /// Once every download ended at its last byte there, and could not be named.
+    @Test(arguments: [EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP], [DownloadRequest.ConflictPolicy.rename, .overwrite])
+    func `a mount that lets no mode be set fails no download`(
+        _ errno: Int32,
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if case .setMode = call { throw SystemError(errno: errno) }
+            }
+            let file = try await download(to: .directory(folder), policy, calls: recorder.fileCalls)
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+            #expect(recorder.calls.contains(.setMode(FileCalls.newFileMode)))
+        }
+    }
+
     @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileCalls.system
