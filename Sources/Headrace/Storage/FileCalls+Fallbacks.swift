@@ -16,4 +16,32 @@ extension FileCalls {
             // A mount that has one owner and one mode for all its files has chosen them for this one too.
         }
     }
+
+    /// Renames a file to a name that must be free, by the first call for it that the file system has.
+    /// - Parameters:
+    ///   - path: The present name.
+    ///   - newPath: The new name.
+    ///   - renaming: Renames in one step, and not over another file.
+    ///   - linking: Gives a second name, which must be free.
+    /// - Throws: `EEXIST` where it is not free, or what another call answered.
+    func takeFreeName(
+        _ path: String,
+        _ newPath: String,
+        renaming: (String, String) throws(SystemError) -> Void,
+        linking: (String, String) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        do throws(SystemError) {
+            return try renaming(path, newPath)
+        } catch  where error.isUnsupported || error.errno == EINVAL {
+            // A second name cannot replace either.
+        }
+        do throws(SystemError) {
+            try linking(path, newPath)
+        } catch  where error.isUnsupported || error.errno == EPERM || error.errno == EMLINK {
+            // Without both calls nothing can look and take in one step; who takes the name in between is replaced.
+            guard try status(newPath) == nil else { throw SystemError(errno: EEXIST) }
+            return try replace(path, newPath)
+        }
+        try remove(path)
+    }
 }

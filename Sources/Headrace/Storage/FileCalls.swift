@@ -98,7 +98,7 @@ package struct FileStatus: Sendable, Hashable {
 
 extension FileCalls {
     /// The calls of the operating system.
-    package static let system = FileCalls(
+    package static let system: FileCalls = FileCalls(
         create: { path throws(SystemError) in
             try checked { libraryOpen(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC) }
         },
@@ -164,12 +164,10 @@ extension FileCalls {
             _ = try checked { rename(path, newPath) }
         },
         move: { path, newPath throws(SystemError) in
-            do throws(SystemError) {
+            try FileCalls.system.takeFreeName(path, newPath) { path, newPath throws(SystemError) in
                 _ = try checked { renameWithoutReplacing(path, newPath) }
-            } catch  where error.errno == EINVAL || error.errno == ENOSYS || error.errno == ENOTSUP {
-                // A file system without that call: a second name cannot replace either.
+            } linking: { path, newPath throws(SystemError) in
                 _ = try checked { link(path, newPath) }
-                _ = try checked { unlink(path) }
             }
         },
         remove: { path throws(SystemError) in
