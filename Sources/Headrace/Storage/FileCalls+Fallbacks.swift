@@ -44,4 +44,13 @@ extension FileCalls {
         }
         try remove(path)
     }
+
+    /// Waits until the names in a directory are on the disk, where its file system has a call for that.
+    func syncNames(in directory: String) throws(SystemError) {
+        do throws(SystemError) {
+            try syncDirectory(directory)
+        } catch  where error.isUnsupported || error.errno == EINVAL || error.errno == EBADF {
+            // They are as safe as this file system makes them.
+        }
+    }
 }

@@ -234,7 +234,7 @@ extension FileCalls {
         }
         try close(file)
         try replace(newPath, path)
-        if let directory { try syncDirectory(directory) }
+        if let directory { try syncNames(in: directory) }
     }
 
     /// Opens a file for reading and writing, and makes it where it is missing.
@@ -257,7 +257,7 @@ extension FileCalls {
     func makeDirectory(_ path: String, mode: UInt32, syncs: Bool) throws(SystemError) {
         do {
             try createDirectory(path, mode)
-            if syncs { try syncDirectory(Self.parent(of: path)) }
+            if syncs { try syncNames(in: Self.parent(of: path)) }
         } catch  where error.errno == EEXIST {}
     }
 

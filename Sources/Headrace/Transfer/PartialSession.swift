@@ -82,12 +82,20 @@ struct PartialSession {
         } catch {
             throw .storage("\(recordFile.path) could not be removed", error)
         }
-        if environment.configuration.durability == .full { try? environment.files.syncDirectory(names.directory) }
+        try? syncFolder()
         try partial?.truncate(to: 0)
+        holdNothing()
+    }
+
+    private mutating func holdNothing() {
         representation = nil
         finalPath = nil
         pieces = nil
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
+    }
+
+    private func syncFolder() throws(SystemError) {
+        if environment.configuration.durability == .full { try environment.files.syncNames(in: names.directory) }
     }
 
     // MARK: While bytes come
@@ -286,7 +294,8 @@ struct PartialSession {
     ///   - source: Where it came from.
     ///   - willName: Told each name before it is tried, with what tells the file from one that has the name already.
     /// - Returns: The file under its final name.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept, unless it has its name and the
+    ///   folder could not be synced.
     mutating func finish(
         as finalPath: String,
         from source: URL,
@@ -320,7 +329,6 @@ struct PartialSession {
                     willName(candidate, stamp)
                 }
             }
-            if environment.configuration.durability == .full { try environment.files.syncDirectory(names.directory) }
         } catch {
             // A complete file that has no name yet must not be fetched again.
             _ = work(for: .writeRecord)()
@@ -331,9 +339,21 @@ struct PartialSession {
             }
             throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
         }
+        // Until then a power cut may give the file its old name again, and there its record is needed.
+        let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
         note(source, on: partial, named: candidate, stamp)
+        do throws(SystemError) {
+            try sync.get()
+        } catch {
+            // It is the user's file now: nothing is to be written to it, nor kept for later.
+            self.partial = nil
+            partial.close()
+            holdNothing()
+            let what = "\(candidate) is complete, but its folder could not be synced to the disk"
+            throw .storage(what, error, " A power cut may take the file away.")
+        }
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
     }
 

@@ -200,6 +200,96 @@ struct DiskFaultTests {
         }
     }
 
+    /// Runs with a record from a run before, where a folder's sync fails from some time on.
+    private func runWithoutFolderSync(
+        in folder: URL,
+        _ errno: Int32,
+        from begin: FileCallRecorder.Call? = nil
+    ) async throws -> (outcome: DiskOutcome, calls: [FileCallRecorder.Call]) {
+        _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
+            DiskFixture.answer($0, sending: 300_000)
+        }
+        let hasBegun = Locked(begin == nil)
+        let recorder = FileCallRecorder { call throws(SystemError) in
+            if call == begin { hasBegun.withLock { $0 = true } }
+            if call == .syncDirectory, hasBegun.withLock({ $0 }) { throw SystemError(errno: errno) }
+        }
+        let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+        return (outcome, recorder.calls)
+    }
+
+    @Test(arguments: [EINVAL, EBADF, ENOTSUP, EOPNOTSUPP])
+    func `a file system that syncs no folders keeps no download from its end`(_ errno: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            let (outcome, calls) = try await runWithoutFolderSync(in: folder, errno)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [300_000])
+            #expect(calls.contains(.syncDirectory))
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
+    /// Once it was told as a file that could not be renamed, and a record was left beside it.
+    @Test(arguments: [(EIO, DownloadError.Code.fileSystem), (EACCES, .permission), (ENOSPC, .diskFull)])
+    func `X03 a folder that cannot be synced is told with the file, which is complete and alone`(
+        _ errno: Int32,
+        _ code: DownloadError.Code
+    ) async throws {
+        for begin in [nil, FileCallRecorder.Call.move] {
+            try await withTemporaryDirectory { folder in
+                let (outcome, _) = try await runWithoutFolderSync(in: folder, errno, from: begin)
+                let error = try #require(outcome.error)
+                let file = folder.appending(path: "file.bin")
+                #expect(error.code == code)
+                #expect(error.message.hasPrefix("\(file.path) is complete, but its folder could not be synced"))
+                #expect(error.cause as? SystemError == SystemError(errno: errno))
+                #expect(!error.message.contains(".part"))
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
+                #expect(DiskFixture.isExact(file))
+            }
+        }
+    }
+
+    /// The session had the descriptor of the named file still, whose bytes it would have cut for the next attempt.
+    @Test func `K06 a file that has its name is not written to when the download is tried again`() async throws {
+        let disk = MemoryDisk { change throws(SystemError) in
+            if change == .syncDirectory { throw SystemError(errno: EIO) }
+        }
+        let record = DownloadRecord(
+            id: Download.ID(rawValue: 1),
+            request: try DiskFixture.request(to: .file(URL(filePath: "/folder/file.bin")))
+        )
+        let environment = TransferEnvironment(
+            configuration: DownloadManager.Configuration(),
+            transport: FakeTransport { _ in FakeTransport.Answer(fields: [], body: []) },
+            files: disk.calls,
+            clock: ClockWitness(TestClock())
+        )
+        var session = PartialSession(record, environment)
+        defer { session.close() }
+        let bytes = Array("hello".utf8)
+        let body = AcceptedBody(
+            offset: 0,
+            length: 5,
+            totalBytes: 5,
+            framing: .length(5),
+            representation: Representation(),
+            proof: .nothingHeld
+        )
+        try session.begin(body, for: "/folder/file.bin")
+        _ = try bytes.withUnsafeBytes { try session.append($0) }
+        #expect(throws: DownloadError.self) {
+            try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
+        }
+        #expect(session.held.isEmpty && session.file == nil)
+        session.keep()
+        try session.discard()
+        session.remove()
+        #expect(disk.image.bytes(of: "/folder/file.bin") == bytes)
+        #expect(disk.image.names.count == 1)
+    }
+
     @Test(arguments: [0, 300_000])
     func `K23 a file that is refused its name is kept, unless it is empty`(_ size: Int) async throws {
         try await withTemporaryDirectory { folder in

@@ -100,7 +100,7 @@ struct RegistryInbox: Sendable {
             throw .registry("The command \(commandPath) could not be written", error)
         }
         do throws(SystemError) {
-            try calls.syncDirectory(path)
+            try calls.syncNames(in: path)
         } catch {
             try? calls.remove(commandPath)
             throw .registry("The folder \(path) could not be written to the disk", error)
@@ -141,7 +141,7 @@ struct RegistryInbox: Sendable {
     func done(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             try calls.remove(path)
-            try calls.syncDirectory(self.path)
+            try calls.syncNames(in: self.path)
         } catch  where error.errno == ENOENT {
             // Somebody took it away.
         } catch {

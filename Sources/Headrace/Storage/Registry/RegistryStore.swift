@@ -143,7 +143,7 @@ struct RegistryStore: Sendable {
         // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
         isDoubtful = true
         do throws(SystemError) {
-            try calls.syncDirectory(directory)
+            try calls.syncNames(in: directory)
         } catch {
             throw .registry("The folder \(directory) could not be written to the disk", error)
         }
@@ -223,7 +223,7 @@ struct RegistryStore: Sendable {
             guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
             file = try calls.open(path)
             // A process that was killed may have left a name that a power cut would still take back.
-            if syncs { try calls.syncDirectory(directory) }
+            if syncs { try calls.syncNames(in: directory) }
         } catch {
             throw .registry("The list \(path) could not be opened", error)
         }
