@@ -17,6 +17,16 @@ extension FileCalls {
         }
     }
 
+    /// Locks a file, unless its file system has no locks; false where somebody has it.
+    func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            return try lock(file)
+        } catch  where error.tellsOfNoLocks {
+            // There is no lock to have, for anybody, and without it nothing could be downloaded there.
+            return true
+        }
+    }
+
     /// Renames a file to a name that must be free, by the first call for it that the file system has.
     /// - Parameters:
     ///   - path: The present name.
@@ -53,4 +63,9 @@ extension FileCalls {
             // They are as safe as this file system makes them.
         }
     }
+}
+
+extension SystemError {
+    /// Whether a lock was refused for want of locks, as on some mounts of NFS and Lustre.
+    var tellsOfNoLocks: Bool { isUnsupported || errno == ENOLCK }
 }

@@ -31,7 +31,7 @@ final class PartialFile: Sendable {
                 let file = try calls.open(path)
                 let partial = PartialFile(path: path, file: file, calls: calls)
                 do throws(SystemError) {
-                    guard try calls.lock(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                    guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
                     let (opened, named) = (try calls.openStatus(file), try calls.status(path))
                     let isNamed = opened.device == named?.device && opened.inode == named?.inode
@@ -73,9 +73,11 @@ final class PartialFile: Sendable {
             let file = try calls.create(path)
             let partial = PartialFile(path: path, file: file, calls: calls)
             do throws(SystemError) {
-                guard try calls.lock(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                 return partial
             } catch {
+                // It is empty, and of use to nobody but to one that has its lock.
+                if error.errno != EWOULDBLOCK { partial.remove() }
                 partial.close()
                 throw error
             }

@@ -73,4 +73,59 @@ struct FallbackTests {
         #expect(error == SystemError(errno: linking == 0 ? renaming : linking))
         #expect(recorder.calls == [])
     }
+
+    @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
+    func `a file system without locks takes files, and goes on with those of earlier runs`(_ errno: Int32) async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == .lock { throw SystemError(errno: errno) }
+            }
+            let first = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls) {
+                DiskFixture.answer($0, sending: 300_000)
+            }
+            #expect(first.error?.code == .connectionLost)
+            let second = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(second.error == nil)
+            #expect(second.starts == [300_000])
+            #expect(recorder.calls.count { $0 == .lock } == 2)
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
+    /// Once each attempt left an empty partial.
+    @Test(arguments: [EIO, EINTR])
+    func `a new partial whose lock fails is told with the reason, and does not stay`(_ errno: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                if call == .lock { throw SystemError(errno: errno) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(outcome.error?.cause as? SystemError == SystemError(errno: errno))
+            #expect(try FileProbe.names(in: folder) == [])
+        }
+    }
+
+    /// Two processes without a lock would write one journal.
+    @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
+    func `a list on a file system without locks is refused with that reason`(_ errno: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == .lock { throw SystemError(errno: errno) }
+            }
+            let error = #expect(throws: DownloadError.self) {
+                try RegistryFixture.open(folder, calls: recorder.fileCalls).list.close()
+            }
+            #expect(error?.code == .fileSystem)
+            #expect(error?.message.contains("registry.lock could not be taken: \(SystemError(errno: errno)).") == true)
+            #expect(
+                error?.message.hasSuffix(
+                    " A list needs a file system that has locks: give this manager another folder."
+                ) == true
+            )
+            #expect(error?.cause as? SystemError == SystemError(errno: errno))
+        }
+    }
 }

@@ -25,6 +25,8 @@ struct RegistryLock: Sendable {
         case refused(RegistryHolder)
         /// The file that was locked has lost its name.
         case removed
+        /// The file system has no locks.
+        case impossible(SystemError)
     }
 
     private let file: Int32
@@ -38,6 +40,9 @@ struct RegistryLock: Sendable {
             case .taken(let lock): return lock
             case .refused(let holder): throw .registryHeld(directory, by: holder)
             case .removed: continue
+            case .impossible(let error):
+                let advice = " A list needs a file system that has locks: give this manager another folder."
+                throw .storage("The lock \(path) could not be taken", error, advice)
             }
         }
         throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
@@ -69,7 +74,12 @@ struct RegistryLock: Sendable {
     private static func attempt(_ path: String, _ file: Int32, _ calls: FileCalls) throws(SystemError) -> Attempt {
         let opened = try calls.openStatus(file)
         guard opened.kind == .regular else { throw SystemError(errno: EEXIST) }
-        guard try calls.lock(file) else { return .refused(RegistryHolder(processID: processID(in: file, calls))) }
+        do throws(SystemError) {
+            guard try calls.lock(file) else { return .refused(RegistryHolder(processID: processID(in: file, calls))) }
+        } catch  where error.tellsOfNoLocks {
+            // Unlike a partial, a journal would be written by two processes at once, and lose what one of them wrote.
+            return .impossible(error)
+        }
         let named = try calls.status(path)
         guard opened.device == named?.device, opened.inode == named?.inode else { return .removed }
         let lock = RegistryLock(file: file, calls: calls)
