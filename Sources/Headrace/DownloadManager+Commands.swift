@@ -2,13 +2,17 @@
 extension DownloadManager {
     /// Carries out the commands that were left in the registry's directory since the last look; its start does so as well.
     ///
-    /// A look costs one file call where there are none. Returns when all are done; while another look is going on, at once,
-    /// and that one looks again. Does nothing without a registry.
+    /// A look costs one file call where there are none. Returns when all are done; while another look is going on, that one looks
+    /// again, and this call returns with it, or as soon as the task is cancelled. Does nothing without a registry.
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
     ///   stay there then.
     public nonisolated func takeCommands() async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
-        guard let journal = list.journal, journal.beginsLook() else { return }
+        guard let journal = list.journal else { return }
+        if let other = journal.beginLook() {
+            for await _ in other {}
+            return
+        }
         do throws(DownloadError) {
             repeat {
                 try await takeCommands(in: journal.inbox)

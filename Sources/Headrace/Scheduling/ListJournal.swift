@@ -24,6 +24,13 @@ final class ListJournal: Sendable {
     private struct Looks {
         var isGoingOn = false
         var isWanted = false
+        /// Those who wait for the end of the one that is going on.
+        var waiting = Subscribers<Never>()
+
+        mutating func end() -> [AsyncStream<Never>.Continuation] {
+            defer { self = Looks() }
+            return waiting.removeAll()
+        }
     }
 
     let bases: RegistryBases
@@ -99,26 +106,33 @@ final class ListJournal: Sendable {
 
     // MARK: Commands
 
-    /// Whether a look for commands may begin; else the one that is going on looks again.
-    func beginsLook() -> Bool {
+    /// Nil where a look for commands begins; else what ends with the one that is going on, which looks again.
+    func beginLook() -> AsyncStream<Never>? {
         looks.withLock { looks in
-            looks.isWanted = looks.isGoingOn
-            defer { looks.isGoingOn = true }
-            return !looks.isGoingOn
+            guard looks.isGoingOn else {
+                looks.isGoingOn = true
+                return nil
+            }
+            looks.isWanted = true
+            let (end, continuation) = AsyncStream.makeStream(of: Never.self)
+            _ = looks.waiting.add(continuation)
+            return end
         }
     }
 
     /// Whether another look was wanted during this one, which ends where it was not.
     func looksAgain() -> Bool {
-        looks.withLock { looks in
-            defer { looks.isWanted = false }
-            looks.isGoingOn = looks.isWanted
-            return looks.isWanted
+        let waiting: [AsyncStream<Never>.Continuation]? = looks.withLock { looks in
+            guard looks.isWanted else { return looks.end() }
+            looks.isWanted = false
+            return nil
         }
+        for continuation in waiting ?? [] { continuation.finish() }
+        return waiting == nil
     }
 
     func endLook() {
-        looks.withLock { $0 = Looks() }
+        for continuation in looks.withLock({ $0.end() }) { continuation.finish() }
     }
 
     // MARK: Writing
