@@ -53,7 +53,7 @@ extension DownloadTransfer {
         attempts.fetched(Int(session.heldBytes))
         let answer = URL(filePath: file.path, directoryHint: .notDirectory)
         tell(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: answer))
-        try expect(file.head, file.body, &session, &attempts, file.path)
+        try expect(file.head, &session, &attempts, file.path)
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 

@@ -14,6 +14,8 @@ struct Representation: Sendable, Hashable, Codable {
     var contentCoding: String?
     /// True where the server said `Accept-Ranges: none`.
     var refusesRanges = false
+    /// What the file has to hash to by the server's word, as ``Checksum/description`` has it.
+    var checksum: String?
 }
 
 extension Representation {

@@ -34,24 +34,32 @@ struct Verification: Sendable {
         if let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// An answer is taken whose bytes are for this place, behind the bytes held from the file's start on.
+    /// Bytes are held that came under this checksum of their server's, and perhaps from others: only the origin may tell
+    /// another one.
+    mutating func goOn(with checksum: Checksum?) {
+        guard checksServer, !isRequested, expected == nil, let checksum else { return }
+        expected = checksum
+        isBound = true
+    }
+
+    /// An answer is taken, whose bytes go beside those that are held, if any.
     ///
     /// What a server tells of a file is forgotten with the file. Throws `digestUnavailable` where the system does not compute
     /// what the request tells; what only the server tells is passed over then.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
-        at offset: Int64,
-        heldBytes: Int64
+        beside held: ByteRangeSet
     ) throws(DownloadError) {
         if checksServer, !isRequested, isOrigin || !isBound {
-            expected = DigestFields(of: head).ofFile(head) ?? (offset > 0 ? expected : nil)
+            expected = DigestFields(of: head).ofFile(head) ?? (held.isEmpty ? nil : expected)
         }
         guard let expected else {
             digest = nil
+            isBound = false
             return
         }
-        guard digest?.algorithm != expected.algorithm || digestedBytes > heldBytes else { return }
+        guard digest?.algorithm != expected.algorithm || digestedBytes > held.prefixCount else { return }
         digestedBytes = 0
         do {
             digest = try Digester(expected.algorithm)
@@ -74,9 +82,14 @@ struct Verification: Sendable {
     }
 
     /// The digest, for all bytes from the offset on to be added to.
-    mutating func takeDigest(_ algorithm: Checksum.Algorithm) throws(DownloadError) -> (Digester, from: Int64) {
+    mutating func takeDigest(
+        _ algorithm: Checksum.Algorithm,
+        ofFirst heldBytes: Int64
+    ) throws(DownloadError) -> (Digester, from: Int64) {
         defer { digestedBytes = 0 }
-        guard let digest = digest.take(), digest.algorithm == algorithm else { return (try Digester(algorithm), 0) }
+        guard let digest = digest.take(), digest.algorithm == algorithm, digestedBytes <= heldBytes else {
+            return (try Digester(algorithm), 0)
+        }
         return (digest, digestedBytes)
     }
 }

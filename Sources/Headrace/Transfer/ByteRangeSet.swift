@@ -12,6 +12,9 @@ struct ByteRangeSet: Sendable, Hashable {
     /// The number of bytes in all ranges; cannot overflow, as they are disjoint and not below zero.
     var count: Int64 { ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
+    /// The number of bytes from the file's start up to the first that is missing.
+    var prefixCount: Int64 { ranges.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0 }
+
     /// The end of the last range, zero where there is none.
     var end: Int64 { ranges.last?.upperBound ?? 0 }
 

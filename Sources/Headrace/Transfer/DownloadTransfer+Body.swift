@@ -33,7 +33,7 @@ extension DownloadTransfer {
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes
-        try expect(answer.head, accepted, &session, &attempts, path)
+        try expect(answer.head, &session, &attempts, path)
         let (hosts, url) = (environment.hosts, answer.head.url)
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
@@ -155,9 +155,10 @@ extension DownloadTransfer {
             try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
             let actions = try chunk.withBytes { bytes in
                 if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
-                let new = UnsafeRawBufferPointer(rebasing: bytes[piece.written])
-                attempts.verification.update(new, at: session.heldBytes)
-                return try session.append(new)
+                let (new, offset) = (UnsafeRawBufferPointer(rebasing: bytes[piece.written]), session.heldBytes)
+                let actions = try session.append(new)
+                attempts.verification.update(new, at: offset)
+                return actions
             }
             body.recycle(chunk)
             if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {

@@ -19,21 +19,17 @@ extension DownloadTransfer {
     /// (RFC 6249): only where a checksum proves in the end what came from them, and not from https to http.
     func expect(
         _ head: ResponseHead,
-        _ accepted: AcceptedBody,
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
         _ path: String
     ) throws(DownloadError) {
         let isOrigin = attempts.sources.isOrigin
-        try attempts.verification.begin(
-            head,
-            ofOrigin: isOrigin,
-            at: accepted.offset,
-            heldBytes: session.heldBytes
-        )
+        try attempts.verification.begin(head, ofOrigin: isOrigin, beside: session.held)
         let verification = attempts.verification
         session.keepPieces(verification.expected != nil && verification.pieces == nil)
-        guard isOrigin, verification.expected != nil else { return }
+        session.keepChecksum(verification.isOfServer ? verification.expected : nil)
+        guard isOrigin else { return }
+        guard verification.expected != nil else { return attempts.sources.forgetJoined() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         attempts.originPath = path
@@ -73,7 +69,7 @@ extension DownloadTransfer {
         let pieces = attempts.verification.pieces.flatMap { $0.fit(fileSize: size) ? $0 : nil }
         let error: DownloadError
         if let expected = attempts.verification.expected {
-            let (digest, start) = try attempts.verification.takeDigest(expected.algorithm)
+            let (digest, start) = try attempts.verification.takeDigest(expected.algorithm, ofFirst: size)
             try await reading.read(start..<size, into: digest, from: session.read)
             let found = try digest.finalize()
             guard found != expected else {

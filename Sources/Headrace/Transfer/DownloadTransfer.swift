@@ -62,6 +62,7 @@ struct DownloadTransfer {
         }
         var attempts = self.attempts
         attempts.verification.takeOver(request)
+        attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
@@ -234,7 +235,7 @@ struct DownloadTransfer {
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.
-            let path = accepted.offset > 0 ? session.finalPath ?? named : named
+            let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
             if try plan.isSatisfied(by: path) { return skipped(path) }
             if session.held.isEmpty, let kept = keptFile(of: accepted, at: path, attempts) {
                 await body.drain(of: head)

@@ -24,6 +24,8 @@ struct FileSources: Sendable, Equatable {
     /// When ``current`` ends, as far as that is known.
     private(set) var expires: Date?
     private var untried: [URL]
+    /// Those of which an answer told, not the request.
+    private var joined: Set<URL> = []
     private var postponed: [URL] = []
     /// The last failure of each source, in the order of the first ones.
     private(set) var failures: [Failure] = []
@@ -41,7 +43,16 @@ struct FileSources: Sendable, Equatable {
     /// Adds sources behind those that are named already.
     mutating func join(_ urls: [URL]) {
         var known = Set([origin, current] + untried + postponed + failures.map(\.url))
-        untried += urls.filter { known.insert($0).inserted }
+        let new = urls.filter { known.insert($0).inserted }
+        untried += new
+        joined.formUnion(new)
+    }
+
+    /// Asks none of those any more of which only an answer told.
+    mutating func forgetJoined() {
+        guard !joined.isEmpty else { return }
+        untried.removeAll(where: joined.contains)
+        postponed.removeAll(where: joined.contains)
     }
 
     /// Whether to go on with another source instead of asking this one again.

@@ -65,10 +65,7 @@ struct PartialSession {
     var held: ByteRangeSet { policy.written }
 
     /// Those of them from the file's start on.
-    var heldBytes: Int64 {
-        guard let first = held.ranges.first, first.lowerBound == 0 else { return 0 }
-        return first.upperBound
-    }
+    var heldBytes: Int64 { held.prefixCount }
 
     /// Whether bytes are held behind others that are missing.
     var hasGaps: Bool { held.end > heldBytes }
@@ -176,6 +173,13 @@ struct PartialSession {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
         pieceDigester = pieces.map(PieceDigester.init)
+    }
+
+    /// Has the bytes go by what their server tells of the whole, also in a later run.
+    mutating func keepChecksum(_ checksum: Checksum?) {
+        guard representation?.checksum != checksum?.description else { return }
+        representation?.checksum = checksum?.description
+        if let partial { letSave(partial) }
     }
 
     /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.

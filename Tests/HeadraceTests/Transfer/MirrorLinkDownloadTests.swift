@@ -19,6 +19,7 @@ struct MirrorLinkDownloadTests {
         _ mirrors: [String: Response],
         digest: String? = nil,
         first: Response = Response.file(Fixture.old).truncated(after: Fixture.cut),
+        second: [Response] = [],
         expecting expected: Resource = Fixture.old,
         links: String? = nil,
         change: (inout DownloadRequest) -> Void = { _ in }
@@ -27,7 +28,7 @@ struct MirrorLinkDownloadTests {
         var first = first.header("Link", links)
         if let digest { first = first.header("Repr-Digest", digest) }
         var routes = mirrors
-        routes["/file.bin"] = .sequence([first], then: .status(404))
+        routes["/file.bin"] = .sequence([first] + second, then: .status(404))
         return try await withTemporaryDirectory { folder in
             try await Fixture.run(
                 .routes(routes),
@@ -58,6 +59,14 @@ struct MirrorLinkDownloadTests {
         let outcome = try await run(["/m": .file(Fixture.old)])
         #expect(outcome.error?.statusCode == 404)
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin"])
+    }
+
+    /// Once it was asked, and nothing told that its bytes are of the version before.
+    @Test func `a mirror that the origin told with another version is asked no more`() async throws {
+        let changed = Response.file(Fixture.new).truncated(after: cut + 50_000)
+        let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old), second: [changed])
+        #expect(outcome.error?.statusCode == 404)
+        #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/file.bin"])
     }
 
     /// What a mirror says of its own file proves nothing.

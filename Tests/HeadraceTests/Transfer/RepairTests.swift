@@ -11,11 +11,15 @@ struct RepairTests {
     private let size = Fixture.size
     private let length: Int64 = 40_000
 
-    /// The good file with these bytes changed; with a validator or without.
-    private func resource(flipping offsets: [Int] = [], tag: String? = "\"v1\"") -> Resource {
+    private func bytes(flipping offsets: [Int] = []) -> [UInt8] {
         var bytes = Pattern(seed: 1).bytes(in: 0..<size)
         for offset in offsets { bytes[offset] ^= 1 }
-        var resource = Resource(.bytes(bytes), etag: tag)
+        return bytes
+    }
+
+    /// The good file with these bytes changed; with a validator or without.
+    private func resource(flipping offsets: [Int] = [], tag: String? = "\"v1\"") -> Resource {
+        var resource = Resource(.bytes(bytes(flipping: offsets)), etag: tag)
         if tag == nil { resource.lastModified = nil }
         return resource
     }
@@ -131,6 +135,54 @@ struct RepairTests {
     func `a file whose pieces are all right costs no request`(_ hasWhole: Bool) async throws {
         let outcome = try await repair(Pattern(seed: 1).bytes(in: 0..<size), hasWhole: hasWhole)
         #expect(outcome.isExact && outcome.requests.isEmpty)
+    }
+
+    /// Once it took another name where its first piece was wrong.
+    @Test(arguments: [0, 50_000])
+    func `a file that is repaired keeps its name, whatever the server proposes`(_ offset: Int) async throws {
+        let (bad, pieces) = (bytes(flipping: [offset]), try pieces())
+        let response = Response.file(resource()).header("Content-Disposition", "attachment; filename=x.bin")
+        let outcome = try await withTemporaryDirectory { folder in
+            try Data(bad).write(to: folder.appending(path: "file.bin"))
+            return try await Fixture.run(response, in: folder, configure: { _ in }) {
+                $0.refetchPolicy = .ifChanged
+                $0.pieceHashes = pieces
+            }
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+    }
+
+    @Test func `a small file that is repaired leaves its host's connections to others`() async throws {
+        let pieces = try pieces()
+        let transport = FakeTransport { request in
+            let bytes = self.bytes(flipping: request.fields.contains { $0.name == "Range" } ? [] : [50_000])
+            let start = DiskFixture.start(of: request)
+            return FakeTransport.Answer(
+                start == 0 ? 200 : 206,
+                fields: [
+                    ("ETag", "\"v1\""), ("Content-Length", "\(bytes.count - start)"),
+                ] + (start == 0 ? [] : [("Content-Range", "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")]),
+                body: Array(bytes[start...])
+            )
+        }
+        let environment = TransferEnvironment(
+            configuration: DownloadManager.Configuration(),
+            transport: transport,
+            clock: ClockWitness(ContinuousClock())
+        )
+        try await withTemporaryDirectory { folder in
+            let manager = try await DownloadManager(environment: environment)
+            var request = try DiskFixture.request(to: .directory(folder))
+            request.pieceHashes = pieces
+            let download = try await manager.download(request)
+            await manager.waitUntilIdle()
+            await manager.shutdown()
+            #expect(download.state.kind == .finished)
+            #expect(try FileProbe.bytes(of: folder.appending(path: "file.bin")) == self.bytes())
+            #expect(transport.requests.count == 2)
+            let share = environment.hosts.share(of: Download.ID(rawValue: 1), request.url, wanting: 8, at: .zero)
+            #expect(share == 8)
+        }
     }
 
     @Test func `a repair that is cut goes on where it was`() async throws {

@@ -178,7 +178,7 @@ final class SegmentedFetch: Sendable {
             readers.follow(nil)
             group.cancelAll()
         }
-        for mirror in sources.dropFirst() { hosts.left(transfer.record.id, mirror.url) }
+        for source in sources { hosts.left(transfer.record.id, source.url) }
         let (result, failure) = state.withLock { state in
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
