@@ -54,14 +54,14 @@ public struct DownloadRegistry: Sendable, Hashable {
         let bases = RegistryBases(of: directory)
         return try await blocking { () throws(DownloadError) in
             let image = try RegistryFile.read(directory.filePath, calls: .system).image
-            let isHeld = RegistryLock.isHeld(in: directory.filePath, calls: .system)
+            let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
             return image.ordered.compactMap { entry in
                 guard let request = entry.request.downloadRequest(in: bases) else { return nil }
                 let (state, stamp) = entry.state.restored(request.url, bases: bases)
                 return DownloadSnapshot(
                     id: Download.ID(rawValue: entry.id),
                     request: request,
-                    state: isHeld && entry.state.isRunning ? .running : state,
+                    state: isRun && entry.state.isRunning ? .running : state,
                     priority: request.priority,
                     progress: DownloadProgress(stamp, orPartialOf: request, .system)
                 )
@@ -69,7 +69,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// The process whose manager has the list, as that one has told; nil where none has it.
+    /// The process whose manager runs the list, as that one has told; nil where none does.
+    ///
+    /// One that has the list for a moment to change it, or with ``DownloadManager/Configuration/startsDownloads`` false, is none.
     ///
     /// Of one that was killed, the number may have gone to another process by now.
     public var processID: Int32? {
@@ -144,15 +146,15 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
         let end = ContinuousClock.now + Self.patience
         repeat {
-            let (isHeld, isTaken) = try await blocking {
+            let (isRun, isTaken) = try await blocking {
                 let calls = FileCalls.system
                 return (
-                    RegistryLock.isHeld(in: directory.filePath, calls: calls), (try? calls.status(file)) == .some(nil)
+                    RegistryLock.isRun(in: directory.filePath, calls: calls), (try? calls.status(file)) == .some(nil)
                 )
             }
             if isTaken { return true }
             // Whoever had the list may have ended without having seen the command.
-            if !isHeld, try await withListTakingCommands() { return true }
+            if !isRun, try await withListTakingCommands() { return true }
         } while await sleeps(until: end)
         return false
     }

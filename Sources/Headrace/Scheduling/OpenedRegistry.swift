@@ -17,6 +17,7 @@ struct OpenedRegistry: Sendable {
         let (file, image, report) = try RegistryFile.open(
             directory.filePath,
             syncs: configuration.durability == .full,
+            isRun: configuration.startsDownloads,
             calls: files
         )
         list = RestoredList(

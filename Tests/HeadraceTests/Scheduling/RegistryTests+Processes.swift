@@ -98,7 +98,7 @@ extension RegistryTests {
                     isBack.withLock { $0 = true }
                 }
                 async let second: Void = look()
-                for _ in 0..<1000 { await Task.yield() }
+                for _ in 0..<20 { await Task.yield() }
                 #expect(!isBack.withLock { $0 })
                 _ = try await registry(folder).add([try request("a", in: folder)])
                 gate.open()

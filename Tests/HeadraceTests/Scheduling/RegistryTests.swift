@@ -254,6 +254,19 @@ struct RegistryTests {
         }
     }
 
+    /// Once `headrace queue stop` could end a command that was adding to the list.
+    @Test func `a manager that only keeps the list is not taken for the one that runs it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { _ in
+                let error = await #expect(throws: DownloadError.self) { try await withManager(folder) { _ in } }
+                #expect(error?.code == .busy)
+                let holder = try await registry.processID
+                #expect(holder == nil)
+            }
+        }
+    }
+
     @Test func `a damaged line loses what it told, and is told`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["a", "b", "c"] {

@@ -21,6 +21,7 @@ final class RegistryFile: Sendable {
     /// - Parameters:
     ///   - directory: The list's own directory; its parent has to exist.
     ///   - syncs: Whether each change outlives a power cut; without it, a compaction alone is synced.
+    ///   - isRun: Whether the list's downloads run here, which others are told then.
     ///   - compaction: When the journal is written anew.
     ///   - calls: The file calls.
     /// - Returns: The list's file, the list as it was read, which is the caller's from now on, and what was found.
@@ -30,13 +31,14 @@ final class RegistryFile: Sendable {
     static func open(
         _ directory: String,
         syncs: Bool,
+        isRun: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         calls: FileCalls = .system
     ) throws(DownloadError) -> (file: RegistryFile, image: RegistryImage, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
         try calls.makeRegistryFolder(directory, syncs: syncs)
-        let lock = try RegistryLock.take(in: directory, calls: calls)
+        let lock = try RegistryLock.take(in: directory, isRun: isRun, calls: calls)
         var image = RegistryImage()
         var report = RegistryReport()
         do throws(DownloadError) {

@@ -33,10 +33,13 @@ struct RegistryLock: Sendable {
     private let calls: FileCalls
 
     /// Takes the lock; throws `busy` with a ``RegistryHolder`` where somebody has it.
-    static func take(in directory: String, calls: FileCalls) throws(DownloadError) -> RegistryLock {
+    ///
+    /// Who runs the list leaves the number of its process there. One who only changes it does not: who ends the process that
+    /// runs the list, or waits for it, must not take it for that one.
+    static func take(in directory: String, isRun: Bool, calls: FileCalls) throws(DownloadError) -> RegistryLock {
         let path = "\(directory)/\(fileName)"
         for _ in 0..<maxRounds {
-            switch try attempt(path, calls) {
+            switch try attempt(path, isRun, calls) {
             case .taken(let lock): return lock
             case .refused(let holder): throw .registryHeld(directory, by: holder)
             case .removed: continue
@@ -55,11 +58,11 @@ struct RegistryLock: Sendable {
         try? calls.close(file)
     }
 
-    private static func attempt(_ path: String, _ calls: FileCalls) throws(DownloadError) -> Attempt {
+    private static func attempt(_ path: String, _ isRun: Bool, _ calls: FileCalls) throws(DownloadError) -> Attempt {
         do throws(SystemError) {
             let file = try calls.openOrCreate(path)
             do throws(SystemError) {
-                let result = try attempt(path, file, calls)
+                let result = try attempt(path, file, isRun, calls)
                 if case .taken = result {} else { try? calls.close(file) }
                 return result
             } catch {
@@ -71,7 +74,12 @@ struct RegistryLock: Sendable {
         }
     }
 
-    private static func attempt(_ path: String, _ file: Int32, _ calls: FileCalls) throws(SystemError) -> Attempt {
+    private static func attempt(
+        _ path: String,
+        _ file: Int32,
+        _ isRun: Bool,
+        _ calls: FileCalls
+    ) throws(SystemError) -> Attempt {
         let opened = try calls.openStatus(file)
         guard opened.kind == .regular else { throw SystemError(errno: EEXIST) }
         do throws(SystemError) {
@@ -85,12 +93,12 @@ struct RegistryLock: Sendable {
         let lock = RegistryLock(file: file, calls: calls)
         // It is for a message only; a disk that is full does not keep the list from being read.
         try? calls.truncate(file, 0)
-        try? calls.writeAll(file, Array("\(getpid())\n".utf8))
+        if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
         return .taken(lock)
     }
 
-    /// Whether a process that lives has the list of a directory, as its lock's file tells; takes nothing.
-    static func isHeld(in directory: String, calls: FileCalls) -> Bool {
+    /// Whether a process that lives runs the list of a directory, as its lock's file tells; takes nothing.
+    static func isRun(in directory: String, calls: FileCalls) -> Bool {
         holder(in: directory, calls: calls) != nil
     }
 
