@@ -48,21 +48,47 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Lines with exactly this name are preferred to those with a path before it, and those to lines without a name.
-    /// - Parameter name: The file's name.
+    /// Lines with exactly this name, or with `./` before it, are preferred to those with a path before it, and those to lines
+    /// without a name.
+    /// - Parameter name: The file's name, perhaps with a path before it.
     /// - Returns: The checksum; nil where there is none, or several that contradict each other.
-    public func checksum(forFileNamed name: String) -> Checksum? {
-        let ofName = entries.filter { $0.fileName == name }
-        let ofPath = entries.filter { $0.fileName?.split(separator: "/").last.map(String.init) == name }
-        let found = [ofName, ofPath, entries.filter { $0.fileName == nil }].first { !$0.isEmpty } ?? []
-        guard let strongest = found.map(\.checksum).strongest,
-            found.allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
+    public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
+
+    /// As for one name, of a file that has several; the first that tells a checksum counts.
+    package func checksum(forFileNamed names: [String]) -> Checksum? {
+        var isAmbiguous = false
+        for name in names {
+            let ofName = entries.filter { $0.names(name) }
+            guard ofName.isEmpty else { return ofName.strongest }
+            let ofPath = entries.filter { $0.namesLast(name) }
+            if let checksum = ofPath.strongest { return checksum }
+            isAmbiguous = isAmbiguous || !ofPath.isEmpty
+        }
+        return isAmbiguous ? nil : entries.filter { $0.fileName == nil }.strongest
+    }
+}
+
+extension [ChecksumList.Entry] {
+    /// The strongest checksum of them all; nil where there is none, or where they contradict each other.
+    fileprivate var strongest: Checksum? {
+        guard let strongest = map(\.checksum).strongest,
+            allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
         else { return nil }
         return strongest
     }
 }
 
 extension ChecksumList.Entry {
+    /// Whether the line is of the file at exactly this path.
+    package func names(_ path: String) -> Bool {
+        fileName.map { $0 == path || $0.withoutCurrentFolder == path.withoutCurrentFolder } ?? false
+    }
+
+    /// Whether the line is of a file of this name in any folder.
+    package func namesLast(_ name: String) -> Bool {
+        fileName?.split(separator: "/").last.map(String.init) == name
+    }
+
     fileprivate init?(_ line: ArraySlice<UInt8>) {
         let backslash = UInt8(ascii: "\\")
         let isEscaped = line.first == backslash
@@ -122,4 +148,13 @@ extension ChecksumList.Entry {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+}
+
+extension String {
+    /// The path without each `./` at its beginning.
+    fileprivate var withoutCurrentFolder: Substring {
+        var rest = self[...]
+        while rest.hasPrefix("./") { rest.removeFirst(2) }
+        return rest
+    }
 }

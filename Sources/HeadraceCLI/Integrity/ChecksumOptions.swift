@@ -17,16 +17,21 @@ struct ChecksumOptions: Sendable {
         list = arguments.value(.checksumFile)
     }
 
-    /// The checksums of the file that has one of these names; none where nobody asks for any.
+    /// The checksums of the file that has these names; none where nobody asks for any.
     func checksums(forFileNamed names: [String], in list: ChecksumList?) throws(UsageError) -> [Checksum] {
         guard let list, let place = self.list else { return checksums }
-        for name in names {
-            if let checksum = list.checksum(forFileNamed: name) { return checksums + [checksum] }
+        guard let checksum = list.checksum(forFileNamed: names) else {
+            throw UsageError(
+                "--checksum-file: \(place.withoutCredentials) has no checksum, or several that differ, for \(names.first ?? "")"
+            )
         }
-        throw UsageError(
-            "--checksum-file: \(place.withoutCredentials) has no checksum, or several that differ, for \(names.first ?? "")"
-        )
+        return checksums + [checksum]
     }
+}
+
+extension String {
+    /// What a list may call the file at this path: the path itself, and its last component.
+    var listedNames: [String] { [self, URL(filePath: self, directoryHint: .notDirectory).lastPathComponent] }
 }
 
 extension GetOptions {

@@ -35,16 +35,25 @@ struct Expectations: Sendable, Equatable {
         }
         let isAll = options.urls.isEmpty
         files = try paths.map { path throws(UsageError) in
-            let name = isAll ? path : URL(filePath: path, directoryHint: .notDirectory).lastPathComponent
+            // What is taken from a list or a document has the name that it has there.
+            let names = isAll ? [path] : path.listedNames
+            let name = names.last ?? path
             // With a document, the list need not have every file.
-            let isListed = list?.entries.contains { $0.fileName == name || $0.fileName == nil } ?? false
+            let isListed =
+                list?.entries.contains { line in
+                    line.fileName == nil || names.contains { line.names($0) || !isAll && line.namesLast($0) }
+                } ?? false
             let document =
                 isAll || isListed || paths.count > 1
                 ? documents.first { $0.name == name } : documents.file(meantBy: name)
             let own =
                 document != nil && !isListed
-                ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [name], in: list)
-            let checksum = (own + (document?.checksums ?? [])).strongest
+                ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: names, in: list)
+            let told = own + (document?.checksums ?? [])
+            for (algorithm, same) in Dictionary(grouping: Set(told), by: \.algorithm) where same.count > 1 {
+                throw UsageError("\(path): it is to have two \(algorithm) checksums that differ")
+            }
+            let checksum = told.strongest
             guard checksum != nil || document?.pieces != nil else {
                 throw UsageError(
                     "--metalink: \(document == nil ? "none of its files is named \(name)" : "\(name) has no checksum")"

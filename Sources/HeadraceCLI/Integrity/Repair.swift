@@ -32,7 +32,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =
-            try options.integrity.checksums(forFileNamed: [place.lastPathComponent], in: list) + (told?.checksums ?? [])
+            try options.integrity.checksums(forFileNamed: file.listedNames, in: list) + (told?.checksums ?? [])
         request.pieceHashes = told?.pieceHashes
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {

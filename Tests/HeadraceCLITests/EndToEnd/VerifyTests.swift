@@ -63,6 +63,22 @@ struct VerifyTests {
     }
 
     @Test
+    func `a file is found in a list of several folders by its path`() async throws {
+        try await withTemporaryDirectory { folder in
+            for name in ["va", "vb"] {
+                let place = folder.appending(path: name)
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+            }
+            let other = String(digits.reversed())
+            try write(["va/x": "abc", "vb/x": "abc", "SUMS": "\(digits)  va/x\n\(other)  vb/x\n"], in: folder)
+            let result = try await ToolProcess.run("verify", "./va/x", "vb/x", "--checksum-file", "SUMS", in: folder)
+            #expect(result.status == 6)
+            #expect(result.outputLines == ["./va/x: OK, sha256:\(digits)"])
+            #expect(result.errors.hasPrefix("headrace: vb/x: its checksum is sha256:\(digits)"), "\(result.errors)")
+        }
+    }
+
+    @Test
     func `a list in the place of a file is known, and the option for it is told`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n"], in: folder)

@@ -35,6 +35,24 @@ struct ExpectationsTests {
         #expect(files[0].checksum?.hexadecimal == Self.one && files[0].pieces == nil)
     }
 
+    @Test(arguments: ["dir/b", "./dir/b", "././dir/b"])
+    func `the line of exactly the path that is given is preferred to those of its name`(_ path: String) throws {
+        for list in ["\(Self.one)  dir/b\n\(Self.two)  other/b\n", "\(Self.two)  b\n\(Self.one) *./dir/b\n"] {
+            let files = try files([path], list: list)
+            #expect(files.map(\.path) == [path] && files[0].checksum?.hexadecimal == Self.one)
+        }
+    }
+
+    @Test
+    func `what a list says of a path holds beside a document too`() throws {
+        let files = try files(["va/m"], list: "\(Self.two)  va/m\n\(Self.one)  vb/m\n", document: Self.document)
+        #expect(files[0].checksum?.hexadecimal == Self.two && files[0].pieces?.length == 3)
+        // Without a file that is given, the document's is the one in the current folder.
+        let all = try self.files([], list: "\(Self.two)  va/m\n", document: String(Self.document.prefix { $0 != "\n" }))
+        #expect(all.map(\.path) == ["va/m", "m"])
+        #expect(all.map { $0.checksum?.hexadecimal } == [Self.two, Self.one])
+    }
+
     @Test
     func `a document has checksums of the whole and of the pieces`() throws {
         let files = try files(["m", "p"], document: Self.document)
@@ -49,6 +67,8 @@ struct ExpectationsTests {
         arguments: [
             (["x"], nil, document, "--metalink: none of its files is named x"),
             (["none"], nil, document, "--metalink: none has no checksum"),
+            (["m"], "\(two.prefix(32))  m\n", document, "m: it is to have two md5 checksums that differ"),
+            (["d/x"], "\(one)  d/y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for d/x"),
             ([], one, nil, "no file is given, and the list of checksums names none"),
             (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for x"),
             (

@@ -158,6 +158,9 @@ struct ChecksumListTests {
         #expect(both.checksum(forFileNamed: "dir/x")?.hexadecimal == Self.b256)
         #expect(both.checksum(forFileNamed: "y")?.hexadecimal == Self.b256)
         #expect(try list("\(Self.a256)  ./dir/x\n").checksum(forFileNamed: "x")?.hexadecimal == Self.a256)
+        let below = try list("\(Self.a256)  ./x\n\(Self.b256)  y/x\n")
+        #expect(below.checksum(forFileNamed: "x")?.hexadecimal == Self.a256)
+        #expect(try list("\(Self.a256)  dir/x\n").checksum(forFileNamed: "./dir/x")?.hexadecimal == Self.a256)
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "y") == nil)
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "") == nil)
     }
