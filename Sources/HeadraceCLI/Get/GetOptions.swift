@@ -157,21 +157,24 @@ extension GetOptions {
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
-            let names = [url.lastPathComponent, output].compactMap(\.self)
+            let names = [url.lastPathComponent] + (output?.listedNames ?? [])
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             request.refetchPolicy = refetchPolicy
             request.networkPolicy = networkPolicy
             try request.check(at: entry.place)
             return request
         }
-        return try requests + files.map { file throws(UsageError) in try request(for: file) }
+        return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
     }
 
-    private func request(for file: Metalink.File) throws(UsageError) -> DownloadRequest {
+    private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {
         let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
         guard var request = file.request(to: folder) else {
             throw UsageError("--metalink: \(file.name) has no http or https source")
         }
+        // Of one function, the document and the list have to tell the same: the check refuses what differs.
+        let told = request.checksums
+        request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !told.contains($0) }
         request.conflictPolicy = conflictPolicy
         request.headers = headers
         request.refetchPolicy = refetchPolicy

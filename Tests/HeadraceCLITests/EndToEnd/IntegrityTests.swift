@@ -74,6 +74,44 @@ struct IntegrityTests {
     }
 
     @Test
+    func `the files of a document are compared with a list as well, also those of a list on the disk`() async throws {
+        try await withFaultServer(.ok("abc")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/m").absoluteString
+                let document = """
+                    <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><url>\(url)</url></file></metalink>
+                    """
+                for (name, text) in [
+                    ("M", document), ("RIGHT", "\(digits)  a"), ("WRONG", "\(wrong)  a"), ("OTHER", "\(digits)  m"),
+                ] {
+                    try Data(text.utf8).write(to: folder.appending(path: name))
+                }
+                let queue = ["queue", "add", "--registry", "list"]
+                let there = try names(in: folder)
+                for (list, status) in [("WRONG", 6), ("OTHER", 2), ("RIGHT", 0)] {
+                    for command in [["get"], queue] {
+                        var process = try ToolProcess(
+                            command + ["-q", "--metalink", "M", "--checksum-file", list],
+                            in: folder
+                        )
+                        var result = try await process.result()
+                        if command == queue, result.status == 0 {
+                            result = try await ToolProcess.run("queue", "run", "-q", "--registry", "list", in: folder)
+                            try FileManager.default.removeItem(at: folder.appending(path: "list"))
+                        }
+                        #expect(result.status == status, "\(list): \(result.errors)")
+                        if status == 2 {
+                            let message = "--checksum-file: OTHER has no checksum, or several that differ, for a"
+                            #expect(result.errors == "headrace: \(message)\n")
+                        }
+                    }
+                    #expect(try Set(names(in: folder)) == Set(there + (status == 0 ? ["a"] : [])))
+                }
+            }
+        }
+    }
+
+    @Test
     func `a list that cannot be had ends the run before it begins`() async throws {
         try await withFaultServer(.routes(["/a": .ok("abc"), "/html": .ok("<html>")])) { server in
             try await withTemporaryDirectory { folder in

@@ -152,6 +152,39 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `a list of checksums holds for the files of a document as for those of URLs`() throws {
+        let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
+        let text = """
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><hash type="md5">\(md5)</hash>
+            <url>http://m/1</url></file></metalink>
+            """
+        let files = try Metalink(parsing: Array(text.utf8)).files
+        let options = try options("--checksum-file", "SUMS")
+        for (line, checksums) in [("\(sha1)  dir/a", ["md5:\(md5)", "sha1:\(sha1)"]), ("\(md5)  a", ["md5:\(md5)"])] {
+            let requests = try options.requests(files: files, checksums: ChecksumList(parsing: line.utf8))
+            #expect(requests.map { $0.checksums.map(\.description) } == [checksums])
+        }
+        for (line, message) in [
+            ("\(sha1)  b", "--checksum-file: SUMS has no checksum, or several that differ, for a"),
+            (
+                "\(md5.replacing("a", with: "f"))  a",
+                "--metalink: a: The request has two md5 checksums that differ."
+            ),
+        ] {
+            let list = try ChecksumList(parsing: line.utf8)
+            #expect(throws: UsageError(message)) { try options.requests(files: files, checksums: list) }
+        }
+    }
+
+    @Test(arguments: [("sub/foo", "x/y"), ("./sub/foo", "sub/foo"), ("sub/foo", "foo"), ("sub/foo", "./foo")])
+    func `a list is asked for the path and for the name that the output has`(_ output: String, line: String) throws {
+        let sum = String(repeating: "0a", count: 16)
+        let list = try ChecksumList(parsing: "\(sum)  \(line)\n".utf8)
+        let request = try options("--checksum-file", "SUMS", "-o", output, "http://h/y").requests(checksums: list)[0]
+        #expect(request.checksums.map(\.hexadecimal) == [sum])
+    }
+
+    @Test
     func `a rate is for all downloads, or it is one by hours`() throws {
         let one = try options("--limit-rate", "64K", "http://h/").configuration
         #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
