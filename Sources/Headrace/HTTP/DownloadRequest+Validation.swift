@@ -12,6 +12,11 @@ extension DownloadRequest {
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try Self.validateURL(url)
+        } catch {
+            // The URL itself would show what its message hides.
+            throw url.absoluteString.utf8.contains(UInt8(ascii: "@")) ? error : error.about(url)
+        }
+        do throws(DownloadError) {
             guard mirrors.count <= Self.maxMirrors else {
                 throw DownloadError(
                     .invalidRequest,
@@ -29,7 +34,8 @@ extension DownloadRequest {
     }
 
     static func validateURL(_ url: URL) throws(DownloadError) {
-        var text: String { url.withoutCredentials.absoluteString.printable }
+        // Of what is no URL of ours, nobody knows which part is a password.
+        var text: String { url.absoluteString.withoutCredentials.printable }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else {
             throw DownloadError(.invalidRequest, "\"\(text)\" is not an http or https URL.")

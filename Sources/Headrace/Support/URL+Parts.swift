@@ -50,4 +50,13 @@ extension String {
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return self }
         return String(self[..<start] + self[utf8.index(after: at)...])
     }
+
+    /// A URL as it was typed, with what stands before its last `@` hidden: nobody knows where its password ends.
+    package var withoutCredentials: String {
+        guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
+        let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""
+        // What is behind the @, or has a colon in it, is no scheme.
+        let isScheme = scheme.endIndex <= at && !scheme.dropLast(3).contains { ":@/".contains($0) }
+        return (isScheme ? scheme : "") + "***" + self[at...]
+    }
 }

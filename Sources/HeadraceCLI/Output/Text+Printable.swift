@@ -7,14 +7,6 @@ extension String {
         return String(scalars)
     }
 
-    /// A URL as it was typed, with what stands before its last `@` hidden: nobody knows where its password ends.
-    var withoutCredentials: String {
-        guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
-        let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""
-        guard scheme.endIndex <= at else { return self }
-        return scheme + "***" + self[at...]
-    }
-
     private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         guard scalar.value < 0x20 || scalar.value >= 0x7F else { return true }
         switch scalar.properties.generalCategory {

@@ -283,6 +283,9 @@ struct GetOptionsTests {
         (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; one begins with http:// or https://"),
         (["a"], "\"a\" is not a URL; one begins with http:// or https://"),
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
+        (["alice:SECRET@host/f"], "\"***@host/f\" is not an http or https URL."),
+        (["http:alice:SECRET@host/f"], "\"***@host/f\" has no host."),
+        (["http://alice:99999/SECRET@host/f"], "\"http://***@host/f\" has a port that does not exist."),
     ])
     func `URLs that make no request are refused`(_ line: [String], message: String) throws {
         let options = try GetOptions(ParsedArguments(line))

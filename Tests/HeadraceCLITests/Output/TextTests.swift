@@ -1,3 +1,4 @@
+import Headrace
 import Testing
 
 @testable import HeadraceCLI
@@ -16,6 +17,7 @@ struct TextTests {
     @Test(arguments: [
         ("http://h/x", "http://h/x"), ("http://u:p@h/x", "http://***@h/x"), ("u:p@h/x", "***@h/x"),
         ("http://u:p/w@x@h/", "http://***@h/"), ("http://u:p@", "http://***@"),
+        ("u:p@http://h/", "***@http://h/"), ("u:p://q@h/", "***@h/"), ("ftp://h/x", "ftp://h/x"),
     ])
     func `what may be a password is hidden`(_ text: String, hidden: String) {
         #expect(text.withoutCredentials == hidden)

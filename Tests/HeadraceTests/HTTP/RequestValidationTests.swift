@@ -38,10 +38,15 @@ struct RequestValidationTests {
         #expect(error.code == .invalidRequest)
     }
 
-    @Test func `a password is in no message`() throws {
-        let request = try request("ftp://user:secret@example.org/")
+    @Test(arguments: [
+        "ftp://user:secret@example.org/", "user:secret@example.org/f", "http:user:secret@example.org/",
+        "http://user:99999/secret@example.org/",
+    ])
+    func `a password is in no message`(_ url: String) throws {
+        let request = try request(url)
         let error = try #require(throws: DownloadError.self) { try request.validate() }
-        #expect(!error.description.contains("secret"))
+        #expect(error.description.contains("***@example.org/"))
+        #expect(!error.description.contains("secret") && error.url?.absoluteString.contains("secret") != true)
     }
 
     @Test(arguments: ["file:///", "file:///tmp/..", "file:///tmp/.", "http://example.org/x"])
