@@ -247,8 +247,9 @@ struct GetOptionsTests {
             ["--network", "wifi"],
             "--network: \"wifi\" is none of any, not-expensive, not-constrained, wifi-or-wired"
         ),
-        (["--header", "no colon"], "--header: \"no colon\" has no name with a colon after it"),
-        (["--header", ": x"], "--header: \": x\" has no name with a colon after it"),
+        (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is no name with a colon after it"),
+        (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is no name with a colon after it"),
+        (["--header", ": x"], "--header: \"\" is no name with a colon after it"),
         (["-o", ""], "--output: the name is empty"),
         (["-o", "-"], "--output: a download goes to a file, not to standard output"),
         (["-o", "a/"], "--output: a/ names a directory; --directory takes one"),
