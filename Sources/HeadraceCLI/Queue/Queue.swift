@@ -175,6 +175,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
 private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue run")
     var options = try GetOptions(arguments)
+    if arguments.has(.background) { try arguments.checkFiles(areReadAgainBy: "the process in the background") }
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory

@@ -138,6 +138,7 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
     if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
         throw UsageError("--proxy: the URL has a user or a password in it, and a unit is no place for secrets")
     }
+    try arguments.checkFiles(areReadAgainBy: "the unit")
     let executable: String
     do throws(Files.Failure) {
         executable = try Processes.executable()
@@ -153,6 +154,18 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
         arguments: ["queue", "run", "--watch", "--registry=\(registry)"] + words
     )
     return Console.output.write(unit.text) ? .success : .disk
+}
+
+extension ParsedArguments {
+    /// Throws where an option names what can be read only once, as standard input and a pipe.
+    func checkFiles(areReadAgainBy reader: String) throws(UsageError) {
+        for option in Option.table.map(\.option) where option.namesFile {
+            for path in all(option) where path == "-" || Files.isSpecial(path) {
+                let name = path == "-" ? "standard input" : path
+                throw UsageError("--\(option.rawValue): \(name) is no regular file, and \(reader) has to read it again")
+            }
+        }
+    }
 }
 
 extension DownloadRegistry {

@@ -66,6 +66,12 @@ enum Files {
         return stat(path, &status) != 0 || status.st_mode & (S_IRGRP | S_IROTH) == 0
     }
 
+    /// Whether there is something other than a regular file, as a pipe or a device.
+    static func isSpecial(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+    }
+
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     private static func isDirectory(_ path: String) -> Bool {

@@ -173,6 +173,25 @@ struct QueueProcessTests {
         }
     }
 
+    @Test(arguments: [
+        ("--netrc-file", "-"), ("--cookies", "-"), ("--netrc-file", "/dev/null"), ("--cacert", "/dev/null"),
+    ])
+    func `a file that can be read only once is refused where another process reads it again`(
+        _ option: String,
+        path: String
+    ) async throws {
+        try await withQueueFolder { folder in
+            let name = path == "-" ? "standard input" : path
+            let message = "headrace: \(option): \(name) is no regular file, and"
+            let run = try await folder.queue("run", "--background", option, path)
+            #expect(run.status == 2 && run.output.isEmpty)
+            #expect(run.errors == "\(message) the process in the background has to read it again\n")
+            let unit = try await folder.queue("unit", option, path)
+            #expect(unit.status == 2 && unit.output.isEmpty)
+            #expect(unit.errors == "\(message) the unit has to read it again\n")
+        }
+    }
+
     @Test
     func `a run with nothing but paused downloads says what to do`() async throws {
         try await withQueueFolder { folder in
