@@ -79,10 +79,13 @@ extension Console {
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
             return (Self.number("COLUMNS") ?? 80, Self.number("LINES") ?? 24)
         }
-        return (Int(size.ws_col), Int(size.ws_row))
+        return (min(Int(size.ws_col), Self.mostCells), min(Int(size.ws_row), Self.mostCells))
     }
 
+    /// The most columns and rows that are believed, so that sums of them fit into numbers.
+    private static let mostCells = 10_000
+
     private static func number(_ variable: String) -> Int? {
-        getenv(variable).flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }
+        getenv(variable).flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? min($0, mostCells) : nil }
     }
 }

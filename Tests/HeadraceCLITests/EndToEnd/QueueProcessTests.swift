@@ -226,6 +226,23 @@ struct QueueProcessTests {
 
     #if os(Linux)
     @Test
+    func `a size that no terminal has is not believed`() async throws {
+        try await withFaultServer(file.limited(bytesPerSecond: 500_000)) { server in
+            try await withTemporaryDirectory { folder in
+                let terminal = try PseudoTerminal(columns: 0, rows: 0)
+                var process = try ToolProcess(
+                    ["get", server.url("/a").absoluteString],
+                    in: folder,
+                    terminal: terminal,
+                    environment: ["COLUMNS=\(Int.max)", "LINES=\(Int.max)"]
+                )
+                let result = try await process.result()
+                #expect(result.status == 0 && result.errors.contains("a: finished"), "\(result.errors)")
+            }
+        }
+    }
+
+    @Test
     func `a terminal that does not tell its size has the one that the environment says`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(
