@@ -32,7 +32,10 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         guard !expected.isEmpty else {
             throw DownloadError(.fileSystem, "None of the files that the list names is here.")
         }
-        if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
+        guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else {
+            Console.tellOutputFailed()
+            return .disk
+        }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
             let lines = count == 1 ? "1 line is no checksum" : "\(count) lines are no checksums"
             let name = (options.integrity.list ?? "").withoutCredentials
@@ -42,7 +45,10 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
             let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-            let status = await Comparison(file, place: place, options).run()
+            guard let status = await Comparison(file, place: place, options).run() else {
+                Console.tellOutputFailed()
+                return .disk
+            }
             if status != .success { failures.append(status) }
         }
         if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
@@ -88,7 +94,8 @@ private struct Comparison: Sendable {
         isQuiet = options.verbosity == .quiet
     }
 
-    func run() async -> ExitCode {
+    /// Nil where what came of it could not be written to standard output.
+    func run() async -> ExitCode? {
         let display = Locked(Display())
         let result: Result<Finding, any Error>
         do {
@@ -143,42 +150,34 @@ private struct Comparison: Sendable {
         if let frame { Console.error.write(frame) }
     }
 
-    private func tell(_ result: Result<Finding, any Error>) -> ExitCode {
+    private func tell(_ result: Result<Finding, any Error>) -> ExitCode? {
         switch result {
         case .success(.right(let found)):
             return succeed("verified", "checksum", .string("\(found)"), "\(found)")
         case .success(.rightPieces(let count)):
             return succeed("piecesVerified", "pieces", .integer(Int64(count)), "\(count) pieces")
         case .success(.wrong(let message)):
-            fail(message)
-            return .checksum
+            return fail(message, .checksum, .checksum)
         case .failure(let error as DownloadError):
-            fail(error.message, error.code)
-            return ExitCode(error.code)
+            return fail(error.message, error.code, ExitCode(error.code))
         case .failure(let error):
-            fail("\(error)", .fileSystem)
-            return .other
+            return fail("\(error)", .fileSystem, .other)
         }
     }
 
-    private func succeed(_ event: String, _ name: String, _ value: JSONObject.Value, _ what: String) -> ExitCode {
-        if writesJSON { return write(object(event, [name: value])) ? .success : .disk }
-        return isQuiet || write("\(file.printable): OK, \(what)") ? .success : .disk
+    private func succeed(_ event: String, _ name: String, _ value: JSONObject.Value, _ what: String) -> ExitCode? {
+        if writesJSON { return write(object(event, [name: value])) ? .success : nil }
+        return isQuiet || write("\(file.printable): OK, \(what)") ? .success : nil
     }
 
-    private func fail(_ message: String, _ code: DownloadError.Code = .checksum) {
-        if writesJSON {
-            write(
-                object(
-                    "failed",
-                    [
-                        "code": .string("\(code)"), "message": .string(message),
-                        "exitStatus": .integer(Int64(ExitCode(code).code)),
-                    ]
-                )
-            )
-        }
+    private func fail(_ message: String, _ code: DownloadError.Code, _ status: ExitCode) -> ExitCode? {
         Console.error.write("headrace: \(file): \(message)".printable + "\n")
+        guard writesJSON else { return status }
+        let members: KeyValuePairs<String, JSONObject.Value> = [
+            "code": .string("\(code)"), "message": .string(message),
+            "exitStatus": .integer(Int64(ExitCode(code).code)),
+        ]
+        return write(object("failed", members)) ? status : nil
     }
 
     private func object(_ event: String, _ members: KeyValuePairs<String, JSONObject.Value>) -> String {

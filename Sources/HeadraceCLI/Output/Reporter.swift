@@ -160,7 +160,7 @@ actor Reporter {
 
     private static func write(_ line: String) -> Bool {
         if Console.output.write(line + "\n") { return true }
-        Console.error.write("headrace: standard output cannot be written\n")
+        Console.tellOutputFailed()
         return false
     }
 

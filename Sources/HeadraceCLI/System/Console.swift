@@ -41,6 +41,11 @@ struct Console: Sendable {
         }
     }
 
+    /// Says that standard output takes nothing more.
+    static func tellOutputFailed() {
+        error.write("headrace: standard output cannot be written\n")
+    }
+
     /// What the locale lets live lines be drawn with.
     static let glyphs = Glyphs { name in getenv(name).map { String(cString: $0) } }
 

@@ -62,6 +62,20 @@ struct VerifyTests {
         }
     }
 
+    #if os(Linux)
+    @Test(arguments: [[], ["--json"]])
+    func `where standard output takes nothing that is told, and no file blamed`(_ options: [String]) async throws {
+        try await withTemporaryDirectory { folder in
+            try write(["a": "abc", "b": "abc", "SUMS": "\(digits)  a\n\(digits)  b\n"], in: folder)
+            let line = ["verify", "--checksum-file", "SUMS"] + options
+            var process = try ToolProcess(line, in: folder, output: "/dev/full")
+            let result = try await process.result()
+            #expect(result.status == 5)
+            #expect(result.errors == "headrace: standard output cannot be written\n")
+        }
+    }
+    #endif
+
     @Test
     func `a file is found in a list of several folders by its path`() async throws {
         try await withTemporaryDirectory { folder in
