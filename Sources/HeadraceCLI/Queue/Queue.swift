@@ -53,11 +53,14 @@ extension Verb {
             command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
             command("remove", "take downloads out of the list, whatever they do", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
-            } then: { removed in
+            } then: { removed, arguments, isDone in
                 for path in removed.map({ $0.partialFile.path(percentEncoded: false) }) where Files.exists(path) {
+                    let reason = isDone ? "" : ": the process that runs the list has not answered so far"
                     let message =
-                        "headrace: \(path) is kept: the URL added again goes on with it; --files deletes such files"
-                    Console.error.write(message.printable + "\n")
+                        arguments.has(.files)
+                        ? "\(path) is not deleted yet\(reason)"
+                        : "\(path) is kept: the URL added again goes on with it; --files deletes such files"
+                    Console.error.write("headrace: \(message)".printable + "\n")
                 }
             },
             Verb(
@@ -70,13 +73,13 @@ extension Verb {
             ),
         ] + queueProcess
 
-    /// A command on downloads that are there.
+    /// A command on downloads that are there; `then` also learns whether it was carried out already.
     private static func command(
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
         _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
-        then tell: @escaping @Sendable ([DownloadSnapshot]) -> Void = { _ in }
+        then tell: @escaping @Sendable ([DownloadSnapshot], ParsedArguments, Bool) -> Void = { _, _, _ in }
     ) -> Verb {
         Verb(
             name: "queue \(name)",
@@ -91,12 +94,12 @@ extension Verb {
                     let list = try await registry.presentDownloads()
                     let ids = try selector.resolve(in: list)
                     let command = command(ids, arguments)
-                    if !ids.isEmpty { try await registry.perform(command) }
+                    let isDone = ids.isEmpty ? true : try await registry.perform(command)
                     guard !arguments.has(.quiet) else { return .success }
                     let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
                     for line in lines { Console.error.write(line + "\n") }
                     let chosen = Set(ids)
-                    tell(list.filter { chosen.contains($0.id) })
+                    tell(list.filter { chosen.contains($0.id) }, arguments, isDone)
                     return .success
                 }
             }
