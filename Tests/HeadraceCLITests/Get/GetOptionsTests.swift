@@ -248,6 +248,7 @@ struct GetOptionsTests {
             "--network: \"wifi\" is none of any, not-expensive, not-constrained, wifi-or-wired"
         ),
         (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is no name with a colon after it"),
+        (["--header", "Authorization SECRET:pw"], "--header: \"Authorization\" is no name with a colon after it"),
         (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is no name with a colon after it"),
         (["--header", ": x"], "--header: \"\" is no name with a colon after it"),
         (["-o", ""], "--output: the name is empty"),
