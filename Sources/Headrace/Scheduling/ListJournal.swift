@@ -21,11 +21,30 @@ final class ListJournal: Sendable {
     }
 
     /// One process may look for commands in two places of its program.
-    private struct Looks {
-        var isGoingOn = false
-        var isWanted = false
+    struct Looks {
+        private var isGoingOn = false
+        private var isWanted = false
         /// Those who wait for the end of the one that is going on.
-        var waiting = Subscribers<Never>()
+        private var waiting = Subscribers<Never>()
+
+        /// Nil where a look begins; else what ends with the one that is going on, which looks again.
+        mutating func begin() -> AsyncStream<Never>? {
+            guard isGoingOn else {
+                isGoingOn = true
+                return nil
+            }
+            isWanted = true
+            let (end, continuation) = AsyncStream.makeStream(of: Never.self)
+            _ = waiting.add(continuation)
+            return end
+        }
+
+        /// Ends the look, and returns those who waited for that; nil where another one was wanted during it, which follows.
+        mutating func endUnlessWanted() -> [AsyncStream<Never>.Continuation]? {
+            guard isWanted else { return end() }
+            isWanted = false
+            return nil
+        }
 
         mutating func end() -> [AsyncStream<Never>.Continuation] {
             defer { self = Looks() }
@@ -108,25 +127,12 @@ final class ListJournal: Sendable {
 
     /// Nil where a look for commands begins; else what ends with the one that is going on, which looks again.
     func beginLook() -> AsyncStream<Never>? {
-        looks.withLock { looks in
-            guard looks.isGoingOn else {
-                looks.isGoingOn = true
-                return nil
-            }
-            looks.isWanted = true
-            let (end, continuation) = AsyncStream.makeStream(of: Never.self)
-            _ = looks.waiting.add(continuation)
-            return end
-        }
+        looks.withLock { $0.begin() }
     }
 
     /// Whether another look was wanted during this one, which ends where it was not.
     func looksAgain() -> Bool {
-        let waiting: [AsyncStream<Never>.Continuation]? = looks.withLock { looks in
-            guard looks.isWanted else { return looks.end() }
-            looks.isWanted = false
-            return nil
-        }
+        let waiting = looks.withLock { $0.endUnlessWanted() }
         for continuation in waiting ?? [] { continuation.finish() }
         return waiting == nil
     }

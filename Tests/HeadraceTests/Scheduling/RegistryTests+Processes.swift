@@ -78,34 +78,21 @@ extension RegistryTests {
     }
 
     /// Once it returned at once, and a run that asked whether anything was left to do ended in the middle of the other look.
-    @Test func `who looks for commands while another look goes on returns with that one`() async throws {
-        let gate = RecordGate()
-        let isHeld = Locked(false)
-        let isBack = Locked(false)
-        let (looks, continuation) = AsyncStream.makeStream(of: Void.self)
-        let recorder = FileCallRecorder { call throws(SystemError) in
-            guard call == .names, isHeld.withLock({ $0 }) else { return }
-            continuation.yield()
-            gate.wait()
-        }
-        try await withTemporaryDirectory { folder in
-            try await withManager(folder, files: recorder.fileCalls) { manager in
-                isHeld.withLock { $0 = true }
-                async let first: Void = manager.takeCommands()
-                for await _ in looks { break }
-                let look: @Sendable () async throws -> Void = {
-                    try await manager.takeCommands()
-                    isBack.withLock { $0 = true }
-                }
-                async let second: Void = look()
-                for _ in 0..<20 { await Task.yield() }
-                #expect(!isBack.withLock { $0 })
-                _ = try await registry(folder).add([try request("a", in: folder)])
-                gate.open()
-                _ = try await (first, second)
-                #expect(await manager.downloads.count == 1)
-            }
-        }
+    @Test func `who looks for commands while another look goes on waits for its second look`() async throws {
+        var looks = ListJournal.Looks()
+        let first = looks.begin()
+        #expect(first == nil)
+        let second = looks.begin()
+        let end = try #require(second)
+        let again = looks.endUnlessWanted()
+        #expect(again == nil)
+        let ended = looks.endUnlessWanted()
+        let waiting = try #require(ended)
+        #expect(waiting.count == 1)
+        for continuation in waiting { continuation.finish() }
+        for await _ in end {}
+        let next = looks.begin()
+        #expect(next == nil)
     }
 
     @Test func `nothing runs where the process has ended that ran it`() async throws {
