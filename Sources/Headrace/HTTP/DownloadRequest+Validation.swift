@@ -49,7 +49,7 @@ extension DownloadRequest {
     }
 
     private func validateChecksums() throws(DownloadError) {
-        for (algorithm, same) in Dictionary(grouping: Set(checksums), by: \.algorithm) where same.count > 1 {
+        if let algorithm = checksums.contradiction {
             throw DownloadError(.invalidRequest, "The request has two \(algorithm) checksums that differ.")
         }
     }

@@ -8,5 +8,5 @@ extension Int64 {
 
 extension StringProtocol {
     /// True for one or more ASCII digits and nothing else.
-    var isDigits: Bool { !isEmpty && utf8.allSatisfy(\.isDigit) }
+    package var isDigits: Bool { !isEmpty && utf8.allSatisfy(\.isDigit) }
 }

@@ -127,6 +127,11 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 extension Sequence<Checksum> {
     /// The one of the strongest function; of several of one function, the last.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
+
+    /// A function of which there are several that differ, which no file can have; nil where there is none.
+    package var contradiction: Checksum.Algorithm? {
+        Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
+    }
 }
 
 extension [Checksum] {

@@ -252,11 +252,10 @@ struct DownloadQueue: Sendable {
         }
     }
 
-    /// Ends all that has not ended; nothing starts any more.
+    /// Ends all that has not ended; nothing starts any more, and what is to be paused stays so for the next manager.
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
-        // What is to be paused stays so for the next manager.
         let running = inOrderOfStart(startNumbers.keys.filter { !isPausing($0) })
         return idle.flatMap { enter(.interrupted, $0) } + running.flatMap { stop($0, .interrupt) }
     }

@@ -35,9 +35,7 @@ struct KeptVersion: Sendable, Hashable {
         let line = String(decoding: bytes, as: UTF8.self)
         let fields = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0])
-        else {
-            return nil
-        }
+        else { return nil }
         if let tag = EntityTag(parsing: fields[2]) {
             condition = .noneMatch(tag)
         } else if HTTPDate(parsing: fields[2]) != nil {

@@ -56,9 +56,8 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         // Of a part of a file whose size nobody tells, only the next answer shows whether it was the last.
-        guard !(accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)) else {
-            return try await complete(&session, &attempts, path, accepted.framing)
-        }
+        let isWhole = accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)
+        guard !isWhole else { return try await complete(&session, &attempts, path, accepted.framing) }
         if let total = accepted.totalBytes, session.heldBytes > total {
             throw DownloadError(
                 .protocolViolation,

@@ -134,11 +134,11 @@ struct PartialSession {
         readers.change { $0.lost(keeping: kept) }
         pieces?.forget(allBut: kept)
         policy = newPolicy(of: kept)
-        heldShrank()
+        letSaveAnew()
     }
 
-    /// Has those outside go by what is held now, which is less than before.
-    private func heldShrank() {
+    /// Has those outside go by what is known now, where they may save it.
+    private func letSaveAnew() {
         if let partial { letSave(partial) }
     }
 
@@ -179,7 +179,7 @@ struct PartialSession {
     mutating func keepChecksum(_ checksum: Checksum?) {
         guard representation?.checksum != checksum?.description else { return }
         representation?.checksum = checksum?.description
-        if let partial { letSave(partial) }
+        letSaveAnew()
     }
 
     /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.
@@ -198,7 +198,7 @@ struct PartialSession {
         try discard()
         (representation, finalPath) = (known, path)
         readers.change { $0.began(self.path, totalBytes: known?.totalBytes) }
-        heldShrank()
+        letSaveAnew()
         return count
     }
 

@@ -9,7 +9,7 @@ import Foundation
 /// Arguments of options as values; each failure names the option.
 enum ArgumentCheck {
     static func count(_ text: String, of option: Option, atLeast least: Int = 1) throws(UsageError) -> Int {
-        guard isDigits(text), let count = Int(text) else {
+        guard text.isDigits, let count = Int(text) else {
             throw UsageError("--\(option.rawValue): \"\(text)\" is not a number")
         }
         guard count >= least else {
@@ -22,7 +22,7 @@ enum ArgumentCheck {
     static func seconds(_ text: String, of option: Option) throws(UsageError) -> Duration {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on more seconds than it holds; nine digits are thirty years.
-        guard parts.allSatisfy(isDigits), parts[0].count <= 9, let seconds = Double(text) else {
+        guard parts.allSatisfy(\.isDigits), parts[0].count <= 9, let seconds = Double(text) else {
             throw UsageError("--\(option.rawValue): \"\(text)\" is not a number of seconds")
         }
         guard seconds >= 0.001 else {
@@ -83,9 +83,5 @@ enum ArgumentCheck {
         var value = text.utf8[colon...].dropFirst().drop(while: isBlank)
         while value.last.map(isBlank) == true { value.removeLast() }
         return HeaderField(name: String(text[..<colon]), value: String(Substring(value)))
-    }
-
-    private static func isDigits(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }

@@ -50,7 +50,7 @@ struct Expectations: Sendable, Equatable {
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: names, in: list)
             let told = own + (document?.checksums ?? [])
-            for (algorithm, same) in Dictionary(grouping: Set(told), by: \.algorithm) where same.count > 1 {
+            if let algorithm = told.contradiction {
                 throw UsageError("\(path): it is to have two \(algorithm) checksums that differ")
             }
             let checksum = told.strongest
