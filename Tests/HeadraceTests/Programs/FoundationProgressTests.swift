@@ -8,6 +8,10 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct FoundationProgressTests {
     private let body = Response.Body.pattern(size: 300_000)
+    private let configuration = DownloadManager.Configuration {
+        $0.retryPolicy.maxFailures = 0
+        $0.stallTimeout = .seconds(3600)
+    }
 
     /// Runs `meanwhile` beside the reporting, which ends by itself with the download.
     private func reporting(
@@ -16,7 +20,7 @@ struct FoundationProgressTests {
     ) async throws -> (progress: Progress, state: DownloadState) {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.retryPolicy.maxFailures = 0 }) { manager in
+                try await withDownloadManager(configuration) { manager in
                     let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                     let download = try await manager.download(request)
                     let progress = Progress(totalUnitCount: 0)

@@ -154,7 +154,7 @@ struct DownloadQueueWalkTests {
         }
     }
 
-    @Test(arguments: 0..<10)
+    @Test(arguments: 0..<4)
     func `limits hold, the order is the user's, none is lost, and no place stays free for nothing`(_ seed: UInt64) {
         var walk = Walk(seed: seed)
         for step in 0..<10_000 where walk.problems.isEmpty {

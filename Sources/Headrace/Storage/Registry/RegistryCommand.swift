@@ -49,12 +49,12 @@ extension RegistryCommand {
         self = command
     }
 
-    /// The command's bytes; nil where there would be more than a command may have.
-    func encoded() -> [UInt8]? {
+    /// The command's bytes; nil where there would be more than a command may have, `maxBytes`.
+    func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)
         let bytes = Self.framed(payload.bytes)
-        return bytes.count <= Self.maxBytes ? bytes : nil
+        return bytes.count <= maxBytes ? bytes : nil
     }
 
     static func framed(_ payload: [UInt8]) -> [UInt8] {

@@ -111,9 +111,10 @@ struct RegistryCommandTests {
         }
     }
 
-    @Test func `a command that is too large is not written`() {
-        var entry = Fixture.entry(1)
-        entry.request.title = String(repeating: "t", count: RegistryCommand.maxBytes)
-        #expect(RegistryCommand.add([entry]).encoded() == nil)
+    @Test func `a command that is too large is not written`() throws {
+        let command = RegistryCommand.add([Fixture.entry(1)])
+        let bytes = try #require(command.encoded())
+        #expect(command.encoded(maxBytes: bytes.count) == bytes)
+        #expect(command.encoded(maxBytes: bytes.count - 1) == nil)
     }
 }

@@ -152,7 +152,7 @@ struct RateScheduleTests {
     }
 
     /// Against a table of all minutes of the week, in which later entries are written first.
-    @Test(arguments: 0..<20)
+    @Test(arguments: 0..<10)
     func `random schedules are what a table of the week's minutes says`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let rates: [Int64?] = [nil, 1, 1000, 1 << 20, .max]
@@ -176,7 +176,7 @@ struct RateScheduleTests {
                 } while minute % 1440 != entry.end
             }
         }
-        for _ in 0..<200 {
+        for _ in 0..<100 {
             let minute = Int.random(in: 0..<week, using: &random)
             let weekday = try #require(RateSchedule.Weekday(rawValue: minute / 1440 + 1))
             #expect(schedule.limit(weekday: weekday, minuteOfDay: minute % 1440) == table[minute])

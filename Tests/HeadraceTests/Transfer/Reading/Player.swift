@@ -23,7 +23,7 @@ struct Player {
         while position - start < least, let bytes = try await iterator.next() {
             let end = position + Int64(bytes.count)
             try #require(!bytes.isEmpty && bytes.count <= 256 << 10)
-            try #require(bytes.elementsEqual(pattern.bytes(in: position..<end)), "wrong bytes at \(position)")
+            try #require(bytes == Data(pattern.bytes(in: position..<end)), "wrong bytes at \(position)")
             position = end
         }
         return position - start

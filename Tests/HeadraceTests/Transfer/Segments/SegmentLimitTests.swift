@@ -57,8 +57,8 @@ struct SegmentLimitTests {
         let second = try await run()
         #expect(second.error == nil)
         #expect(second.events.contains { if case .restarted = $0 { true } else { false } } == false)
-        let isExact = disk.image.bytes(of: "/folder/file.bin").map { $0.elementsEqual(DiskFixture.bytes) }
-        #expect(isExact == true)
+        let isExact = disk.image.bytes(of: "/folder/file.bin") == DiskFixture.bytes
+        #expect(isExact)
     }
 
     @Test func `T10 the least speed is that of all connections together`() async throws {

@@ -1,0 +1,11 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// Swift Testing begins all tests at once unless told otherwise, before any code of a test runs: each step of a test
+// then waits for those of a thousand others, and real time-outs pass meanwhile.
+__attribute__((constructor)) static void limit_tests_at_once(void) {
+    char width[16];
+    snprintf(width, sizeof width, "%ld", 4 * sysconf(_SC_NPROCESSORS_ONLN));
+    setenv("SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH", width, 0);
+}
