@@ -16,6 +16,8 @@ struct Representation: Sendable, Hashable, Codable {
     var refusesRanges = false
     /// What the file has to hash to by the server's word, as ``Checksum/description`` has it.
     var checksum: String?
+    /// True where only a checksum of the whole can tell whether the held bytes are of one version, nil elsewhere.
+    var isUnproven: Bool?
 }
 
 extension Representation {

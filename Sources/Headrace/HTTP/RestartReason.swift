@@ -26,6 +26,8 @@ enum RestartReason: Error, Sendable, Hashable {
     case multipart
     /// The bytes are encoded, or were, so that positions in them mean nothing (RFC 9110, section 14.1.2).
     case contentCoding
+    /// The bytes were put together on the word of a checksum that is not asked for any more.
+    case unproven
     /// 412
     case preconditionFailed
     /// 416, with the length that the server told.
@@ -50,6 +52,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .invalidContentRange: "The server said in no valid way which part of the file it sent."
         case .multipart: "The server sent several parts where one was asked for."
         case .contentCoding: "The server encodes the file, so that its parts do not fit together."
+        case .unproven: "The bytes so far came by the word of a checksum, and there is none any more to prove them."
         case .preconditionFailed: "The file changed on the server, which refused to send the rest."
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."

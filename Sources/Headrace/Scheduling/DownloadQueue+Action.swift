@@ -68,7 +68,7 @@ extension DownloadQueue.Item {
         let request = record.request
         self.init(
             id: record.id,
-            host: request.url.host() ?? "",
+            host: HostConnections.host(of: request.url),
             priority: request.priority.rawValue,
             phase: request.startsPaused ? .paused : .waiting,
             notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) },

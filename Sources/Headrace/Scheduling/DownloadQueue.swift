@@ -156,7 +156,7 @@ struct DownloadQueue: Sendable {
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, obstacles[id] == nil
         else { return [] }
-        let isHostFull = hosts[entry.host] >= hostLimit ?? .max
+        let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
         let victims = active.reversed().filter { id in

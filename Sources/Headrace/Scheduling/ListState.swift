@@ -19,6 +19,8 @@ struct ListState {
     private var attempts: [Download.ID: Attempts] = [:]
     /// Those that have not ended, by the path of their partial: one file has one download.
     private var active: [String: DownloadRecord] = [:]
+    /// The last of those that failed, by the path of their partial, which may go on with its bytes.
+    private var failed: [String: Download.ID] = [:]
     /// Those that wait or run.
     private var open: Set<Download.ID> = []
     private var groups: [String: Set<Download.ID>] = [:]
@@ -96,6 +98,7 @@ struct ListState {
             item.phase = member.state.phase
             item.label = member.label
             if !member.state.isEnded { active[record.names.partialPath] = record }
+            if case .failed = member.state { failed[record.names.partialPath] = record.id }
             if member.state == .waiting { reopen(record) }
             items.append(item)
         }
@@ -277,19 +280,25 @@ struct ListState {
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
             // Before the path is free for another one.
-            let hasPartial = active[record.names.partialPath, default: record] === record
+            let hasPartial = mayRemovePartial(of: record)
             let telling = enter(phase, record, outcome)
             return discardingBytes && hasPartial ? removal(record, nil, telling) : .tell(record, telling)
         case .remove(let id, let deletingFile):
             let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
-            let twin = active[record.names.partialPath]
+            let hasPartial = mayRemovePartial(of: record)
             // One that has ended stays what it became.
-            let telling = close(record, telling(twin === record ? .cancelled : nil, .removed))
+            let isOpen = active[record.names.partialPath] === record
+            let telling = close(record, telling(isOpen ? .cancelled : nil, .removed))
             guard deletingFile else { return .tell(record, telling) }
-            guard twin == nil || twin === record else { return .remove(record, partial: false, file, telling) }
-            return removal(record, file, telling)
+            return hasPartial ? removal(record, file, telling) : .remove(record, partial: false, file, telling)
         }
+    }
+
+    /// Whether no other download has its bytes in the same partial, or may go on with them.
+    private func mayRemovePartial(of record: DownloadRecord) -> Bool {
+        let (path, id) = (record.names.partialPath, record.id)
+        return active[path, default: record] === record && failed[path, default: id] == id
     }
 
     private mutating func removal(_ record: DownloadRecord, _ file: FinishedFile?, _ telling: Telling) -> Effect {
@@ -355,6 +364,7 @@ struct ListState {
             let named = error.about(record.request.url)
             // A message may hold what a server sent.
             journal?.note(record.id, .failed(code: named.code.description, message: String(named.message.prefix(2000))))
+            defer { failed[record.names.partialPath] = record.id }
             return close(record, telling(.failed(named), .failed(named)))
         case .cancelled:
             journal?.note(record.id, .cancelled)
@@ -369,12 +379,15 @@ struct ListState {
     /// Counts a download among those that wait or run.
     private mutating func reopen(_ record: DownloadRecord) {
         active[record.names.partialPath] = record
+        failed[record.names.partialPath] = nil
         if open.insert(record.id).inserted { openCount += 1 }
     }
 
     /// Leaves room for another download of the same file.
     private mutating func close(_ record: DownloadRecord, _ telling: Telling) -> Telling {
-        if active[record.names.partialPath] === record { active[record.names.partialPath] = nil }
+        let path = record.names.partialPath
+        if active[path] === record { active[path] = nil }
+        if failed[path] == record.id { failed[path] = nil }
         var telling = telling
         telling.closes = open.remove(record.id) != nil
         return telling

@@ -28,6 +28,7 @@ extension DownloadTransfer {
         let verification = attempts.verification
         session.keepPieces(verification.expected != nil && verification.pieces == nil)
         session.keepChecksum(verification.isOfServer ? verification.expected : nil)
+        if attempts.resume.isUnproven, verification.isNeeded { session.keepUnproven() }
         guard isOrigin else { return }
         guard verification.expected != nil else { return attempts.sources.forgetJoined() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
@@ -218,6 +219,11 @@ private struct Reading {
 }
 
 extension Attempts {
+    /// Bytes are held that only a checksum can prove to belong together.
+    mutating func goOnUnproven() {
+        if verification.isNeeded { resume.accepted(.later(.checksum)) } else { resume.mustRestart(.unproven) }
+    }
+
     /// What follows on a file that came whole and is wrong.
     enum AfterMismatch {
         case sameSource

@@ -63,6 +63,7 @@ struct DownloadTransfer {
         var attempts = self.attempts
         attempts.verification.takeOver(request)
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
+        if session.representation?.isUnproven == true { attempts.goOnUnproven() }
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath

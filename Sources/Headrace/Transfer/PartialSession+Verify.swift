@@ -39,6 +39,20 @@ extension PartialSession {
         }
     }
 
+    /// Has the bytes go by what their server tells of the whole, also in a later run.
+    mutating func keepChecksum(_ checksum: Checksum?) {
+        guard representation?.checksum != checksum?.description else { return }
+        representation?.checksum = checksum?.description
+        letSaveAnew()
+    }
+
+    /// Bytes come that only a checksum of the whole can prove to belong to those that are held.
+    mutating func keepUnproven() {
+        guard representation?.isUnproven == nil else { return }
+        representation?.isUnproven = true
+        letSaveAnew()
+    }
+
     /// Gives up bytes that are wrong, to be fetched again.
     mutating func giveUp(_ bad: ByteRangeSet) {
         var kept = held

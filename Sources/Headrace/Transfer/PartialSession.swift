@@ -138,7 +138,7 @@ struct PartialSession {
     }
 
     /// Has those outside go by what is known now, where they may save it.
-    private func letSaveAnew() {
+    func letSaveAnew() {
         if let partial { letSave(partial) }
     }
 
@@ -173,13 +173,6 @@ struct PartialSession {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
         pieceDigester = pieces.map(PieceDigester.init)
-    }
-
-    /// Has the bytes go by what their server tells of the whole, also in a later run.
-    mutating func keepChecksum(_ checksum: Checksum?) {
-        guard representation?.checksum != checksum?.description else { return }
-        representation?.checksum = checksum?.description
-        letSaveAnew()
     }
 
     /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.

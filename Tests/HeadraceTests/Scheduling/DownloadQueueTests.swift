@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HeadraceTestSupport
 import Testing
 
@@ -251,6 +252,23 @@ struct DownloadQueueTests {
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(e)])
         expect(queue.pause(b), [.enter(b, .paused)])
         expect(queue.ended(d, .finished, at: .zero), [.enter(d, .finished), .start(c)])
+    }
+
+    @Test func `preempting twice at the limit of a host sends back one of that host, since its place comes`() {
+        var queue = DownloadQueue(limit: 4, hostLimit: 2)
+        _ = queue.add([item(a), item(b)], at: .zero)
+        _ = queue.add([item(c, priority: 1)], at: .zero)
+        expect(queue.preempt(for: c), [.stop(b, .demoted)])
+        expect(queue.preempt(for: c), [])
+    }
+
+    @Test func `a host has one limit however it is spelled`() throws {
+        let hosts = try ["http://Example.org/a", "http://example.org/b"].map { text in
+            let url = try #require(URL(string: text))
+            let request = DownloadRequest(url, to: .directory(URL(filePath: "/tmp")))
+            return DownloadQueue.Item(DownloadRecord(id: a, request: request), at: .zero).host
+        }
+        #expect(Set(hosts) == ["example.org"])
     }
 
     @Test func `preempting at the limit of a host sends back one of that host`() {

@@ -267,7 +267,9 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `removing one that failed leaves the bytes to the one that was added after it`() async throws {
+    /// The other one is paused, or has failed as well.
+    @Test(arguments: [false, true])
+    func `removing one that failed leaves the bytes to the one that was added after it`(_ fails: Bool) async throws {
         try await withTemporaryDirectory { folder in
             let isCut = Locked(true)
             let manager = try await DownloadManager(
@@ -282,18 +284,20 @@ struct ListVerbsTests {
             var request = try DiskFixture.request(to: .directory(folder))
             let failed = try await manager.download(request)
             await #expect(throws: DownloadError.self) { try await failed.value }
-            request.startsPaused = true
+            request.startsPaused = !fails
             let next = try await manager.download(request)
             #expect(next != failed)
+            if fails { await #expect(throws: DownloadError.self) { try await next.value } }
+            let size: Int64 = fails ? 120_000 : 60_000
             await failed.cancel()
             await failed.remove(deletingFile: true)
-            #expect(FileProbe.size(of: next.partialFile) == 60_000)
+            #expect(FileProbe.size(of: next.partialFile) == size)
             isCut.withLock { $0 = false }
             await next.resume()
             _ = try await next.value
             var events: [DownloadEvent] = []
             for await event in next.events { events.append(event) }
-            #expect(events.contains { if case .resumed(60_000, _) = $0 { true } else { false } })
+            #expect(events.contains { if case .resumed(size, _) = $0 { true } else { false } })
             await manager.shutdown()
         }
     }

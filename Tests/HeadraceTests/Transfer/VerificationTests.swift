@@ -208,4 +208,31 @@ struct VerificationTests {
             }
         }
     }
+
+    /// In a further run that is asked for without the checksum, or with it.
+    @Test(arguments: [false, true])
+    func `bytes that only a checksum can prove never get a name without it`(_ isAsked: Bool) async throws {
+        var mixed = other
+        mixed.ifRange = .ignored
+        let answers = Response.sequence(
+            [.file(file).truncated(after: cut), .file(mixed).truncated(after: 60_000), .status(404)],
+            then: .file(file)
+        )
+        let checksum = try checksum()
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(answers) { server in
+                let first = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [checksum] })
+                #expect(first.error?.statusCode == 404)
+                #expect(first.resumes == [cut])
+                let second = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    change: { $0.checksums = isAsked ? [checksum] : [] }
+                )
+                #expect(second.isExact)
+                #expect(second.restarts.map(\.bytes) == [isAsked ? size : cut + 60_000])
+                #expect(second.restarts.contains { $0.reason == RestartReason.unproven.sentence } == !isAsked)
+            }
+        }
+    }
 }

@@ -90,10 +90,11 @@ final class SegmentedFetch: Sendable {
         let first = FetchSource(answer.chain, known, EntityValidator(of: known) == nil ? .checksum : nil)
         let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
         sources = ([first] + mirrors).acquainted
-        var attempts = attempts
+        var (session, attempts) = (session, attempts)
         if sources.contains(where: { $0.lateProof != nil }) {
             attempts.resume.accepted(.later(.checksum))
             attempts.verification.bind()
+            session.keepUnproven()
         }
         self.transfer = transfer
         self.answer = answer

@@ -123,6 +123,44 @@ struct SegmentMirrorTests {
         #expect(outcome.ranges.last == .some(nil))
     }
 
+    @Test func `parts of mirrors that only a checksum can prove never get a name without it`() async throws {
+        let isHonest = Locked(false)
+        let mirrored = Locked(Set<String>())
+        let gate = try Gate()
+        let response = Response.answering { request in
+            guard !isHonest.withLock({ $0 }) else { return .file(Fixture.file) }
+            guard request.path == "/b" else {
+                let first = Response.file(Fixture.file).held(after: Fixture.size / 8, until: gate)
+                return request.index == 0 ? first.truncated(after: Fixture.size / 8 + 1) : .status(404)
+            }
+            gate.open()
+            let isFirst = mirrored.withLock { $0.insert("/b").inserted }
+            return isFirst ? .file(Fixture.other).truncated(after: 100_000) : .status(404)
+        }
+        let checksum = try Checksum(of: Fixture.file.body)
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(response) { server in
+                let first = try await ResumeFixture.run(
+                    from: server,
+                    in: folder,
+                    expecting: Fixture.file,
+                    retries: 0,
+                    configure: { $0.maxConnectionsPerDownload = 4 },
+                    change: {
+                        $0.checksums = [checksum]
+                        $0.mirrors = [server.url("/b")]
+                    }
+                )
+                #expect(first.error != nil)
+                #expect(first.requests.contains { $0.path == "/b" })
+                isHonest.withLock { $0 = true }
+                let second = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file)
+                #expect(second.isExact)
+                #expect(second.restarts.map(\.reason) == [RestartReason.unproven.sentence])
+            }
+        }
+    }
+
     @Test func `with one connection, one source is asked`() async throws {
         let whole = Response.file(Fixture.file)
         let outcome = try await run(["/a": whole, "/b": whole], connections: 1)
