@@ -14,7 +14,14 @@ extension Download {
     /// - Parameter range: The offsets to read, from zero; what is before the file's first byte or behind its last is left out.
     /// - Returns: A sequence that can be iterated more than once, each time from the start of the range.
     public func bytes(in range: some RangeExpression<Int64> = 0...) -> DownloadBytes {
-        DownloadBytes(download: self, range: range.relative(to: 0..<Int64.max).clamped(to: 0..<Int64.max))
+        let offsets =
+            switch range {
+            // No file has a byte there, and no range an end behind it.
+            case let range as ClosedRange<Int64> where range.upperBound == .max: range.lowerBound..<Int64.max
+            case let range as PartialRangeThrough<Int64> where range.upperBound == .max: 0..<Int64.max
+            default: range.relative(to: Int64.min..<Int64.max)
+            }
+        return DownloadBytes(download: self, range: offsets.clamped(to: 0..<Int64.max))
     }
 }
 

@@ -23,6 +23,19 @@ package enum ProcessProbe {
         entries(in: "/proc/self/task")
     }
 
+    /// The number of connections to a port of this machine that a program which is started now would have open as well.
+    package static func inheritableConnections(to port: UInt16) -> Int {
+        (0..<getdtablesize()).count { descriptor in
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutableBytes(of: &address) { bytes in
+                bytes.withMemoryRebound(to: sockaddr.self) { getpeername(descriptor, $0.baseAddress, &length) == 0 }
+            }
+            guard isConnected, address.sin_port == port.bigEndian else { return false }
+            return fcntl(descriptor, F_GETFD) & FD_CLOEXEC == 0
+        }
+    }
+
     private static func entries(in directory: String) -> Int? {
         guard let stream = opendir(directory) else { return nil }
         defer { closedir(stream) }

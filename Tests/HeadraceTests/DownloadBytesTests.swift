@@ -151,6 +151,20 @@ struct DownloadBytesTests {
         }
     }
 
+    @Test func `a range that reaches beyond all files is cut to what a file can have`() async throws {
+        try await withPausedDownload(of: .file(file)) { download, _, _ in
+            let most = Int64.max
+            #expect(download.bytes(in: 5...most).range == 5..<most)
+            #expect(download.bytes(in: ...most).range == 0..<most)
+            #expect(download.bytes(in: most...).range.isEmpty)
+            #expect(download.bytes(in: -5...(-1)).range.isEmpty)
+            #expect(download.bytes(in: ..<(-1)).range.isEmpty)
+            #expect(download.bytes(in: -5..<7).range == 0..<7)
+            #expect(download.bytes(in: (-5)...).range == 0..<most)
+            #expect(download.bytes(in: 3...4).range == 3..<5)
+        }
+    }
+
     // MARK: Ends
 
     @Test func `cancelling the reading task ends the wait, and the download goes on`() async throws {

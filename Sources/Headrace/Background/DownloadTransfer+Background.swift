@@ -68,10 +68,7 @@ extension DownloadTransfer {
 
 extension BackgroundRequest {
     init(_ request: TransportRequest, _ networkPolicy: DownloadRequest.NetworkPolicy, userAgent: String) {
-        // What is encoded the system decodes, and then its length proves nothing.
-        let defaults = [
-            HeaderField(name: "User-Agent", value: userAgent), HeaderField(name: "Accept-Encoding", value: "identity"),
-        ].filter { field in !request.fields.contains { $0.name.lowercased() == field.name.lowercased() } }
-        self.init(url: request.url, fields: defaults + request.fields, networkPolicy: networkPolicy)
+        let fields = request.fields.withDefaults(userAgent: userAgent)
+        self.init(url: request.url, fields: fields, networkPolicy: networkPolicy)
     }
 }

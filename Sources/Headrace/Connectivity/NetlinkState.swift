@@ -32,6 +32,20 @@ struct NetlinkState: Sendable {
     private var question = Question(kind: .links, sequence: 0)
     /// Whether all was told of each kind.
     private var isComplete = false
+    /// What is to be asked as soon as nothing is left to read.
+    private var postponed: Question?
+
+    /// Messages were lost: all is forgotten, and to be asked for again.
+    ///
+    /// Not at once: the kernel refuses a question while it answers another one, and loses the refusal where there is no room.
+    mutating func lost() {
+        postponed = restart()
+    }
+
+    /// Nothing is left to read; what is to be asked now.
+    mutating func drained() -> Question? {
+        postponed.take()
+    }
 
     /// Forgets all; what is to be asked first.
     mutating func restart() -> Question {

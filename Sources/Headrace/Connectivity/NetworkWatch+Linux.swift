@@ -88,9 +88,15 @@ final class NetworkWatch: Sendable {
                 count = hr_netlink_receive(socket, buffer.baseAddress, buffer.count)
                 used = max(0, count)
             }
-            guard count < 0 else { return count == 0 ? nil : NetlinkMessage.all(in: bytes) }
-            // What was lost is asked for again.
-            if errno == ENOBUFS { ask(state.netlink.restart(), &state) } else { state.isOver = true }
+            guard count <= 0 else { return NetlinkMessage.all(in: bytes) }
+            if count == 0 {
+                guard let question = state.netlink.drained() else { return nil }
+                ask(question, &state)
+            } else if errno == ENOBUFS {
+                state.netlink.lost()
+            } else {
+                state.isOver = true
+            }
             return []
         }
 
@@ -111,7 +117,10 @@ final class NetworkWatch: Sendable {
         let thread = try? WorkerThread(name: "headrace-path") {
             while core.wait() { core.read() }
         }
-        guard let thread else { return nil }
+        guard let thread else {
+            update(nil)
+            return nil
+        }
         self.thread = thread
     }
 

@@ -33,6 +33,8 @@ extension LocalTime {
     package static func now() -> LocalTime {
         var seconds = time(nil)
         var parts = tm()
+        // Else the zone stays what it was when somebody asked first.
+        tzset()
         localtime_r(&seconds, &parts)
         // C counts days from Sunday, 0.
         let weekday = RateSchedule.Weekday(rawValue: (Int(parts.tm_wday) + 6) % 7 + 1) ?? .monday

@@ -74,6 +74,21 @@ struct NetlinkStateTests {
         #expect(refusal == .fail(errno: 16))
     }
 
+    @Test func `what was lost is asked for again once nothing is left to read`() {
+        var state = NetlinkState()
+        let first = state.restart()
+        Fixture.apply(Self.wired, to: &state)
+        state.lost()
+        // The kernel goes on with its answer, which is none any more.
+        let late = state.apply(.done(first.sequence, isWhole: true), deviceType: Fixture.deviceType)
+        #expect(late == .none)
+        let again = state.drained()
+        #expect(again?.kind == .links && again?.sequence != first.sequence)
+        let nothing = state.drained()
+        #expect(nothing == nil)
+        #expect(state.path == nil)
+    }
+
     @Test func `a machine with nothing but itself has no path`() {
         #expect(path(Self.loopback) == NetworkPath(isUp: false, interface: .loopback))
     }

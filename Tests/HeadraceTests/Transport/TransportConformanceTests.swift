@@ -64,6 +64,29 @@ struct TransportConformanceTests {
         }
     }
 
+    @Test(arguments: TestedTransport.all)
+    func `what a request says of its agent is all that is said of it`(_ tested: TestedTransport) async throws {
+        try tested.run(except: .fake("Nothing is sent."))
+        try await tested.withServer(.ok()) { server, transport in
+            let fields = [HeaderField(name: "user-agent", value: "mine")]
+            _ = try await get(transport, TransportRequest(url: server.url(), fields: fields))
+            #expect(server.requests.first?.values(of: "User-Agent") == ["mine"])
+        }
+    }
+
+    @Test(arguments: TestedTransport.all)
+    func `no connection is open in the programs that are started meanwhile`(_ tested: TestedTransport) async throws {
+        try tested.run(
+            except: .fake("It makes no connection."),
+            .urlSessionOnLinux("Its connections are libcurl's, which are inherited.")
+        )
+        try await tested.withServer(.ok("hello")) { server, transport in
+            _ = try await get(transport, TransportRequest(url: server.url()))
+            #expect(server.traffic.openConnections == 1, "it is kept for the next request")
+            #expect(ProcessProbe.inheritableConnections(to: server.port) == 0)
+        }
+    }
+
     @Test(arguments: TestedTransport.all, [301, 304, 404, 416, 500])
     func `a status is reported, not acted on`(_ tested: TestedTransport, _ status: Int) async throws {
         let response = Response.status(status, body: status == 304 ? "" : "no").header("Location", "/other")

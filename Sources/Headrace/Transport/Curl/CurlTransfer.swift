@@ -78,11 +78,9 @@ final class CurlTransfer {
         try configureTLS(options)
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
-        if let allowsAddress = options.allowsAddress {
-            self.allowsAddress = allowsAddress
-            try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
-            try require(hr_easy_set_open_socket_callback(handle, openSocket))
-        }
+        allowsAddress = options.allowsAddress
+        try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
+        try require(hr_easy_set_open_socket_callback(handle, openSocket))
         try configureProxy(options)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
         guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
@@ -111,7 +109,7 @@ final class CurlTransfer {
         guard request.url.scheme?.lowercased() == "https" else { return }
         hr_easy_configure_tls(handle)
         if let file = options.certificateAuthorities {
-            try require(hr_easy_set_string(handle, HR_OPT_CAINFO, file))
+            try trustOnly(file, HR_OPT_CAINFO, HR_OPT_CAPATH)
         }
         if !options.pinnedPublicKeys.isEmpty {
             let keys = options.pinnedPublicKeys.joined(separator: ";")
@@ -125,6 +123,18 @@ final class CurlTransfer {
         }
     }
 
+    /// Trusts the authorities of a file alone: libcurl would go on asking the system's folder of them.
+    private func trustOnly(
+        _ file: String,
+        _ fileOption: hr_easy_option,
+        _ folderOption: hr_easy_option
+    ) throws(DownloadError) {
+        try require(hr_easy_set_string(handle, fileOption, file))
+        let code = hr_easy_set_string(handle, folderOption, "/dev/null")
+        // A libcurl whose TLS library knows no folders asks none.
+        if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
+    }
+
     /// Empty strings are none, whatever the environment says.
     private func configureProxy(_ options: CurlOptions) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
@@ -135,7 +145,7 @@ final class CurlTransfer {
             try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
         }
         if proxy.address.hasPrefix("https:"), let file = options.certificateAuthorities {
-            try require(hr_easy_set_string(handle, HR_OPT_PROXY_CAINFO, file))
+            try trustOnly(file, HR_OPT_PROXY_CAINFO, HR_OPT_PROXY_CAPATH)
         }
     }
 
@@ -227,11 +237,13 @@ final class CurlTransfer {
     // MARK: What libcurl asks
 
     /// The socket for an address, or none where it is not allowed; libcurl then tries the host's next address.
+    ///
+    /// Its own sockets would be open in the programs that are started meanwhile.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(hr_address_bytes(address, &bytes))
         let target = IPAddress(bytes: bytes.prefix(count))
-        guard let target, allowsAddress?(target) == true else {
+        if let allowsAddress, !(target.map(allowsAddress) ?? false) {
             refusedAddress = target?.description ?? "of another kind than IP"
             return Int32(HR_SOCKET_BAD)
         }

@@ -120,9 +120,8 @@ extension URLRequest {
     fileprivate init(_ request: TransportRequest, userAgent: String) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData)
         httpShouldHandleCookies = false
-        let own = [("Accept-Encoding", "identity"), ("User-Agent", userAgent)]
-        for (name, value) in request.fields.map({ ($0.name, $0.value) }) + own {
-            addValue(value, forHTTPHeaderField: name)
+        for field in request.fields.withDefaults(userAgent: userAgent) {
+            addValue(field.value, forHTTPHeaderField: field.name)
         }
     }
 }

@@ -1,0 +1,20 @@
+import Foundation
+import Testing
+
+@testable import Headrace
+
+/// The time that a schedule of rates goes by.
+@Suite(.timeLimit(.minutes(4)))
+struct LocalTimeTests {
+    /// In a process of its own, whose time zone is nobody else's.
+    @Test func `another time zone of the system is gone by at once`() async {
+        await #expect(processExitsWith: .success) {
+            setenv("TZ", "UTC", 1)
+            let before = LocalTime.now()
+            setenv("TZ", "UTC-12", 1)
+            let after = LocalTime.now()
+            // A minute may pass between the two.
+            #expect([720, 721].contains((after.minute - before.minute + 1440) % 1440))
+        }
+    }
+}
