@@ -20,10 +20,21 @@ struct FetchSource: Sendable {
 
     var url: URL { chain.url }
 
-    init(_ chain: RedirectChain, _ known: Representation, _ lateProof: RangeAsk.LateProof? = nil) {
+    init(_ chain: RedirectChain, _ known: Representation) {
+        self.init(chain, known, nil)
+    }
+
+    private init(_ chain: RedirectChain, _ known: Representation, _ lateProof: RangeAsk.LateProof?) {
         self.chain = chain
         self.known = known
         self.lateProof = lateProof
+    }
+
+    /// One whose answers may have a tag and a date of their own, since a checksum proves its bytes in the end.
+    init(provenAtEnd chain: RedirectChain, _ known: Representation) {
+        var known = known
+        (known.entityTag, known.lastModified) = (nil, nil)
+        self.init(chain, known, .checksum)
     }
 
     /// Its part of the connections that its host gives a download, of which each source of the host has as many.
@@ -42,16 +53,13 @@ extension FetchSource {
         for transfer: DownloadTransfer,
         _ attempts: Attempts
     ) -> [FetchSource] {
-        var (known, lateProof) = (known, RangeAsk.LateProof?.none)
-        if attempts.verification.isNeeded, known.contentCoding == nil {
-            // Each of them may have a tag and a date of its own.
-            (known.entityTag, known.lastModified, lateProof) = (nil, nil, .checksum)
-        } else {
+        let isProvenAtEnd = attempts.verification.isNeeded && known.contentCoding == nil
+        if !isProvenAtEnd {
             guard case .strong? = EntityValidator(of: known) else { return [] }
         }
         return attempts.sources.others.prefix(maxMirrors).map { url in
             let chain = RedirectChain(transfer.request, at: url, transfer.environment.configuration)
-            return FetchSource(chain, known, lateProof)
+            return isProvenAtEnd ? FetchSource(provenAtEnd: chain, known) : FetchSource(chain, known)
         }
     }
 }

@@ -114,6 +114,22 @@ struct SegmentMirrorTests {
         #expect(notUsed(outcome).isEmpty)
     }
 
+    @Test func `with a checksum, a source that goes on under a tag of its own brings parts`() async throws {
+        var twin = Fixture.file
+        twin.etag = "\"other\""
+        let checksum = try Checksum(of: Fixture.file.body)
+        // The first source comes in one stream, and ends.
+        let first = Response.file(Fixture.file).withoutHeader("Accept-Ranges").truncated(after: 1 << 20)
+        let second = Response.file(twin).limited(bytesPerSecond: 2 << 20)
+        let outcome = try await run(["/a": .sequence([first], then: .status(404)), "/b": second]) {
+            $0.checksums = [checksum]
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.opened.count >= 3)
+        #expect(outcome.fallbacks.isEmpty, "\(outcome.fallbacks)")
+        #expect(outcome.restarts.isEmpty)
+    }
+
     @Test func `with a checksum, a mirror with another file costs a restart, and never a wrong file`() async throws {
         let checksum = try Checksum(of: Fixture.file.body)
         let (first, wrong) = try pair(.file(Fixture.other).limited(bytesPerSecond: 2 << 20))
