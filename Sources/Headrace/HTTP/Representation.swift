@@ -18,6 +18,8 @@ struct Representation: Sendable, Hashable, Codable {
     var checksum: String?
     /// True where only a checksum of the whole can tell whether the held bytes are of one version, nil elsewhere.
     var isUnproven: Bool?
+    /// True where it came from another source than the one that each run asks first; nil otherwise.
+    var isOfMirror: Bool?
 }
 
 extension Representation {

@@ -23,6 +23,9 @@ extension DownloadTransfer {
         _ attempts: inout Attempts,
         _ path: String
     ) async throws -> FinishedFile? {
+        var accepted = accepted
+        // Also a later run has to know it, whose first source may have the same date.
+        if accepted.proof == .nothingHeld, !attempts.sources.isFirst { accepted.representation.isOfMirror = true }
         tell(
             .responded(
                 status: answer.head.status,

@@ -20,6 +20,8 @@ struct FileSources: Sendable, Equatable {
     private(set) var current: URL
     /// Whether it is the request's own, or a new link in its place, and no mirror.
     private(set) var isOrigin = true
+    /// Whether it is the one that each run asks first, or a new link of its host.
+    var isFirst: Bool { isOrigin && current.host() == origin.host() }
     private let origin: URL
     /// When ``current`` ends, as far as that is known.
     private(set) var expires: Date?

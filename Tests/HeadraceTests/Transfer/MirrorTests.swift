@@ -88,6 +88,35 @@ struct MirrorTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
+    @Test func `the same date proves nothing either when a later run goes on from the first source`() async throws {
+        var (dated, other) = (file, other)
+        dated.etag = nil
+        other.etag = nil
+        let first = Response.sequence([.status(404)], then: .file(dated))
+        let mirror = Response.sequence([.file(other).truncated(after: cut)], then: .status(404))
+        for isOneManager in [true, false] {
+            try await withTemporaryDirectory { folder in
+                try await withFaultServer(.routes(["/a": first, "/b": mirror])) { server in
+                    var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
+                    request.mirrors = [server.url("/b")]
+                    try await withDownloadManager(.init { $0.retryPolicy = .none }) { manager in
+                        let download = try await manager.download(request)
+                        await #expect(throws: DownloadError.self) { try await download.value }
+                        guard isOneManager else { return }
+                        await download.resume()
+                        let file = try await download.value
+                        #expect(dated.body.difference(fromFileAt: file) == nil)
+                    }
+                    guard !isOneManager else { return }
+                    try await withDownloadManager { manager in
+                        let file = try await manager.download(request).value
+                        #expect(dated.body.difference(fromFileAt: file) == nil)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `what is held is kept where a mirror has nothing to put in its place`() async throws {
         let last = Response.sequence([.status(503)], then: .file(file))
         let outcome = try await ResumeFixture.run(withMirrors: [
