@@ -26,6 +26,10 @@ package struct Resource: Sendable {
     package var honoursRange: Bool
     /// What the origin does with `If-Range`.
     package var ifRange: IfRange
+    /// By how many bytes a 206 is wider than what was asked for, before and behind it; narrower where negative.
+    package var partMargins: (before: Int64, after: Int64) = (0, 0)
+    /// Whether a 206 tells the size of the whole.
+    package var tellsTotal = true
 
     /// Creates a resource that is served as well as can be.
     /// - Parameters:

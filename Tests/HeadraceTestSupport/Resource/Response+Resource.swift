@@ -17,7 +17,7 @@ extension Response {
             guard let range = range.range(ofSize: resource.size) else {
                 return .status(416, headers: ["Content-Range": "bytes */\(resource.size)"])
             }
-            return part(range, of: resource)
+            return part(resource.served(range), of: resource)
         }
     }
 
@@ -28,13 +28,21 @@ extension Response {
 
     /// Serves one range of a resource with a 206, whatever was asked.
     package static func part(_ range: Range<Int64>, of resource: Resource) -> Response {
-        .status(206, body: resource.body.slice(range))
+        let total = resource.tellsTotal ? "\(resource.size)" : "*"
+        return .status(206, body: resource.body.slice(range))
             .withHead { $0.fields = resource.fields + $0.fields }
-            .contentRange("bytes \(range.lowerBound)-\(range.upperBound - 1)/\(resource.size)")
+            .contentRange("bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)")
     }
 }
 
 extension Resource {
+    /// What is sent of a range that was asked for; all of it where nothing else would be left.
+    fileprivate func served(_ range: Range<Int64>) -> Range<Int64> {
+        let lower = max(0, range.lowerBound - partMargins.before)
+        let upper = min(size, range.upperBound + partMargins.after)
+        return lower < upper ? lower..<upper : range
+    }
+
     /// Judges `If-Match` and `If-Unmodified-Since` (RFC 9110, section 13.2.2).
     fileprivate func satisfiesPreconditions(of request: RecordedRequest) -> Bool {
         if let wanted = request["If-Match"] {

@@ -1,0 +1,49 @@
+import HeadraceTestSupport
+
+@testable import Headrace
+
+extension Combination {
+    /// Draws what hardly ever comes together by itself.
+    mutating func drawTrap(_ random: inout SeededRandom) {
+        switch random.next(0...4) {
+        case 0:
+            // The bytes of a mirror that is asked first, and a date that all have.
+            (tag, date, honoursRange, newSize) = (.none, .strong, true, oldSize)
+            change = random.pick([nil, nil, 3])
+            let cut = random.isTrue(0.5) ? random.next(1...oldSize - 1) : nil
+            mirrors = [Mirror(version: .new, tag: .none, sharesTags: true, date: .strongForAllVersions, cut: cut)]
+            faults = [0: random.isTrue(0.5) ? .ended : .unavailable(retryAfter: nil)]
+            stops = [stop(at: 1, &random)]
+        case 1:
+            // Bytes that only a checksum proves, of a file that changes.
+            tag = random.pick([.perNode, .weak, .none])
+            (date, change) = (random.pick([.weak, .none]), random.pick([nil, 1, 2]))
+            (checksum, pieces) = (random.pick(Version.allCases), nil)
+            for number in 0...1 { faults[number] = .cut(random.next(1...min(oldSize, newSize) - 1), .reset) }
+        case 2:
+            // Bytes that are compared, perhaps with holes between them.
+            tag = random.pick([.weakForAllVersions, .none])
+            (date, resumePolicy, honoursRange) = (random.pick([.weakForAllVersions, .none]), .overlap, true)
+            (checksum, pieces) = (nil, nil)
+            faults[0] = .cut(random.next(1...min(oldSize, newSize) - 1), .reset)
+        case 3:
+            // What the server tells of a file of which mirrors have another version.
+            (digest, checksServerDigests, honoursRange, newSize) = (
+                random.pick([.inWholes, .inAll]), true, true, oldSize
+            )
+            (checksum, pieces) = (nil, nil)
+            mirrors = Version.allCases.map { Mirror(version: $0, tag: .none, sharesTags: false, date: .none) }
+            stops = [stop(at: random.next(0...2), &random)]
+        default:
+            // Parts of a file whose size is not told.
+            (tag, tellsTotal, honoursRange) = (.strong, false, true)
+            if random.isTrue(0.5) { framing = .chunked }
+            stops = [stop(at: 0, &random), stop(at: 1, &random)]
+        }
+    }
+
+    private func stop(at request: Int, _ random: inout SeededRandom) -> Stop {
+        let bytes = random.next(1...min(oldSize, newSize) - 1)
+        return Stop(request: request, bytes: bytes, action: random.pick([.pause, .shutDown]), reads: true)
+    }
+}

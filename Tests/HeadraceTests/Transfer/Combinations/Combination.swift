@@ -1,0 +1,261 @@
+import HeadraceTestSupport
+
+@testable import Headrace
+
+/// One download with everything about it drawn by lot: its server and mirrors, what its caller asks for, and what he does.
+///
+/// Left out is what nothing can tell: an end without a length that is no end (RFC 9112, section 6.3), and two versions under
+/// one strong validator of one server.
+struct Combination: Sendable {
+    /// What the file is, at one time or in one place.
+    enum Version: CaseIterable {
+        case old
+        case new
+    }
+
+    /// The entity tags of a source.
+    enum Tag: CaseIterable {
+        case strong
+        /// Two nodes have tags of their own.
+        case perNode
+        case weak
+        case weakForAllVersions
+        case none
+    }
+
+    /// The dates of a source.
+    enum Date: CaseIterable {
+        case strong
+        /// Where the tag has to tell.
+        case strongForAllVersions
+        case weak
+        case weakForAllVersions
+        case none
+    }
+
+    enum Framing: CaseIterable {
+        case length
+        case chunked
+        case closeDelimited
+    }
+
+    enum Digest: CaseIterable {
+        case none
+        case inWholes
+        case inAll
+    }
+
+    /// What goes wrong with one answer.
+    enum Fault {
+        case cut(Int64, Ending)
+        case headCut(Ending)
+        case unavailable(retryAfter: Int?)
+        case ended
+        case whole
+        case margins(before: Int64, after: Int64)
+        case ifRangeRefused
+    }
+
+    /// A mirror, which has one version.
+    struct Mirror {
+        var version: Version
+        var tag: Tag
+        /// Whether a strong tag is the origin's for the version.
+        var sharesTags: Bool
+        var date: Date
+        /// Where its first answer ends.
+        var cut: Int64?
+    }
+
+    /// What the caller does when the server has sent so many bytes of a request.
+    struct Stop {
+        enum Action: CaseIterable {
+            case pause
+            case shutDown
+            case nothing
+        }
+
+        var request: Int
+        var bytes: Int64
+        var action: Action
+        /// Whether the bytes are waited for on the client's side.
+        var reads: Bool
+    }
+
+    // The server.
+    var oldSize: Int64 = 0
+    var newSize: Int64 = 0
+    var tag = Tag.strong
+    var date = Date.none
+    var acceptRanges: String? = "bytes"
+    var honoursRange = true
+    var ifRange = Resource.IfRange.honoured
+    var tellsTotal = true
+    var framing = Framing.length
+    var digest = Digest.none
+    var redirects = false
+    /// The first request that gets the new version.
+    var change: Int?
+    /// What goes wrong, by the number of the request.
+    var faults: [Int: Fault] = [:]
+    var bytesPerSecond: Int64?
+    var mirrors: [Mirror] = []
+    /// Whether the mirrors and the new links are of another host.
+    var isElsewhere = false
+
+    // The client.
+    var connections = 1
+    var checksum: Version?
+    var pieces: Version?
+    var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
+    var resumePolicy = DownloadRequest.ResumePolicy.validated
+    var resumesPartials = true
+    var durability = DownloadManager.Configuration.Durability.none
+    var checksServerDigests = true
+    var rateLimit: Int64?
+    var conflict: DownloadRequest.ConflictPolicy = .rename
+    var fileExists = false
+    var namesFile = true
+    var hasLinkProvider = false
+    var retries = 2
+    var isRead = false
+    var stops: [Stop] = []
+    /// How often the download may fail, and is gone on with, before the server behaves.
+    var failures = 0
+    /// How the file is asked for again at the end.
+    var refetch: DownloadRequest.RefetchPolicy?
+
+    func size(_ version: Version) -> Int64 { version == .old ? oldSize : newSize }
+
+    func body(_ version: Version) -> Response.Body {
+        .pattern(seed: version == .old ? 11 : 12, size: size(version))
+    }
+
+    /// Whether the origin's versions can be told from each other by what it sends with them.
+    var tellsVersions: Bool {
+        tag != .weakForAllVersions && (tag != .none || date != .weakForAllVersions)
+    }
+
+    /// Whether the caller tells what the file is, so that bytes may be put together that only this proves in the end.
+    var wanted: Version? { checksum ?? pieces }
+}
+
+extension Combination {
+    init(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        // Only what is as large comes in parts.
+        let isLarge = random.isTrue(0.35)
+        oldSize = isLarge ? random.next(2_150_000...2_700_000) : random.next(20_000...300_000)
+        newSize = random.isTrue(0.7) ? oldSize : max(1, oldSize + random.next(-15_000...15_000))
+        if isLarge { bytesPerSecond = random.pick([12 << 20, 24 << 20, 48 << 20]) }
+        drawServer(&random)
+        drawFaults(&random)
+        drawMirrors(&random)
+        drawClient(&random)
+        drawStops(&random)
+        if random.isTrue(0.5) { drawTrap(&random) }
+        isElsewhere = random.isTrue(0.2)
+    }
+
+    private mutating func drawServer(_ random: inout SeededRandom) {
+        tag = random.pick([.strong, .none] + Tag.allCases)
+        date = random.pick(Date.allCases)
+        if tag == .none, date == .strongForAllVersions { date = .strong }
+        acceptRanges = random.isTrue(0.75) ? "bytes" : random.isTrue(0.7) ? nil : "none"
+        honoursRange = random.isTrue(0.9)
+        ifRange = random.isTrue(0.7) ? .honoured : random.isTrue(0.7) ? .ignored : .refused
+        tellsTotal = random.isTrue(0.85)
+        framing = random.isTrue(0.7) ? .length : random.pick(Framing.allCases)
+        digest = random.isTrue(0.5) ? .none : random.pick(Digest.allCases)
+        redirects = random.isTrue(0.15)
+        if random.isTrue(0.5) { change = random.next(1...4) }
+    }
+
+    private mutating func drawFaults(_ random: inout SeededRandom) {
+        for number in 0..<random.next(1...7) where random.isTrue(number < 2 ? 0.85 : 0.5) {
+            faults[number] = fault(&random)
+        }
+    }
+
+    private func fault(_ random: inout SeededRandom) -> Fault {
+        switch random.next(0...19) {
+        case 0...10:
+            let ending: Ending = framing == .closeDelimited || random.isTrue(0.5) ? .reset : .fin
+            return .cut(random.next(0...min(oldSize, newSize) - 1), ending)
+        case 11: return .headCut(random.isTrue(0.5) ? .fin : .reset)
+        case 12, 13: return .unavailable(retryAfter: random.isTrue(0.05) ? 1 : random.pick([nil, 0]))
+        case 14: return .ended
+        case 15: return .whole
+        case 16: return .ifRangeRefused
+        default:
+            return .margins(before: random.next(-3_000...20_000), after: random.next(-20_000...20_000))
+        }
+    }
+
+    private mutating func drawMirrors(_ random: inout SeededRandom) {
+        for _ in 0..<(random.isTrue(0.6) ? 0 : random.next(1...2)) {
+            var mirror = Mirror(
+                version: random.pick(Version.allCases),
+                tag: random.pick([tag, .strong, .weak, .none]),
+                sharesTags: random.isTrue(0.5),
+                date: random.pick([.strong, .strongForAllVersions, .weak, .none])
+            )
+            if mirror.tag == .perNode { mirror.tag = .strong }
+            if random.isTrue(0.4) { mirror.cut = random.next(0...min(oldSize, newSize) - 1) }
+            mirrors.append(mirror)
+        }
+    }
+
+    private mutating func drawClient(_ random: inout SeededRandom) {
+        connections = random.pick([1, 2, 3, 4])
+        if random.isTrue(0.35) {
+            checksum = random.pick([.old, .new, .new])
+            checksumPolicy = random.pick([.refetch, .refetch, .fail])
+        }
+        if random.isTrue(0.15) { pieces = checksum ?? random.pick(Version.allCases) }
+        resumePolicy = random.isTrue(0.3) ? .overlap : .validated
+        resumesPartials = random.isTrue(0.85)
+        durability = random.isTrue(0.2) ? .full : .none
+        checksServerDigests = random.isTrue(0.85)
+        if random.isTrue(0.1) { rateLimit = oldSize * random.next(4...12) }
+        if random.isTrue(0.15) {
+            fileExists = true
+            conflict = random.pick(DownloadRequest.ConflictPolicy.allCases)
+        }
+        namesFile = random.isTrue(0.5)
+        hasLinkProvider = random.isTrue(0.25)
+        retries = random.pick([0, 1, 2, 3])
+        isRead = random.isTrue(0.3)
+        failures = random.pick([0, 1, 2])
+        if random.isTrue(0.4) { refetch = random.pick([.ifChanged, .unlessCurrent]) }
+    }
+
+    private mutating func drawStops(_ random: inout SeededRandom) {
+        var request: Int64 = 0
+        for _ in 0..<random.pick([0, 0, 1, 1, 2, 3]) {
+            request += random.next(0...2)
+            stops.append(
+                Stop(
+                    request: Int(request),
+                    bytes: random.next(0...min(oldSize, newSize) - 1),
+                    action: random.pick([.pause, .pause, .shutDown, .nothing]),
+                    reads: random.isTrue(0.6)
+                )
+            )
+        }
+    }
+}
+
+extension SeededRandom {
+    mutating func isTrue(_ probability: Double) -> Bool {
+        Double.random(in: 0..<1, using: &self) < probability
+    }
+
+    mutating func next(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &self) }
+
+    mutating func next(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &self) }
+
+    mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[Int.random(in: elements.indices, using: &self)]
+    }
+}
