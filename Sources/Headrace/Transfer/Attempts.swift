@@ -46,7 +46,8 @@ struct Attempts: Sendable {
     private let firstBackoff: RetryBackoff
     let firstResume: ResumeState
     private var answersOfNoUse = 0
-    /// How often the file came whole and was wrong, and whether that was once for bytes put together on trust.
+    /// How often the file came whole and was wrong, and whether that was once, while the present source was asked, for bytes
+    /// put together on trust.
     var mismatches = 0
     var hasTrustedChecksum = false
     var diskRepairs = 0
@@ -107,6 +108,7 @@ struct Attempts: Sendable {
         resume = firstResume
         resume.sourceChanged()
         parts = .several
+        hasTrustedChecksum = false
         answersOfNoUse = 0
     }
 

@@ -177,6 +177,15 @@ struct SegmentMirrorTests {
         }
     }
 
+    @Test func `with a checksum, the one source that has the file is not blamed for the parts of others`() async throws
+    {
+        let checksum = try Checksum(of: Fixture.file.body)
+        let wrong = Response.file(Fixture.other).limited(bytesPerSecond: 6 << 20)
+        let right = Response.file(Fixture.file).limited(bytesPerSecond: 6 << 20)
+        let outcome = try await run(["/a": wrong, "/b": right, "/c": wrong]) { $0.checksums = [checksum] }
+        #expect(outcome.isExact, "\(outcome.events)")
+    }
+
     @Test func `with one connection, one source is asked`() async throws {
         let whole = Response.file(Fixture.file)
         let outcome = try await run(["/a": whole, "/b": whole], connections: 1)
