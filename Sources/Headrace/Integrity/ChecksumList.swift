@@ -120,8 +120,9 @@ extension ChecksumList.Entry {
         let digits = text.prefix { $0.hexDigit != nil }
         guard let checksum = checksum(digits) else { return nil }
         var rest = text[digits.endIndex...]
-        guard let blank = rest.popFirst(), !rest.isEmpty else { return (checksum, nil) }
+        guard let blank = rest.popFirst() else { return (checksum, nil) }
         guard isBlank(blank) else { return nil }
+        guard !rest.isEmpty else { return (checksum, nil) }
         // Lines of an old form have one blank only.
         if rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") { rest.removeFirst() }
         return (checksum, rest)

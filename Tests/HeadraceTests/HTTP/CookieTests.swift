@@ -51,6 +51,14 @@ struct CookieTests {
             ("a=b; Secure", "https://h.example/", "http://h.example/", nil),
             ("a=b; Secure", "http://h.example/", "https://h.example/", nil),
             ("a=b", "https://h.example/", "http://h.example/", "a=b"),
+            // Names that promise who has set them.
+            ("__Secure-a=b; Secure", "https://h.example/", "https://h.example/", "__Secure-a=b"),
+            ("__secure-a=b", "https://h.example/", "https://h.example/", nil),
+            ("__Secure-a=b", "http://h.example/", "http://h.example/", nil),
+            ("__Host-a=b; Secure; Path=/", "https://h.example/x/y", "https://h.example/", "__Host-a=b"),
+            ("__Host-a=b; Secure", "https://h.example/x/y", "https://h.example/x/", nil),
+            ("__Host-a=b; Secure; Path=/; Domain=h.example", "https://h.example/", "https://h.example/", nil),
+            ("__Host-a=b; Path=/", "https://h.example/", "https://h.example/", nil),
             // The text.
             (" a = b c ; HttpOnly; x", "http://h.example/", "http://h.example/", "a=b c"),
             ("a=\"b\"", "http://h.example/", "http://h.example/", "a=\"b\""),
@@ -94,11 +102,14 @@ struct CookieTests {
         #expect(try field(fields, by: "http://h.example/", for: "http://h.example/x/y") == "b=2; c=3; a=1; d=4")
     }
 
-    @Test func `http does not change what https has set`() throws {
+    @Test(arguments: ["a=c", "a=c; Domain=example.org", "a=c; Path=/x/y"])
+    func `http neither changes nor hides what https has set`(_ text: String) throws {
         var store = CookieStore()
-        store.store(["a=b; Secure"], from: try place("https://h.example/"), at: Self.now)
-        store.store(["a=c"], from: try place("http://h.example/"), at: Self.now)
-        #expect(store.field(for: try place("https://h.example/"), at: Self.now) == "a=b")
+        store.store(["a=b; Secure; Path=/x"], from: try place("https://h.example.org/"), at: Self.now)
+        store.store([text], from: try place("http://h.example.org/x/y"), at: Self.now)
+        #expect(store.field(for: try place("https://h.example.org/x/y/z"), at: Self.now) == "a=b")
+        store.store(["a=c; Path=/"], from: try place("http://h.example.org/"), at: Self.now)
+        #expect(store.field(for: try place("https://h.example.org/x/y"), at: Self.now) == "a=b; a=c")
     }
 
     @Test func `there is a bound on how many are kept, and on their size`() throws {
@@ -134,7 +145,7 @@ struct CookieTests {
             h.example.org\tFALSE\t/x\tTRUE\t784111778\tc\td e\r
             #HttpOnly_h.example.org\tFALSE\t/\tFALSE\t784111777.5\told\tgone
 
-            h.example.org\tFALSE\t/\tFALSE\t0\tempty
+            h.example.org\tFALSE\t/\tFALSE\t-1\tempty
             """
         let jar = CookieJar { Self.now }
         try jar.add(netscapeFile: text.utf8)

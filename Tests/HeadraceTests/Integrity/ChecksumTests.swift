@@ -123,7 +123,7 @@ struct ChecksumListTests {
     }
 
     @Test(arguments: [
-        "", "\n\n", "# nothing", "hello", "\(a256)x  plain", "\(a256.dropLast())  plain", "\(a256)plain",
+        "", "\n\n", "# nothing", "hello", "\(a256)x  plain", "\(a256.dropLast())  plain", "\(a256)plain", "\(a256)x",
         "\\\(a256)  bad\\x", "\\\(a256)  bad\\", "\(a256)  nul\u{0}", "\(a256)  ", "\(a256) *",
         "SHA256 (plain) \(a256)",
         "SHA256 (plain) = \(a5)", "SHA256 () = \(a256)", "SHA3-256 (plain) = \(a256)", "SHA256 plain = \(a256)",

@@ -25,6 +25,26 @@ struct Cookie: Sendable, Hashable {
         guard place.isSecure || !isSecure else { return false }
         return (isHostOnly ? place.host == domain : place.isIn(domain)) && place.isBelow(path)
     }
+
+    /// Whether it would be told beside a cookie of https, or instead of it (RFC 6265bis, section 5.7).
+    func hides(_ other: Cookie) -> Bool {
+        other.isSecure && name == other.name && path.isBelow(path: other.path)
+            && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
+    }
+}
+
+extension String {
+    /// Whether it is a domain, or one below it (section 5.1.3).
+    fileprivate func isIn(domain: String) -> Bool {
+        self == domain || hasSuffix(".\(domain)")
+    }
+
+    /// Whether it is a path, or one below it (section 5.1.4).
+    fileprivate func isBelow(path: String) -> Bool {
+        guard self != path else { return true }
+        return hasPrefix(path)
+            && (path.hasSuffix("/") || utf8.dropFirst(path.utf8.count).first == UInt8(ascii: "/"))
+    }
 }
 
 /// A URL as cookies see it.
@@ -45,10 +65,7 @@ struct CookiePlace: Sendable, Hashable {
         isAddress = host.contains(":") || IPAddress(host) != nil
     }
 
-    /// Whether the host is this domain or below it (section 5.1.3).
-    func isIn(_ domain: String) -> Bool {
-        host == domain || (!isAddress && host.hasSuffix(".\(domain)"))
-    }
+    func isIn(_ domain: String) -> Bool { isAddress ? host == domain : host.isIn(domain: domain) }
 
     /// The host and the domains above it, whose cookies may be for it.
     var domains: [String] {
@@ -56,12 +73,7 @@ struct CookiePlace: Sendable, Hashable {
         return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }
     }
 
-    /// Whether the path is this one or below it (section 5.1.4).
-    func isBelow(_ other: String) -> Bool {
-        guard path != other else { return true }
-        return path.hasPrefix(other)
-            && (other.hasSuffix("/") || path.utf8.dropFirst(other.utf8.count).first == UInt8(ascii: "/"))
-    }
+    func isBelow(_ other: String) -> Bool { path.isBelow(path: other) }
 
     /// The path up to its last slash (section 5.1.4).
     var defaultPath: String {
@@ -101,8 +113,15 @@ extension Cookie {
             }
         }
         if let maxAge { expires = maxAge <= 0 ? .min : now.addingReportingOverflow(maxAge).partialValue }
-        guard Self.mayBeSet(for: domain, by: place), place.isSecure || !isSecure else { return nil }
+        guard Self.mayBeSet(for: domain, by: place), place.isSecure || !isSecure, keepsPrefix else { return nil }
         if domain == place.host, !Self.hasDot(domain) { isHostOnly = true }
+    }
+
+    /// Whether it is what its name promises (RFC 6265bis, section 4.1.3).
+    private var keepsPrefix: Bool {
+        let name = name.lowercased()
+        if name.hasPrefix("__host-") { return isSecure && isHostOnly && path == "/" }
+        return isSecure || !name.hasPrefix("__secure-")
     }
 
     /// A domain as it is compared: in lower case, and without the dot that may be at its front.

@@ -27,8 +27,8 @@ enum CookieFile {
     private static func cookie(_ line: String) -> Cookie? {
         let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard (6...7).contains(parts.count), let isForBelow = flag(parts[1]), let isSecure = flag(parts[3]),
-            // Some write fractions of a second.
-            let expires = Int64(digits: parts[4].prefix { $0 != "." }), parts[2].hasPrefix("/"), !parts[5].isEmpty,
+            // Some write fractions of a second, and -1 for as long as the browser runs.
+            let expires = parts[4] == "-1" ? 0 : Int64(digits: parts[4].prefix { $0 != "." }), parts[2].hasPrefix("/"), !parts[5].isEmpty,
             !line.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f })
         else { return nil }
         let domain = Cookie.domain(parts[0])

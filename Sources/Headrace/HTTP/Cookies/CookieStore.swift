@@ -42,8 +42,8 @@ struct CookieStore: Sendable {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
             // What https has set is not for http to change.
-            let known = domains[cookie.domain]?[Key(cookie)]?.cookie
-            if place.isSecure || known?.isSecure != true { insert(cookie, at: now) }
+            let hidesOthers = !place.isSecure && domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
+            if !hidesOthers { insert(cookie, at: now) }
         }
     }
 
