@@ -39,6 +39,12 @@ extension DownloadManager {
         }
     }
 
+    /// Carries out a command; returns when what it changed is on the disk, and throws what keeps it from there.
+    nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
+        try await carryOut(command, passingOver: false)
+        try await executor.run { [list] () throws(DownloadError) in try list.flush() }
+    }
+
     /// Carries out a command; `passingOver` where nobody waits for it, who could be told what of it cannot be.
     nonisolated func carryOut(_ command: RegistryCommand, passingOver: Bool) async throws(DownloadError) {
         switch command {

@@ -138,7 +138,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     private func perform(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let isDone = try await withList { manager throws(DownloadError) in
-            try await manager.carryOut(command, passingOver: false)
+            try await manager.carryOutAndFlush(command)
         }
         guard !isDone else { return true }
         let file = try await blocking { () throws(DownloadError) in

@@ -35,7 +35,12 @@ struct QueueFolder {
 
     /// Runs `headrace queue` with these words to its end.
     func queue(_ words: String...) async throws -> ToolProcess.Result {
-        var process = try ToolProcess(arguments(words), in: url)
+        try await queue(words)
+    }
+
+    /// Runs `headrace queue` with these words to its end, after the shell has done `preparation`.
+    func queue(_ words: [String], after preparation: String = ":") async throws -> ToolProcess.Result {
+        var process = try ToolProcess(arguments(words), in: url, after: preparation)
         return try await process.result()
     }
 

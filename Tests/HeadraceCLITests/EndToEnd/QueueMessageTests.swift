@@ -39,6 +39,23 @@ struct QueueMessageTests {
         }
     }
 
+    @Test(arguments: ["pause %1", "resume %2", "cancel %1", "remove %2", "move %1 last"])
+    func `a change of the list that the disk refuses is told, and not made`(_ command: String) async throws {
+        try await withQueueFolder { folder in
+            // Longer than the largest file that the shell allows.
+            let title = ["--title", String(repeating: "x", count: 60_000)]
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/b")), options: ["--paused"])
+            let before = try await folder.list()
+            let words = command.split(separator: " ").map(String.init)
+            let result = try await folder.queue(words, after: "trap '' XFSZ; ulimit -f 16")
+            #expect(result.status == 5)
+            #expect(result.errorLines.count == 1 && result.errors.contains("registry.journal"), "\(result.errors)")
+            let after = try await folder.list()
+            #expect(after.map(\.id) == before.map(\.id) && after.map(\.state) == before.map(\.state))
+        }
+    }
+
     @Test
     func `a command that does nothing says so, and one that does more than its name`() async throws {
         try await withFaultServer(.ok(body)) { server in

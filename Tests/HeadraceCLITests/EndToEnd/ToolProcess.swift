@@ -34,22 +34,25 @@ struct ToolProcess: ~Copyable {
 
     var id: pid_t { process.id }
 
-    /// Starts the tool in `folder`, which gets its input and output as hidden files.
+    /// Starts the tool in `folder`, which gets its input and output as hidden files, after the shell has done `preparation`.
     init(
         _ arguments: [String],
         in folder: URL,
         input: String = "",
         output: String? = nil,
         terminal: PseudoTerminal? = nil,
-        environment: [String] = []
+        environment: [String] = [],
+        after preparation: String = ":"
     ) throws {
         files = folder
         self.terminal = terminal
         try Data(input.utf8).write(to: folder.appending(path: ".stdin"))
         process = try ChildProcess(
             // The shell changes the directory and becomes the tool: the call for it is not visible from Swift.
-            ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false), Self.toolPath]
-                + arguments,
+            [
+                "/bin/sh", "-c", "\(preparation); cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false),
+                Self.toolPath,
+            ] + arguments,
             environment: ["TERM=xterm", "PATH=/usr/bin:/bin"] + environment,
             streams: [
                 folder.appending(path: ".stdin").path(percentEncoded: false),
