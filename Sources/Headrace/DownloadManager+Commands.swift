@@ -4,6 +4,8 @@ extension DownloadManager {
     ///
     /// A look costs one file call where there are none. Returns when all are done; while another look is going on, that one looks
     /// again, and this call returns with it, or as soon as the task is cancelled. Does nothing without a registry.
+    ///
+    /// A command goes when what it changed outlives a power cut, whatever ``Configuration/durability-swift.property`` is.
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
     ///   stay there then.
     public nonisolated func takeCommands() async throws(DownloadError) {
@@ -15,7 +17,7 @@ extension DownloadManager {
         }
         do throws(DownloadError) {
             repeat {
-                try await takeCommands(in: journal.inbox)
+                try await takeCommands(of: journal)
             } while journal.looksAgain()
         } catch {
             journal.endLook()
@@ -23,10 +25,10 @@ extension DownloadManager {
         }
     }
 
-    private nonisolated func takeCommands(in inbox: RegistryInbox) async throws(DownloadError) {
-        let contents = try await executor.run { () throws(DownloadError) in try inbox.take() }
+    private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
+        let contents = try await executor.run { () throws(DownloadError) in try journal.inbox.take() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
-        for item in contents.items {
+        for item in contents.items where !journal.isCarriedOut(item) {
             do throws(DownloadError) {
                 try await carryOut(item.command, passingOver: true)
             } catch  where error.code == .invalidRequest {
@@ -35,7 +37,15 @@ extension DownloadManager {
             }
             // After that nothing was done, and the next manager may have the list.
             guard !list.isShutDown else { throw .shutDown() }
-            try await executor.run { () throws(DownloadError) in try inbox.done(item.path) }
+            // Where it is cancelled nothing was waited for: what was to stop may still run.
+            guard !Task.isCancelled else { break }
+            journal.noteCarriedOut(item)
+        }
+        guard !contents.items.isEmpty else { return }
+        try await executor.run { [list] () throws(DownloadError) in
+            // Before they go: else a kill or a power cut in between would lose them.
+            try list.flush(always: true)
+            try journal.done(contents.items)
         }
     }
 

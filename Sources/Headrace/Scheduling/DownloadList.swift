@@ -193,9 +193,9 @@ final class DownloadList: Sendable {
         _ = begin(.flush)
     }
 
-    /// Writes to the disk what was decided so far; blocks.
-    func flush(syncing: Bool = true) throws(DownloadError) {
-        try journal?.flush(syncing: syncing) { atomically in
+    /// Writes to the disk what was decided so far, with `always` so that it outlives a power cut in any case; blocks.
+    func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
+        try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in
                 atomically()
                 return state.members
@@ -213,7 +213,7 @@ final class DownloadList: Sendable {
         for record in records { record.save(syncing: true) }
     }
 
-    /// As ``flush(syncing:)``, for those who can do nothing about a failure but tell it; what could not be written is
+    /// As ``flush(syncing:always:)``, for those who can do nothing about a failure but tell it; what could not be written is
     /// written the next time.
     func flushOrTell(syncing: Bool = true) {
         do throws(DownloadError) {

@@ -1,6 +1,6 @@
 /// What a list decides, on its way to the disk in the same order.
 ///
-/// Decisions are noted under the list's lock, which costs no file call. ``flush(syncing:)`` writes them, and blocks.
+/// Decisions are noted under the list's lock, which costs no file call. ``flush(syncing:always:_:)`` writes them, and blocks.
 final class ListJournal: Sendable {
     /// A download as the journal knows it, but for its state.
     struct Member: Sendable {
@@ -58,6 +58,8 @@ final class ListJournal: Sendable {
     private let file: RegistryFile
     private let pending: Locked<Pending>
     private let looks = Locked(Looks())
+    /// The files of the commands that were carried out and are still there, since what they changed is not on the disk yet.
+    private let carriedOut = Locked<Set<String>>([])
     /// Held while changes are on their way, so that none overtakes another.
     private let turn = Locked(())
 
@@ -141,31 +143,51 @@ final class ListJournal: Sendable {
         for continuation in looks.withLock({ $0.end() }) { continuation.finish() }
     }
 
+    /// Whether a command needs nothing more than the disk: done again, it would undo what was decided since.
+    func isCarriedOut(_ item: RegistryInbox.Item) -> Bool {
+        carriedOut.withLock { $0.contains(item.path) }
+    }
+
+    /// Takes note that a command was carried out, and is to be done no more by this process.
+    func noteCarriedOut(_ item: RegistryInbox.Item) {
+        _ = carriedOut.withLock { $0.insert(item.path) }
+    }
+
+    /// Removes the files of commands that were carried out, once what they changed is on the disk; blocks.
+    func done(_ items: [RegistryInbox.Item]) throws(DownloadError) {
+        for item in items where isCarriedOut(item) {
+            try inbox.done(item.path)
+            _ = carriedOut.withLock { $0.remove(item.path) }
+        }
+    }
+
     // MARK: Writing
 
     /// Writes what was noted; blocks.
     ///
     /// - Parameters:
     ///   - syncing: False where what matters has only to outlive the process.
+    ///   - always: Whether all of it is to outlive a power cut, also where the list does not sync.
     ///   - members: Gives all downloads of the list, under whose lock it calls what it is given.
     /// - Throws: What keeps the registry from being written; what was noted is written the next time.
     func flush(
         syncing: Bool = true,
+        always: Bool = false,
         _ members: (_ atomically: () -> Void) -> [Member]
     ) throws(DownloadError) {
         try turn.withLock { _ throws(DownloadError) in
-            let (changes, mustSync, isBehind) = pending.withLock { pending in
+            let (changes, syncs, isBehind) = pending.withLock { pending in
                 defer {
                     pending.changes = []
                     pending.isScheduled = false
                     if syncing { pending.mustSync = false }
                 }
-                return (pending.changes, pending.mustSync, pending.isBehind)
+                return (pending.changes, syncing && (pending.mustSync || always), pending.isBehind)
             }
             guard !isBehind else { return try rewrite(members) }
-            guard !changes.isEmpty || (syncing && mustSync) else { return }
+            guard !changes.isEmpty || syncs else { return }
             do throws(DownloadError) {
-                switch try file.append(changes, syncing: syncing && mustSync) {
+                switch try file.append(changes, syncing: syncs, always: always) {
                 case .recorded: break
                 // It can be read as it is.
                 case .recordedAndDue: try? rewrite(members)

@@ -64,19 +64,26 @@ final class RegistryFile: Sendable {
 
     /// Records changes with one write.
     ///
-    /// With `syncing`, and where the list syncs, they outlive a power cut on return, and so does all that was recorded
-    /// before; else they outlive the process. Where it throws, none of them is recorded; they can be recorded again,
-    /// together with others. A crash in between may leave the first of several changes.
+    /// With `syncing`, and where the list syncs or `always` is set, they outlive a power cut on return, and so does all that
+    /// was recorded before; else they outlive the process. Where it throws, none of them is recorded; they can be recorded
+    /// again, together with others. A crash in between may leave the first of several changes.
     /// - Parameters:
     ///   - changes: What has changed, in order.
     ///   - syncing: Whether to wait for the disk.
+    ///   - always: Whether that holds also where the list does not sync.
     /// - Returns: Whether the whole list is to go to ``replace(with:)``: it should where that is worth it, and it has
     ///   to where the changes are not recorded, after a sync that failed for one.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
     ///   more than a list takes, `shutDown` once the file is closed.
-    func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) -> RegistryStore.Outcome {
+    func append(
+        _ changes: [RegistryChange],
+        syncing: Bool = true,
+        always: Bool = false
+    ) throws(DownloadError) -> RegistryStore.Outcome {
         var outcome = RegistryStore.Outcome.recorded
-        try withStore { store throws(DownloadError) in outcome = try store.append(changes, syncing: syncing) }
+        try withStore { store throws(DownloadError) in
+            outcome = try store.append(changes, syncing: syncing, always: always)
+        }
         return outcome
     }
 
@@ -84,7 +91,7 @@ final class RegistryFile: Sendable {
     ///
     /// The list may be ahead of what was recorded: changes that it has and that are recorded later do nothing then.
     /// - Parameter entries: All downloads of the list, in any order.
-    /// - Throws: As ``append(_:syncing:)`` does; the journal can be read and goes on.
+    /// - Throws: As ``append(_:syncing:always:)`` does; the journal can be read and goes on.
     func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }

@@ -81,16 +81,20 @@ struct RegistryStore: Sendable {
     /// Waits for the disk where that is still to do.
     mutating func close() {
         guard let file = file.take() else { return }
-        if isUnsynced, !isDoubtful { try? calls.sync(file) }
+        if syncs, isUnsynced, !isDoubtful { try? calls.sync(file) }
         try? calls.close(file)
     }
 
     // MARK: Writing
 
-    /// Adds changes with one write, and one sync where the list syncs and `syncing` is set.
+    /// Adds changes with one write, and one sync where `syncing` is set and the list syncs, or `always` is set too.
     ///
     /// A sync covers all that was written before it. Where it throws, none of the changes is in the journal.
-    mutating func append(_ changes: [RegistryChange], syncing: Bool) throws(DownloadError) -> Outcome {
+    mutating func append(
+        _ changes: [RegistryChange],
+        syncing: Bool,
+        always: Bool
+    ) throws(DownloadError) -> Outcome {
         let lines: [UInt8]
         do throws(RegistryEncoder.Failure) {
             lines = try RegistryEncoder.lines(of: changes)
@@ -99,7 +103,7 @@ struct RegistryStore: Sendable {
         } catch {
             throw .registry(error)
         }
-        let syncing = syncs && syncing
+        let syncing = syncing && (syncs || always)
         if lines.isEmpty, !(syncing && isUnsynced) { return .recorded }
         guard let file, !isDoubtful else { return .wholeListNeeded }
         try write(lines, to: file, syncing: syncing)
@@ -175,7 +179,7 @@ struct RegistryStore: Sendable {
         }
         do throws(SystemError) {
             if syncing { try calls.sync(file) }
-            (hasTail, isUnsynced) = (false, syncs && !syncing)
+            (hasTail, isUnsynced) = (false, !syncing)
         } catch {
             isDoubtful = true
             cutTail(of: file)
@@ -243,6 +247,8 @@ struct RegistryStore: Sendable {
         try? calls.remove(path + Self.newSuffix)
         if let file { try? calls.setMode(file, 0o600) }
         (size, weight, hasTail) = (reader.goodBytes, reader.weight, bytes > reader.goodBytes)
+        // Whoever wrote the lines may have been killed before it synced them.
+        isUnsynced = size > 0
         liveWeight = reader.image.entries.count
         return (reader.image, reader.findings)
     }

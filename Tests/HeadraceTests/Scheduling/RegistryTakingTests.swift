@@ -1,0 +1,234 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The commands of other processes on their way from their files to the list on the disk.
+@Suite(.timeLimit(.minutes(4)))
+struct RegistryTakingTests {
+    private typealias Fixture = RegistryFixture
+    typealias Durability = DownloadManager.Configuration.Durability
+
+    /// Each changes a list of one that waits and one that is paused; what a list holds of waiting ones is not synced.
+    static let commands: [RegistryCommand] = [
+        .add([Fixture.entry(3)]), .pause([1]), .resume([2]), .cancel([1]), .remove([2], deletingFiles: false),
+        .move(2, .first), .priority(1, 9),
+    ]
+
+    /// Has a manager that starts nothing keep that list, or what is left of it.
+    private func withManager(
+        _ directory: URL,
+        _ durability: Durability = .none,
+        files: FileCalls,
+        isFirst: Bool = true,
+        _ body: (DownloadManager) async throws -> Void
+    ) async throws {
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadManager.Configuration {
+                    $0.registryDirectory = directory
+                    $0.startsDownloads = false
+                    $0.durability = durability
+                },
+                transport: NoTransport(),
+                files: files,
+                clock: ClockWitness(TestClock())
+            )
+        )
+        do {
+            var entries = [Fixture.entry(1), Fixture.entry(2)]
+            entries[1].request.startsPaused = true
+            if isFirst { try await manager.carryOut(.add(entries), passingOver: false) }
+            try await body(manager)
+            await manager.shutdown()
+        } catch {
+            await manager.shutdown()
+            throw error
+        }
+    }
+
+    /// A list's directory.
+    private func withDirectory(_ body: (URL) async throws -> Void) async throws {
+        try await withTemporaryDirectory { folder in
+            try await body(folder.appending(path: "registry", directoryHint: .isDirectory))
+        }
+    }
+
+    @Test(arguments: commands, [Durability.none, .full])
+    func `what a command changes is on the disk before its file goes`(
+        _ command: RegistryCommand,
+        _ durability: Durability
+    ) async throws {
+        try await withDirectory { directory in
+            let recorder = FileCallRecorder(to: .unsynced)
+            try await withManager(directory, durability, files: recorder.fileCalls) { manager in
+                try RegistryInbox(in: directory.filePath).post(command)
+                let before = recorder.calls.count
+                try await manager.takeCommands()
+                let calls = recorder.calls.dropFirst(before)
+                let write = try #require(calls.lastIndex { if case .write = $0 { true } else { false } })
+                let sync = try #require(calls.lastIndex(of: .sync))
+                let removal = try #require(calls.lastIndex(of: .remove))
+                #expect(write < sync && sync < removal)
+            }
+        }
+    }
+
+    @Test func `all commands of a look cost one sync together`() async throws {
+        try await withDirectory { directory in
+            let recorder = FileCallRecorder(to: .unsynced)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                for command in Self.commands { try RegistryInbox(in: directory.filePath).post(command) }
+                let before = recorder.calls.count
+                try await manager.takeCommands()
+                #expect(recorder.calls.dropFirst(before).count { $0 == .sync } == 1)
+                #expect(try RegistryInbox(in: directory.filePath).hasCommands == false)
+            }
+        }
+    }
+
+    @Test(arguments: commands)
+    func `a command that a full disk refuses stays until it is in the list`(_ command: RegistryCommand) async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                guard isFull.withLock({ $0 }) else { return }
+                switch call {
+                case .write, .create: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            let inbox = RegistryInbox(in: directory.filePath)
+            let registry = DownloadRegistry(directory: directory)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                let before = try await registry.downloads()
+                try inbox.post(command)
+                isFull.withLock { $0 = true }
+                for _ in 0..<2 {
+                    let error = await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                    #expect(error?.code == .diskFull)
+                    #expect(try inbox.hasCommands)
+                }
+                #expect(try await registry.downloads() == before)
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(try !inbox.hasCommands)
+                #expect(try await registry.downloads() != before)
+            }
+        }
+    }
+
+    /// Else a later decision would be undone.
+    @Test func `a command that only waits for the disk is not carried out again`() async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                guard isFull.withLock({ $0 }) else { return }
+                switch call {
+                case .write, .create: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                let download = try #require(await manager.downloads.first)
+                try RegistryInbox(in: directory.filePath).post(.pause([download.id.rawValue]))
+                isFull.withLock { $0 = true }
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                #expect(download.state == .paused)
+                await download.resume()
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(download.state == .waiting)
+            }
+            let list = try await DownloadRegistry(directory: directory).downloads()
+            #expect(list.map(\.state) == [.waiting, .paused])
+        }
+    }
+
+    @Test(arguments: Crash.allCases)
+    func `X01 X02 after a crash at any change a command is left, or done`(_ crash: Crash) async throws {
+        for command in Self.commands {
+            let disk = MemoryDisk()
+            let posted = Locked(0)
+            try await withManager(URL(filePath: "/list"), files: disk.calls) { manager in
+                try RegistryInbox(in: "/list", calls: disk.calls).post(command)
+                posted.withLock { $0 = disk.changes.count }
+                try await manager.takeCommands()
+            }
+            let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+            for count in posted.withLock({ $0 })...disk.changes.count {
+                let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
+                let left = try RegistryInbox(in: "/list", calls: MemoryDisk(image).calls).take()
+                guard left.items.isEmpty else { continue }
+                let list = try Fixture.open("/list", calls: MemoryDisk(image).calls).list.image
+                #expect(list == done, "\(crash), \(command), after \(count) changes")
+            }
+        }
+    }
+
+    /// Once a command was removed when its change was found in the list, whether or not a sync had covered it.
+    @Test func `X01 X02 a command that a killed manager has carried out is kept until that is on the disk`()
+        async throws
+    {
+        for command in Self.commands {
+            var (kills, isKilled) = (0, true)
+            while isKilled {
+                let rest = Locked<Int?>(nil)
+                let disk = MemoryDisk { _ throws(SystemError) in
+                    let isAlive = rest.withLock { rest in
+                        rest = rest.map { $0 - 1 }
+                        return rest ?? 0 >= 0
+                    }
+                    guard isAlive else { throw SystemError(errno: EIO) }
+                }
+                try await withManager(URL(filePath: "/list"), files: disk.calls) { manager in
+                    try RegistryInbox(in: "/list", calls: disk.calls).post(command)
+                    rest.withLock { [kills] in $0 = kills }
+                    try? await manager.takeCommands()
+                }
+                isKilled = rest.withLock { rest in
+                    defer { rest = nil }
+                    return rest ?? 0 < 0
+                }
+                try await withManager(URL(filePath: "/list"), files: disk.calls, isFirst: false) { manager in
+                    try await manager.takeCommands()
+                }
+                let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+                let cut = Crash.cutOfAll.image(after: disk.changes, seed: 0)
+                let left = try RegistryInbox(in: "/list", calls: MemoryDisk(cut).calls).take()
+                let list = try Fixture.open("/list", calls: MemoryDisk(cut).calls).list.image
+                #expect(!left.items.isEmpty || list == done, "\(command), killed after \(kills) changes")
+                kills += 1
+            }
+            #expect(kills > 2)
+        }
+    }
+
+    @Test(arguments: commands)
+    func `a command that is taken by a cancelled task stays, and is done by the next look`(
+        _ command: RegistryCommand
+    ) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let inbox = RegistryInbox(in: directory.filePath)
+                try inbox.post(command)
+                await withDiscardingTaskGroup { group in
+                    group.cancelAll()
+                    group.addTask { try? await manager.takeCommands() }
+                }
+                #expect(try inbox.hasCommands)
+                try await manager.takeCommands()
+                #expect(try !inbox.hasCommands)
+            }
+        }
+    }
+}
