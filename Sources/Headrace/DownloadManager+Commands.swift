@@ -33,7 +33,9 @@ extension DownloadManager {
                 try await carryOut(item.command, passingOver: true)
             } catch  where error.code == .invalidRequest {
                 // It never can be, and must not hold up those after it.
-                list.observers.tell(finding: "A command that another process has left is dropped: \(error.message)")
+                let path = await executor.run { journal.inbox.setAside(item.path) }
+                list.observers.tell(finding: "The command \(path) is not done: \(error.message)")
+                continue
             }
             // After that nothing was done, and the next manager may have the list.
             guard !list.isShutDown else { throw .shutDown() }

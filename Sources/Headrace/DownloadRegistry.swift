@@ -130,7 +130,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// then stays there and is carried out later, also where the task is cancelled.
     /// - Parameter command: What to do.
     /// - Returns: Whether it is done.
-    /// - Throws: What keeps the registry from being written.
+    /// - Throws: What keeps the registry from being written, and `fileSystem` where the manager that has it has set the command
+    ///   aside, as one of an earlier release does with what it does not know.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         try await perform(RegistryCommand(command))
@@ -146,15 +147,19 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
         let end = ContinuousClock.now + Self.patience
         repeat {
-            let (isRun, isTaken) = try await blocking {
-                let calls = FileCalls.system
-                return (
-                    RegistryLock.isRun(in: directory.filePath, calls: calls), (try? calls.status(file)) == .some(nil)
+            let (isRun, isDone) = try await blocking { () throws(DownloadError) in
+                (
+                    RegistryLock.isRun(in: directory.filePath, calls: .system),
+                    try RegistryInbox(in: directory.filePath).isDone(file)
                 )
             }
-            if isTaken { return true }
+            if isDone { return true }
             // Whoever had the list may have ended without having seen the command.
-            if !isRun, try await withListTakingCommands() { return true }
+            if !isRun, try await withListTakingCommands() {
+                return try await blocking { () throws(DownloadError) in
+                    try RegistryInbox(in: directory.filePath).isDone(file)
+                }
+            }
         } while await sleeps(until: end)
         return false
     }

@@ -231,4 +231,80 @@ struct RegistryTakingTests {
             }
         }
     }
+
+    @Test func `a command that can never be is set aside, and those after it are done`() async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let inbox = RegistryInbox(in: directory.filePath)
+                var entry = Fixture.entry(3)
+                entry.request.userInfo = ["note": String(repeating: "x", count: 700_000)]
+                try inbox.post(.add([entry]), at: 1)
+                try inbox.post(.pause([1]), at: 2)
+                try await manager.takeCommands()
+                #expect(await manager.downloads.map(\.state) == [.paused, .paused])
+                let names = try FileProbe.names(in: directory.appending(path: RegistryInbox.folderName))
+                #expect(names.count == 1)
+                #expect(names.allSatisfy { $0.hasSuffix(RegistryInbox.unreadSuffix) })
+            }
+        }
+    }
+
+    // MARK: Who leaves a command
+
+    /// Leaves commands for a manager that does with them what `take` does, and gives what came of it.
+    private func leaving<Value: Sendable>(
+        in directory: URL,
+        _ leave: @escaping @Sendable (DownloadRegistry) async throws -> Value,
+        _ take: () async throws -> Void
+    ) async throws -> Result<Value, any Error> {
+        let inbox = RegistryInbox(in: directory.filePath)
+        return try await withThrowingTaskGroup(of: Result<Value, any Error>.self) { group in
+            group.addTask {
+                do {
+                    return .success(try await leave(DownloadRegistry(directory: directory)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            while try !inbox.hasCommands { await Task.yield() }
+            try await take()
+            return try #require(try await group.next())
+        }
+    }
+
+    private func request(_ name: String, _ checksum: Checksum? = nil) throws -> DownloadRequest {
+        var request = DownloadRequest(
+            try #require(URL(string: "http://h/\(name)")),
+            to: .directory(URL(filePath: "/home/user/Downloads", directoryHint: .isDirectory))
+        )
+        request.checksums = checksum.map { [$0] } ?? []
+        return request
+    }
+
+    @Test(arguments: [true, false])
+    func `who leaves a command that is set aside is told where it is`(_ isAdding: Bool) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { _ in
+                let request = try request("a")
+                let result = try await leaving(in: directory) { registry in
+                    if isAdding {
+                        try await registry.add([request]).isDone
+                    } else {
+                        try await registry.perform(.pause([Download.ID(rawValue: 1)]))
+                    }
+                } _: {
+                    // As an earlier release does with what it does not know.
+                    let folder = directory.appending(path: RegistryInbox.folderName)
+                    let name = try #require(
+                        try FileProbe.names(in: folder).first { $0.hasSuffix(RegistryInbox.suffix) }
+                    )
+                    let file = folder.appending(path: name).filePath
+                    try FileCalls.system.replace(file, file + RegistryInbox.unreadSuffix)
+                }
+                let error = #expect(throws: DownloadError.self) { try result.get() }
+                #expect(error?.code == .fileSystem)
+                #expect(error?.message.contains(RegistryInbox.unreadSuffix) == true)
+            }
+        }
+    }
 }

@@ -65,7 +65,7 @@ struct RegistryInbox: Sendable {
     /// - Parameters:
     ///   - command: What to do.
     ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
-    /// - Returns: The file, which goes when the command is done.
+    /// - Returns: The file, which goes when the command is done or set aside; see ``isDone(_:)``.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
     ///   `invalidRequest` for a command that is too large; then it is not left.
     @discardableResult
@@ -106,6 +106,24 @@ struct RegistryInbox: Sendable {
             throw .registry("The folder \(path) could not be written to the disk", error)
         }
         return commandPath
+    }
+
+    /// Whether a command that was left is done.
+    /// - Parameter path: The path of its file.
+    /// - Returns: False while it waits.
+    /// - Throws: `fileSystem` where it was set aside, and will not be.
+    func isDone(_ path: String) throws(DownloadError) -> Bool {
+        guard (try? calls.status(path)) == .some(nil) else { return false }
+        let unreadPath = path + Self.unreadSuffix
+        guard (try? calls.status(unreadPath)) == .some(nil) else {
+            throw DownloadError(
+                .fileSystem,
+                "The command was not done: the process that has the list does not know what is in it, or may not read it, "
+                    + "and keeps it as \(unreadPath). End that process, which may be of an earlier release or another "
+                    + "user's, and give the command again."
+            )
+        }
+        return true
     }
 
     // MARK: Taking
@@ -149,6 +167,14 @@ struct RegistryInbox: Sendable {
         }
     }
 
+    /// Renames a command that will not be done, so that it is not found again, and who has left it can tell.
+    /// - Parameter path: The path of its file.
+    /// - Returns: Where it is now.
+    @discardableResult
+    func setAside(_ path: String) -> String {
+        (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
+    }
+
     /// What is in the folder; nothing where there is none.
     private func names() throws(DownloadError) -> [String] {
         do throws(SystemError) {
@@ -181,8 +207,7 @@ struct RegistryInbox: Sendable {
         } catch {
             reason = .unreadable(error)
         }
-        let isAside = (try? calls.replace(file, file + Self.unreadSuffix)) != nil
-        contents.refusals.append(Refusal(path: isAside ? file + Self.unreadSuffix : file, reason: reason))
+        contents.refusals.append(Refusal(path: setAside(file), reason: reason))
     }
 
     private func isAbandoned(_ name: String, at time: UInt64) -> Bool {
