@@ -96,17 +96,25 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Secrets are not kept, so that a request with some fails when it is its turn; see ``HeaderField/isSecret``.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: The identity of each download, that of the one in the list where it has the file already, and whether they
-    ///   are in the list now; else the manager that has it adds them.
+    ///   are in the list now; else the manager that has it adds them, under these identities unless somebody else adds the same
+    ///   file before.
     /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts the checksum of the one in the
-    ///   list, and what keeps the registry from being written; then none is added.
+    ///   list, and what keeps the registry from being written; then none is added. Where somebody else adds the same file at the
+    ///   same moment with another checksum, the others are. `fileSystem` as ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
         for request in requests { try request.validate() }
-        let bases = RegistryBases(of: directory)
-        var active: [String: (id: Download.ID, checksums: [Checksum])] = [:]
-        for download in try await downloads() where !download.state.isEnded {
-            active[DestinationNames(download.request).partialPath] = (download.id, download.request.checksums)
+        guard !requests.isEmpty else { return ([], true) }
+        let ids = try await withList { manager throws(DownloadError) in
+            try await manager.download(requests).map(\.id)
         }
+        return if let ids { (ids, true) } else { try await post(requests) }
+    }
+
+    /// Leaves downloads for the manager that has the list.
+    private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
+        let bases = RegistryBases(of: directory)
+        var active = try await active()
         var (ids, entries): ([Download.ID], [RegistryEntry]) = ([], [])
         for request in requests {
             let path = DestinationNames(request).partialPath
@@ -119,9 +127,32 @@ public struct DownloadRegistry: Sendable, Hashable {
             guard twin == nil || checksums.count > known.count else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
+        guard !entries.isEmpty else { return (ids, true) }
         for entry in entries { try RegistryEncoder.check(entry.request) }
-        let isDone = entries.isEmpty ? true : try await perform(.add(entries))
-        return (ids, isDone)
+        guard try await post(.add(entries)) else { return (ids, false) }
+        // Meanwhile somebody else may have added the same file.
+        active = try await self.active()
+        for (index, request) in requests.enumerated() {
+            guard let twin = active[DestinationNames(request).partialPath] else { continue }
+            _ = try twin.checksums.adding(request.checksums, of: request.url)
+            ids[index] = twin.id
+        }
+        return (ids, true)
+    }
+
+    /// The downloads that have not ended, by the path of their partial: one file has one download.
+    private func active() async throws(DownloadError) -> [String: (id: Download.ID, checksums: [Checksum])] {
+        let bases = RegistryBases(of: directory)
+        return try await blocking { () throws(DownloadError) in
+            var active: [String: (id: Download.ID, checksums: [Checksum])] = [:]
+            for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
+                guard let request = entry.request.downloadRequest(in: bases),
+                    !entry.state.restored(request.url, bases: bases).0.isEnded
+                else { continue }
+                active[DestinationNames(request).partialPath] = (Download.ID(rawValue: entry.id), request.checksums)
+            }
+            return active
+        }
     }
 
     /// Has a command carried out: at once where no manager has the list, else by the one that has it.
@@ -134,14 +165,15 @@ public struct DownloadRegistry: Sendable, Hashable {
     ///   aside, as one of an earlier release does with what it does not know.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
-        try await perform(RegistryCommand(command))
-    }
-
-    private func perform(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
-        let isDone = try await withList { manager throws(DownloadError) in
+        let command = RegistryCommand(command)
+        let done: Void? = try await withList { manager throws(DownloadError) in
             try await manager.carryOutAndFlush(command)
         }
-        guard !isDone else { return true }
+        return done != nil ? true : try await post(command)
+    }
+
+    /// Leaves a command for the manager that has the list, and waits for a moment; false where it is not done by then.
+    private func post(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let file = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).post(command)
         }
@@ -173,13 +205,14 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Carries out what was left; false where a manager of another process has the list.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
         // The start of a manager takes them, and only tells what it could not do.
-        try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
+        let done: Void? = try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
+        return done != nil
     }
 
-    /// Runs `body` with the list; false where a manager of another process has it.
-    private func withList(
-        _ body: (DownloadManager) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) -> Bool {
+    /// Runs `body` with the list; nil where a manager of another process has it.
+    private func withList<Value>(
+        _ body: (DownloadManager) async throws(DownloadError) -> Value
+    ) async throws(DownloadError) -> Value? {
         let configuration = DownloadManager.Configuration {
             $0.registryDirectory = directory
             $0.startsDownloads = false
@@ -194,16 +227,16 @@ public struct DownloadRegistry: Sendable, Hashable {
                 )
             )
         } catch  where error.code == .busy {
-            return false
+            return nil
         }
         do throws(DownloadError) {
-            try await body(manager)
+            let value = try await body(manager)
+            await manager.shutdown()
+            return value
         } catch {
             await manager.shutdown()
             throw error
         }
-        await manager.shutdown()
-        return true
     }
 
     private func blocking<Value: Sendable>(

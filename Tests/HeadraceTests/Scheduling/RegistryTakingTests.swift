@@ -307,4 +307,55 @@ struct RegistryTakingTests {
             }
         }
     }
+
+    @Test func `who adds a file that another one adds at the same time is told the identity in the list`() async throws
+    {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let requests = try ["a", "b"].map { try request($0) }
+                let first = Locked<Download.ID?>(nil)
+                let result = try await leaving(in: directory) {
+                    try await $0.add(requests).ids
+                } _: {
+                    let download = try await manager.download(requests[1])
+                    first.withLock { $0 = download.id }
+                    try await manager.takeCommands()
+                }
+                let ids = try result.get()
+                #expect(ids.last == first.withLock { $0 })
+                #expect(await manager.downloads.dropFirst(2).map(\.id) == ids.reversed())
+            }
+        }
+    }
+
+    @Test func `who adds a file that another one adds with another checksum is told so`() async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let requests = try [[1], [2]].map { try request("a", Checksum(.sha256, of: $0)) }
+                let result = try await leaving(in: directory) {
+                    try await $0.add([requests[0]]).isDone
+                } _: {
+                    try await manager.download(requests[1])
+                    try await manager.takeCommands()
+                }
+                let error = #expect(throws: DownloadError.self) { try result.get() }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains(requests[1].checksums[0].hexadecimal) == true)
+            }
+        }
+    }
+
+    @Test func `of many that add one file at once each is told the identity in the list`() async throws {
+        try await withDirectory { directory in
+            let request = try request("a")
+            let registry = DownloadRegistry(directory: directory)
+            let ids = try await withThrowingTaskGroup(of: [Download.ID].self) { group in
+                for _ in 0..<8 { group.addTask { try await registry.add([request]).ids } }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            let list = try await registry.downloads()
+            #expect(list.count == 1)
+            #expect(Set(ids) == Set(list.map(\.id)))
+        }
+    }
 }
