@@ -28,7 +28,8 @@ enum CookieFile {
         let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard (6...7).contains(parts.count), let isForBelow = flag(parts[1]), let isSecure = flag(parts[3]),
             // Some write fractions of a second, and -1 for as long as the browser runs.
-            let expires = parts[4] == "-1" ? 0 : Int64(digits: parts[4].prefix { $0 != "." }), parts[2].hasPrefix("/"), !parts[5].isEmpty,
+            let expires = parts[4] == "-1" ? 0 : Int64(digits: parts[4].prefix { $0 != "." }),
+            parts[2].hasPrefix("/"), !parts[5].isEmpty,
             !line.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f })
         else { return nil }
         let domain = Cookie.domain(parts[0])

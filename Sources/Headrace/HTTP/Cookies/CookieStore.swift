@@ -42,9 +42,12 @@ struct CookieStore: Sendable {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
             // What https has set is not for http to change.
-            let hidesOthers = !place.isSecure && domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
-            if !hidesOthers { insert(cookie, at: now) }
+            if place.isSecure || !hidesAnother(cookie) { insert(cookie, at: now) }
         }
+    }
+
+    private func hidesAnother(_ cookie: Cookie) -> Bool {
+        domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
     }
 
     /// The value of the `Cookie` field for a URL (section 5.4); nil for none.
