@@ -94,13 +94,13 @@ struct SegmentedDownloadTests {
 
     @Test(arguments: [Ending.fin, .reset])
     func `R28 connections that are cut are replaced`(_ ending: Ending) async throws {
-        let later = Response.answering { request in
+        let response = Response.answering { request in
             request.index < 4 ? Fixture.paced.truncated(after: 400_000, by: ending) : Fixture.paced
         }
-        let outcome = try await Fixture.run(Fixture.first(untilRequests: 4, then: later), retries: 0)
-        // A reset may come before its head is read, and is a refusal then.
+        // Where the last one is cut before the others are there, that is a retry.
+        let outcome = try await Fixture.run(response)
         #expect(outcome.isExact)
-        #expect(outcome.requests.count >= 4)
+        #expect(outcome.requests.count > 4)
     }
 
     @Test(arguments: ["503", "429", "reset", "close"])
