@@ -60,7 +60,8 @@ struct CheckpointKills {
             let isLast = kills == options.kills
             let log = workspace.scratch + "/tool.log"
             let pace = isLast ? ["--header", "Bench-Rate: 0"] : []
-            let arguments = ["get", "-q", "--json", "-d", directory, "-o", Self.name] + pace
+            // What was sent again can be told of one connection, whose answers follow one another.
+            let arguments = ["get", "-q", "-x", "1", "--json", "-d", directory, "-o", Self.name] + pace
             let command = Command(executable: subject, arguments: arguments + [server.url(.good, file: file)])
             let tool = try ChildProcess.spawn(command, home: workspace.home, log: log)
             let delay = isLast ? 600 : Double.random(in: CheckpointOptions.killWindow, using: &random)
