@@ -1,5 +1,13 @@
 package import Headrace
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// File calls that are recorded, and fail or wait where a test says so; all others reach the file system.
 package final class FileCallRecorder: Sendable {
     /// One call, without what differs from run to run.
@@ -69,6 +77,17 @@ package final class FileCallRecorder: Sendable {
     ) {
         self.system = system
         self.intercept = intercept
+    }
+
+    /// Creates a recorder of a disk that takes no new bytes and files for as long as it is said to be full.
+    package convenience init(to system: FileCalls = .system, fullWhile isFull: @escaping @Sendable () -> Bool) {
+        self.init(to: system) { call throws(SystemError) in
+            guard isFull() else { return }
+            switch call {
+            case .write, .create: throw SystemError(errno: ENOSPC)
+            default: break
+            }
+        }
     }
 
     /// The calls to hand to a manager.

@@ -64,8 +64,8 @@ struct DownloadTransfer {
         attempts.verification.takeOver(request)
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
         if session.representation?.isUnproven == true { attempts.goOnUnproven() }
-        attempts.meter.correct(to: session.held.count)
         if session.representation?.isOfMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
+        attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
             if session.held.isEmpty {

@@ -97,7 +97,7 @@ struct ProxyExceptions: Sendable, Hashable {
             guard entry.port ?? port == port else { return false }
             return switch entry.host {
             case .any: true
-            case .name(let suffix): address == nil && (name == suffix || name.hasSuffix(".\(suffix)"))
+            case .name(let suffix): address == nil && name.isIn(domain: suffix)
             case .address(let other): address == other
             case .block(let block): address.map(block.contains) ?? false
             }

@@ -100,13 +100,7 @@ struct RegistryTakingTests {
     func `a command that a full disk refuses stays until it is in the list`(_ command: RegistryCommand) async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
-                guard isFull.withLock({ $0 }) else { return }
-                switch call {
-                case .write, .create: throw SystemError(errno: ENOSPC)
-                default: break
-                }
-            }
+            let recorder = FileCallRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
             let inbox = RegistryInbox(in: directory.filePath)
             let registry = DownloadRegistry(directory: directory)
             try await withManager(directory, files: recorder.fileCalls) { manager in
@@ -131,13 +125,7 @@ struct RegistryTakingTests {
     @Test func `a command that only waits for the disk is not carried out again`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
-                guard isFull.withLock({ $0 }) else { return }
-                switch call {
-                case .write, .create: throw SystemError(errno: ENOSPC)
-                default: break
-                }
-            }
+            let recorder = FileCallRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
             try await withManager(directory, files: recorder.fileCalls) { manager in
                 let download = try #require(await manager.downloads.first)
                 try RegistryInbox(in: directory.filePath).post(.pause([download.id.rawValue]))

@@ -4,14 +4,6 @@ import Testing
 
 @testable import Headrace
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// Lists that outlive their manager: what the next one finds, however the last one ended.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryTests {
@@ -179,13 +171,7 @@ struct RegistryTests {
     @Test func `a download that cannot be written to the registry is not added`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
-                guard isFull.withLock({ $0 }) else { return }
-                switch call {
-                case .write, .create: throw SystemError(errno: ENOSPC)
-                default: break
-                }
-            }
+            let recorder = FileCallRecorder(fullWhile: { isFull.withLock { $0 } })
             let asked = Asked()
             try await withManager(folder, files: recorder.fileCalls, asked: asked) { manager in
                 let first = try await manager.download(request("a", in: folder))
@@ -209,13 +195,7 @@ struct RegistryTests {
     @Test func `a registry that cannot be written is told, and caught up with when it can`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
-                guard isFull.withLock({ $0 }) else { return }
-                switch call {
-                case .write, .create: throw SystemError(errno: ENOSPC)
-                default: break
-                }
-            }
+            let recorder = FileCallRecorder(fullWhile: { isFull.withLock { $0 } })
             try await withManager(folder, files: recorder.fileCalls) { manager in
                 let downloads = try await manager.download(["silent", "b", "c"].map { try request($0, in: folder) })
                 for await progress in downloads[0].progress where progress.bytesReceived == 60_000 { break }
@@ -246,7 +226,7 @@ struct RegistryTests {
                 #expect(error?.code == .busy)
                 #expect(error?.message.contains("another manager of this process") == true)
                 let holder = try await registry.processID
-                #expect(holder == getpid())
+                #expect(holder == ProcessInfo.processInfo.processIdentifier)
             }
             let after = try await registry.processID
             #expect(before == nil && after == nil)

@@ -34,11 +34,6 @@ struct Cookie: Sendable, Hashable {
 }
 
 extension String {
-    /// Whether it is a domain, or one below it (section 5.1.3).
-    fileprivate func isIn(domain: String) -> Bool {
-        self == domain || hasSuffix(".\(domain)")
-    }
-
     /// Whether it is a path, or one below it (section 5.1.4).
     fileprivate func isBelow(path: String) -> Bool {
         guard self != path else { return true }

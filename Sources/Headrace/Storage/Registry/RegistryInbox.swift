@@ -170,7 +170,6 @@ struct RegistryInbox: Sendable {
     /// Renames a command that will not be done, so that it is not found again, and who has left it can tell.
     /// - Parameter path: The path of its file.
     /// - Returns: Where it is now.
-    @discardableResult
     func setAside(_ path: String) -> String {
         (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
     }

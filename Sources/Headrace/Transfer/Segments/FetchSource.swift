@@ -20,21 +20,13 @@ struct FetchSource: Sendable {
 
     var url: URL { chain.url }
 
-    init(_ chain: RedirectChain, _ known: Representation) {
-        self.init(chain, known, nil)
-    }
-
-    private init(_ chain: RedirectChain, _ known: Representation, _ lateProof: RangeAsk.LateProof?) {
+    /// The answers of one that a checksum proves in the end may have a tag and a date of their own.
+    init(_ chain: RedirectChain, _ known: Representation, isProvenAtEnd: Bool) {
         self.chain = chain
-        self.known = known
-        self.lateProof = lateProof
-    }
-
-    /// One whose answers may have a tag and a date of their own, since a checksum proves its bytes in the end.
-    init(provenAtEnd chain: RedirectChain, _ known: Representation) {
         var known = known
-        (known.entityTag, known.lastModified) = (nil, nil)
-        self.init(chain, known, .checksum)
+        if isProvenAtEnd { (known.entityTag, known.lastModified) = (nil, nil) }
+        self.known = known
+        lateProof = isProvenAtEnd ? .checksum : nil
     }
 
     /// Its part of the connections that its host gives a download, of which each source of the host has as many.
@@ -59,7 +51,7 @@ extension FetchSource {
         }
         return attempts.sources.others.prefix(maxMirrors).map { url in
             let chain = RedirectChain(transfer.request, at: url, transfer.environment.configuration)
-            return isProvenAtEnd ? FetchSource(provenAtEnd: chain, known) : FetchSource(chain, known)
+            return FetchSource(chain, known, isProvenAtEnd: isProvenAtEnd)
         }
     }
 }

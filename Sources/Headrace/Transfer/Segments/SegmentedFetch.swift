@@ -89,7 +89,7 @@ final class SegmentedFetch: Sendable {
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
         // The answer itself may have gone on behind bytes of another tag.
         let isProvenAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
-        let first = isProvenAtEnd ? FetchSource(provenAtEnd: answer.chain, known) : FetchSource(answer.chain, known)
+        let first = FetchSource(answer.chain, known, isProvenAtEnd: isProvenAtEnd)
         let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
         sources = ([first] + mirrors).acquainted
         var (session, attempts) = (session, attempts)

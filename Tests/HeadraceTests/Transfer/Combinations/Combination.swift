@@ -128,8 +128,14 @@ struct Combination: Sendable {
     func size(_ version: Version) -> Int64 { version == .old ? oldSize : newSize }
 
     func body(_ version: Version) -> Response.Body {
-        .pattern(seed: version == .old ? 11 : 12, size: size(version))
+        .pattern(seed: seed(version), size: size(version))
     }
+
+    func bytes(_ version: Version) -> [UInt8] {
+        Pattern(seed: seed(version)).bytes(in: 0..<size(version))
+    }
+
+    private func seed(_ version: Version) -> UInt64 { version == .old ? 11 : 12 }
 
     /// Whether the origin's versions can be told from each other by what it sends with them.
     var tellsVersions: Bool {

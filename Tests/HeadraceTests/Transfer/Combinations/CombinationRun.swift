@@ -220,9 +220,7 @@ final class CombinationRun: Sendable {
     }
 
     private func read(_ download: Download) async -> Reading {
-        let versions = Combination.Version.allCases.map { version in
-            (version, Data(Pattern(seed: version == .old ? 11 : 12).bytes(in: 0..<combination.size(version))))
-        }
+        let versions = Combination.Version.allCases.map { ($0, Data(combination.bytes($0))) }
         var reading = Reading(versions: Dictionary(uniqueKeysWithValues: versions))
         do {
             for try await bytes in download.bytes() {

@@ -101,15 +101,16 @@ final class CombinationServer: Sendable {
         case nil: break
         }
         var response = change(framed(.file(resource)))
-        if let rate = combination.bytesPerSecond { response = response.limited(bytesPerSecond: rate) }
         if let digest = digests[version], combination.digest == .inAll || request["Range"] == nil {
             response = response.header("Repr-Digest", digest)
         }
-        return held(response, at: stop)
+        return delivered(response, until: stop)
     }
 
-    private func held(_ response: Response, at stop: Int?) -> Response {
-        stop.map { response.held(after: combination.stops[$0].bytes, until: gates[$0]) } ?? response
+    /// At the pace of all answers, and not beyond the bytes at which the caller acts.
+    private func delivered(_ response: Response, until stop: Int?) -> Response {
+        let paced = combination.bytesPerSecond.map { response.limited(bytesPerSecond: $0) } ?? response
+        return stop.map { paced.held(after: combination.stops[$0].bytes, until: gates[$0]) } ?? paced
     }
 
     private func framed(_ response: Response) -> Response {
@@ -127,8 +128,7 @@ final class CombinationServer: Sendable {
         if !mirror.sharesTags, let tag = resource.etag { resource.etag = tag.replacing("v", with: "m\(index)-v") }
         var response = Response.file(resource)
         if let cut = mirror.cut, !behaves, request.attempt == 0 { response = response.truncated(after: cut) }
-        if let rate = combination.bytesPerSecond { response = response.limited(bytesPerSecond: rate) }
-        return held(response, at: stop)
+        return delivered(response, until: stop)
     }
 
     private func resource(
