@@ -112,6 +112,13 @@ struct CookieTests {
         #expect(store.field(for: try place("https://h.example.org/x/y"), at: Self.now) == "a=b; a=c")
     }
 
+    @Test func `http does not push out what https has set`() throws {
+        var store = CookieStore()
+        store.store(["a=b; Secure"], from: try place("https://h.example/"), at: Self.now)
+        store.store((0..<60).map { "c\($0)=x" }, from: try place("http://h.example/"), at: Self.now)
+        #expect(store.field(for: try place("https://h.example/"), at: Self.now)?.hasPrefix("a=b; c11=x; ") == true)
+    }
+
     @Test func `there is a bound on how many are kept, and on their size`() throws {
         var store = CookieStore()
         for host in 0..<62 {

@@ -1,6 +1,6 @@
 /// Cookies, by whom they are for; pure.
 struct CookieStore: Sendable {
-    /// How many are kept, of one domain and of all (RFC 6265, section 6.1); those that came first go first.
+    /// How many are kept, of one domain and of all (RFC 6265, section 6.1); those of http go first, and the oldest of them.
     static let maxPerDomain = 50
     static let maxCount = 3000
 
@@ -19,6 +19,11 @@ struct CookieStore: Sendable {
         var cookie: Cookie
         /// The place in the order of creation.
         var number: UInt64
+
+        /// What http sets must not push out what https has set.
+        func goes(before other: Entry) -> Bool {
+            cookie.isSecure == other.cookie.isSecure ? number < other.number : other.cookie.isSecure
+        }
     }
 
     private var domains: [String: [Key: Entry]] = [:]
@@ -29,12 +34,10 @@ struct CookieStore: Sendable {
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }
-        if known == nil {
-            lastNumber += 1
-            makeRoom(in: cookie.domain)
-        }
+        if known == nil { lastNumber += 1 }
         domains[cookie.domain, default: [:]][Key(cookie)] = Entry(cookie: cookie, number: known?.number ?? lastNumber)
         count += 1
+        dropExcess(of: cookie.domain)
     }
 
     /// Keeps what an answer sets.
@@ -62,18 +65,18 @@ struct CookieStore: Sendable {
         }.map { "\($0.cookie.name)=\($0.cookie.value)" }.joined(separator: "; ")
     }
 
-    private mutating func makeRoom(in domain: String) {
-        if let own = domains[domain], own.count >= Self.maxPerDomain, let oldest = Self.oldest(own) {
-            remove(oldest.key, of: domain)
+    private mutating func dropExcess(of domain: String) {
+        if let own = domains[domain], own.count > Self.maxPerDomain, let first = Self.firstToGo(of: own) {
+            remove(first.key, of: domain)
         }
-        guard count >= Self.maxCount else { return }
-        let oldest = domains.compactMap { domain, entries in Self.oldest(entries).map { (domain, $0) } }
-            .min { $0.1.value.number < $1.1.value.number }
-        if let oldest { remove(oldest.1.key, of: oldest.0) }
+        guard count > Self.maxCount else { return }
+        let first = domains.compactMap { domain, entries in Self.firstToGo(of: entries).map { (domain, $0) } }
+            .min { $0.1.value.goes(before: $1.1.value) }
+        if let first { remove(first.1.key, of: first.0) }
     }
 
-    private static func oldest(_ entries: [Key: Entry]) -> (key: Key, value: Entry)? {
-        entries.min { $0.value.number < $1.value.number }
+    private static func firstToGo(of entries: [Key: Entry]) -> (key: Key, value: Entry)? {
+        entries.min { $0.value.goes(before: $1.value) }
     }
 
     @discardableResult
