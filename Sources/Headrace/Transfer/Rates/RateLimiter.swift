@@ -66,13 +66,17 @@ struct RateLimiter: Sendable {
 
     /// Sets or, with nil, removes a limit; fewer than one byte per second are one.
     ///
-    /// It holds from the next ``take(_:for:at:)`` on. The debt of the time before is kept as the time that it takes to pay.
+    /// It holds from the next ``take(_:for:at:)`` on.
     mutating func setLimit(_ bytesPerSecond: Int64?, for scope: Scope, at now: Duration) {
         guard limits[scope] != bytesPerSecond else { return }
         limits[scope] = bytesPerSecond
         guard let slot = slots[scope] else { return }
         flow(at: now)
-        for slot in nodes.indices where nodes[slot].isConnection { giveBack(slot) }
+        for slot in nodes.indices where nodes[slot].isConnection {
+            giveBack(slot)
+            // Who still waits will ask again; who has no limit any more never will.
+            setWaits(false, slot)
+        }
         nodes[slot].setRate(bytesPerSecond)
     }
 
@@ -86,7 +90,7 @@ struct RateLimiter: Sendable {
         return Connection(slot: slot, number: connects)
     }
 
-    /// Removes a connection; its debt, if it has one, is left to the limits above it.
+    /// Removes a connection; what it holds goes back to the limits above it.
     mutating func disconnect(_ connection: Connection, at now: Duration) {
         flow(at: now)
         let slot = slot(of: connection)
@@ -123,14 +127,6 @@ struct RateLimiter: Sendable {
         let turn = wait * (Int(now / wait) + 1)
         if turn <= now { return turn + wait }
         return turn - wait > now ? turn - wait : turn
-    }
-
-    /// Counts bytes that were taken without asking; they are a debt that the connection's next ones wait for.
-    mutating func charge(_ count: Int, to connection: Connection, at now: Duration) {
-        let slot = slot(of: connection)
-        guard isLimited(slot) else { return }
-        nodes[slot].lastUse = now
-        nodes[slot].tokens -= Double(count)
     }
 
     // MARK: The flow
@@ -197,7 +193,7 @@ struct RateLimiter: Sendable {
         nodes[slot].tokens += amount
     }
 
-    /// Gives what a connection holds, or owes, to the limits above it.
+    /// Gives what a connection holds to the limits above it.
     private mutating func giveBack(_ slot: Int) {
         let amount = nodes[slot].tokens
         nodes[slot].tokens = 0
@@ -266,7 +262,6 @@ private struct Node: Sendable {
 
     /// Tokens per second; nil without a limit.
     private(set) var rate: Double?
-    /// Less than nothing is a debt.
     var tokens = 0.0
 
     /// Of a connection: whether tokens flow to it.

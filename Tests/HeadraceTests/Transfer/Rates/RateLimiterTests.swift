@@ -158,7 +158,6 @@ struct RateLimiterTests {
         limiter.setLimit(1, for: .group("other"), at: .zero)
         let connection = limiter.connect(Download.ID(rawValue: 1), group: "g", at: .zero)
         #expect(limiter.take(.max, for: connection, at: .zero) == .bytes(.max))
-        limiter.charge(.max, to: connection, at: .zero)
         #expect(limiter.take(1, for: connection, at: .zero) == .bytes(1))
     }
 
@@ -181,29 +180,22 @@ struct RateLimiterTests {
         #expect(limiter.take(.max, for: connection, at: .seconds(20)) != .bytes(0))
     }
 
-    @Test func `bytes that came unasked are paid for exactly`() {
-        var simulation = RateSimulation()
-        simulation.setLimit(100_000)
-        simulation.add(1)
-        simulation.add(2)
-        simulation.limiter.charge(500_000, to: simulation.lines[0].connection, at: .zero)
-        simulation.run(for: .seconds(20))
-        // Half of the limit pays for the debt, for ten seconds.
-        #expect(simulation.rate(of: 1, from: 0, to: 9.8) == 0)
-        #expect(simulation.rate(of: 2, from: 1, to: 9).isWithin(3, of: 50_000))
-        #expect(simulation.rate(of: 1, from: 11, to: 20).isWithin(3, of: 50_000))
-    }
-
-    @Test func `a connection that ends leaves its debt to the limits above`() {
-        var simulation = RateSimulation()
-        simulation.setLimit(100_000)
-        simulation.add(1)
-        simulation.add(2)
-        simulation.limiter.charge(200_000, to: simulation.lines[0].connection, at: .zero)
-        simulation.close(0)
-        simulation.run(for: .seconds(8))
-        #expect(simulation.rate(from: 0, to: 1.9) == 0)
-        #expect(simulation.rate(from: 2, to: 8).isWithin(3, of: 100_000))
+    @Test func `a connection that waited when the limits went has no share of the next ones until it asks`() {
+        var limiter = RateLimiter()
+        limiter.setLimit(100_000, for: .all, at: .zero)
+        let silent = limiter.connect(Download.ID(rawValue: 1), at: .zero)
+        let busy = limiter.connect(Download.ID(rawValue: 2), at: .zero)
+        #expect(limiter.take(1, for: silent, at: .zero) != .bytes(1))
+        limiter.setLimit(nil, for: .all, at: .zero)
+        limiter.setLimit(100_000, for: .all, at: .seconds(1))
+        var (now, taken) = (Duration.seconds(1), 0)
+        while now < .seconds(1.25) {
+            switch limiter.take(.max, for: busy, at: now) {
+            case .bytes(let count): taken += count
+            case .wait(let time): now = time
+            }
+        }
+        #expect(taken >= 20_000)
     }
 
     @Test(arguments: 0..<6)
