@@ -2,21 +2,24 @@ import Synchronization
 
 /// Shares out the memory for bytes between the network and the disk among the transfers at work.
 final class BufferBudget: Sendable {
-    /// What all transfers together may hold.
+    /// What some sixty transfers may hold together; each one more may hold the least share.
     private static let bytes = 32 << 20
+    /// Powers of two, so that chunks of one transfer fit the next.
+    private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
+    private static let leastShare = 64 << 10
 
-    private let activeTransfers = Atomic(0)
+    private let promised = Atomic(0)
 
-    /// Counts a transfer in and returns how many bytes of it may wait in memory.
+    /// Counts a transfer in and returns how many bytes of it may wait in memory: a part of what the others have left.
     func admit() -> Int {
-        let active = activeTransfers.add(1, ordering: .relaxed).newValue
-        // Powers of two, so that chunks of one transfer fit the next.
-        let share = Self.bytes / active
-        return [1 << 20, 512 << 10, 256 << 10, 128 << 10].first { $0 <= share } ?? 64 << 10
+        let left = Self.bytes - promised.load(ordering: .relaxed)
+        let share = Self.shares.first { $0 * 16 <= left } ?? Self.leastShare
+        promised.add(share, ordering: .relaxed)
+        return share
     }
 
-    /// Counts a transfer out.
-    func dismiss() {
-        activeTransfers.subtract(1, ordering: .relaxed)
+    /// Counts a transfer out that had so many bytes.
+    func dismiss(_ share: Int) {
+        promised.subtract(share, ordering: .relaxed)
     }
 }

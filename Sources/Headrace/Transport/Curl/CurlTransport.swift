@@ -19,10 +19,11 @@ package final class CurlTransport: Transport {
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let stream = ResponseStream(highWatermark: budget.admit(), pool: pool, buffering: request.bufferBytes)
+        let share = budget.admit()
+        let stream = ResponseStream(highWatermark: share, pool: pool, buffering: request.bufferBytes)
         defer {
             stream.close()
-            budget.dismiss()
+            budget.dismiss(share)
         }
         return try await withTaskCancellationHandler {
             loop.start(request, stream)

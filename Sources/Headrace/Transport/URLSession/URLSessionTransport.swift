@@ -65,10 +65,11 @@ final class URLSessionTransport: Transport {
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
         try URLSessionAbilities.current.validate(request)
-        let stream = ResponseStream(highWatermark: budget.admit(), pool: pool, buffering: request.bufferBytes)
+        let share = budget.admit()
+        let stream = ResponseStream(highWatermark: share, pool: pool, buffering: request.bufferBytes)
         defer {
             stream.close()
-            budget.dismiss()
+            budget.dismiss(share)
         }
         return try await withTaskCancellationHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import Headrace
+
+/// How much of each transfer may wait in memory.
+@Suite(.timeLimit(.minutes(4)))
+struct BufferBudgetTests {
+    @Test func `one transfer has plenty, and a thousand do not have a thousand times as much`() {
+        let budget = BufferBudget()
+        let shares = (0..<1000).map { _ in budget.admit() }
+        #expect(shares.first == 1 << 20)
+        #expect(shares.last == 64 << 10)
+        #expect(shares.prefix(64).reduce(0, +) <= 32 << 20)
+        #expect(shares.reduce(0, +) <= 92 << 20)
+    }
+
+    @Test func `what a transfer had is for later ones`() {
+        let budget = BufferBudget()
+        let shares = (0..<100).map { _ in budget.admit() }
+        for share in shares.shuffled() { budget.dismiss(share) }
+        #expect((0..<100).map { _ in budget.admit() } == shares)
+    }
+}
