@@ -14,6 +14,9 @@ let settings: [SwiftSetting] =
     ] + (isStrict ? [.treatAllWarnings(as: .error)] : [])
 // What the transports' own tests need is all that is built for them.
 let isForTransports = Context.environment["HEADRACE_TRANSPORTS"] != nil
+// With Swift's runtime in it, the tool takes less CPU time, and it runs where Swift is not installed.
+let staticLinking = ["-static-stdlib"]
+let inLinuxReleases = BuildSettingCondition.when(platforms: [.linux], configuration: .release)
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
 let package = Package(
@@ -36,7 +39,12 @@ let package = Package(
         ),
         .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
         .target(name: "HeadraceFoundation", dependencies: ["Headrace"], swiftSettings: settings),
-        .executableTarget(name: "HeadraceCLI", dependencies: ["Headrace"], swiftSettings: settings),
+        .executableTarget(
+            name: "HeadraceCLI",
+            dependencies: ["Headrace"],
+            swiftSettings: settings + [.unsafeFlags(staticLinking, inLinuxReleases)],
+            linkerSettings: [.unsafeFlags(staticLinking, inLinuxReleases)]
+        ),
         .target(
             name: "CHeadraceTestSupport",
             path: "Tests/CHeadraceTestSupport",
