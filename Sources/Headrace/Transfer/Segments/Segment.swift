@@ -64,7 +64,8 @@ struct Segment: Sendable {
 
     /// Bytes per second; nil as long as there is too little to tell.
     func rate(at now: Duration) -> Double? {
-        guard let firstByte, now - firstByte >= Self.leastMeasure else { return nil }
+        // A pause after the first bytes is a delay; how fast those come that follow it is not known.
+        guard let firstByte, let lastByte, lastByte > firstByte, now - firstByte >= Self.leastMeasure else { return nil }
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }

@@ -105,6 +105,22 @@ struct SegmentSceneTests {
         #expect(result.most == 8)
     }
 
+    @Test(arguments: [2, 40], [20, 40])
+    func `a server that sends in bursts is not asked again and again`(_ latency: Int, _ size: Int) {
+        // As nginx does with a limit of 100 kB/s: three buffers soon, and one each third of a second.
+        let (buffer, pause) = (Double(32 << 10), 0.32)
+        var scene = SegmentSimulator(size: Int64(size) << 20, mode: .automatic(max: 8)) { connection, now in
+            let pauses = ((now - connection.opened) / .seconds(1) / pause).rounded(.down)
+            let due = buffer * (pauses == 0 ? 1 : pauses + 2)
+            return .flows(max(0, due - connection.deliveredBytes) * 1000)
+        }
+        scene.latency = .milliseconds(latency)
+        let result = scene.run()
+        expect(result, within: 1.2, of: Double(size << 20) / (8 * buffer / pause))
+        #expect(result.requestCount <= 32)
+        #expect(result.sentBytes[0] <= size << 20 + size << 20 / 20)
+    }
+
     @Test func `a slow mirror is used less, and costs little`() {
         let scene = SegmentSimulator(size: 160 << 20, mode: .fixed(4), allowances: [4, 4]) { connection, _ in
             .flows(connection.source == 0 ? 4 * mebibyte : mebibyte / 8)
