@@ -117,14 +117,18 @@ extension DownloadTransfer {
         _ path: String,
         mayStop: Bool
     ) async throws -> Bool {
+        let meter = SharedMeter(attempts.meter)
+        defer { attempts.meter = meter.value }
         guard accepted.totalBytes ?? .max >= Self.leastBesides else {
-            return try await write(&body, accepted, &session, &attempts, path, mayStop) { try $1.complete($0) }
+            return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { try $1.complete($0) }
         }
         let side = SideWork()
         let stopsEarly: Bool
         do {
             stopsEarly = try await withThrowingDiscardingTaskGroup { group in
-                try await write(&body, accepted, &session, &attempts, path, mayStop) { actions, session in
+                group.addTask { await tellOfSilence(meter) }
+                defer { group.cancelAll() }
+                return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { actions, session in
                     side.add(actions)
                     if let success = side.takeSyncResult() { side.add(try session.syncEnded(success: success)) }
                     if let work = side.next(in: session) { group.addTask { work() } }
@@ -139,12 +143,21 @@ extension DownloadTransfer {
         return stopsEarly
     }
 
+    /// Tells the progress while no bytes come, too, in which the speed falls.
+    private func tellOfSilence(_ meter: SharedMeter) async {
+        let clock = environment.clock
+        while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
+            if let progress = meter.received(0, at: clock.now()) { tell(progress) }
+        }
+    }
+
     /// Moves the bytes to the disk, and hands on what is to be done about those that are there.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: AcceptedBody,
         _ session: inout PartialSession,
         _ attempts: inout Attempts,
+        _ meter: SharedMeter,
         _ path: String,
         _ mayStop: Bool,
         _ checkpoint: ([CheckpointPolicy.Action], inout PartialSession) throws -> Void
@@ -163,9 +176,7 @@ extension DownloadTransfer {
                 return actions
             }
             body.recycle(chunk)
-            if let progress = attempts.meter.received(piece.written.count, at: environment.clock.now()) {
-                tell(progress)
-            }
+            if let progress = meter.received(piece.written.count, at: environment.clock.now()) { tell(progress) }
             try checkpoint(actions, &session)
             if mayStop, cutter.isWriting, SegmentedFetch.isServing(session) { return true }
         }

@@ -2,6 +2,8 @@
 struct ProgressMeter: Sendable {
     /// The least time between two reports: ten a second.
     static let interval = Duration.milliseconds(100)
+    /// The time after which progress is told although no bytes came.
+    static let longestSilence = Duration.seconds(1)
 
     private(set) var bytesReceived: Int64
     var totalBytes: Int64?
@@ -43,4 +45,19 @@ struct ProgressMeter: Sendable {
 
     /// A hundred years in seconds.
     private static let longestEstimate = 3.2e9
+}
+
+/// A meter for who counts the bytes of a body and for who looks at the time meanwhile.
+final class SharedMeter: Sendable {
+    private let meter: Locked<ProgressMeter>
+
+    init(_ meter: ProgressMeter) {
+        self.meter = Locked(meter)
+    }
+
+    var value: ProgressMeter { meter.withLock { $0 } }
+
+    func received(_ count: Int, at now: Duration) -> DownloadProgress? {
+        meter.withLock { $0.received(count, at: now) }
+    }
 }

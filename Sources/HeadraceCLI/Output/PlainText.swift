@@ -99,7 +99,9 @@ struct PlainText: Sendable {
     /// The speed is that of the bytes which came now, of a file that was gone on with fewer than it has.
     private static func rate(_ bytes: Int64, fetched: Int64, _ duration: Duration) -> String {
         let part = fetched < bytes ? " (\(Format.size(fetched)) fetched)" : ""
-        let speed = duration > .zero ? ", " + Format.speed(Double(fetched) / (duration / .seconds(1))) : ""
+        // What was of no use does not make it faster.
+        let useful = Double(min(fetched, bytes))
+        let speed = duration > .zero ? ", " + Format.speed(useful / (duration / .seconds(1))) : ""
         return "\(Format.size(bytes))\(part) in \(Format.elapsed(duration))\(speed)"
     }
 }

@@ -73,7 +73,7 @@ struct RateFixture {
         return try await manager.download(request)
     }
 
-    /// Moves the time on whenever so many wait for it, until the body ends.
+    /// Moves the time on whenever so many connections wait for it, until the body ends.
     func moving<Result: Sendable>(
         waiters: Int = 1,
         _ body: @Sendable () async throws -> Result
@@ -82,8 +82,13 @@ struct RateFixture {
         return try await body()
     }
 
+    /// Waits until so many connections wait for the time; beside each of them somebody waits to tell of its silence.
+    func waits(_ connections: Int = 1) async throws {
+        try await clock.sleepers { $0.count >= 2 * connections }
+    }
+
     private func move(_ waiters: Int) async {
-        while (try? await clock.sleepers { $0.count >= waiters }) != nil {
+        while (try? await waits(waiters)) != nil {
             guard let next = clock.deadlines.first else { continue }
             clock.advance(by: max(.milliseconds(1), clock.now.duration(to: next)))
         }

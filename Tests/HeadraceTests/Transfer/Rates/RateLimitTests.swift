@@ -9,11 +9,6 @@ import Testing
 struct RateLimitTests {
     private let size = DiskFixture.size
 
-    /// Returns when nothing came for as long as nobody moves the time.
-    private func waits(_ fixture: RateFixture, _ count: Int = 1) async throws {
-        try await fixture.clock.sleepers { $0.count >= count }
-    }
-
     @Test(arguments: [50_000, 100_000, 2_000_000])
     func `at no time have more bytes come than the limit allows, and none is wasted`(_ limit: Int) async throws {
         try await withTemporaryDirectory { folder in
@@ -56,7 +51,7 @@ struct RateLimitTests {
             let downloads = [
                 try await fixture.add("a") { $0.group = "g" }, try await fixture.add("b") { $0.group = "g" },
             ]
-            try await waits(fixture, 2)
+            try await fixture.waits(2)
             // Without any time going by.
             let free = try await fixture.add("c")
             #expect(DiskFixture.isExact(try await free.value))
@@ -79,10 +74,10 @@ struct RateLimitTests {
             func run(for time: Duration) async throws -> Int {
                 let (start, before) = (clock.now, fixture.writtenBytes)
                 while clock.now.offset - start.offset < time {
-                    try await waits(fixture)
+                    try await fixture.waits()
                     clock.advance(by: .milliseconds(10))
                 }
-                try await waits(fixture)
+                try await fixture.waits()
                 return fixture.writtenBytes - before
             }
             _ = try await run(for: .seconds(1))
@@ -109,9 +104,9 @@ struct RateLimitTests {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = 1_000_000 }
             let download = try await fixture.add()
-            try await waits(fixture)
+            try await fixture.waits()
             fixture.clock.advance(by: .milliseconds(50))
-            try await waits(fixture)
+            try await fixture.waits()
             let before = fixture.writtenBytes
             #expect(before >= 50_000)
             await download.pause()
@@ -119,13 +114,13 @@ struct RateLimitTests {
             #expect(fixture.clock.deadlines == [])
             #expect(FileProbe.size(of: download.partialFile) == Int64(before))
             await download.resume()
-            try await waits(fixture)
+            try await fixture.waits()
             await download.cancel()
             #expect(download.state == .cancelled)
             #expect(fixture.clock.deadlines == [])
             #expect(try FileProbe.names(in: folder) == [])
             let last = try await fixture.add("b")
-            try await waits(fixture)
+            try await fixture.waits()
             await fixture.manager.shutdown()
             #expect(fixture.clock.deadlines == [])
             #expect(last.state.kind == .failed)
@@ -143,16 +138,16 @@ struct RateLimitTests {
             #expect(manager.rateLimit == 1000)
             let download = try await fixture.add()
             for _ in 0..<20 {
-                try await waits(fixture)
+                try await fixture.waits()
                 clock.advance(by: .milliseconds(100))
             }
-            try await waits(fixture)
+            try await fixture.waits()
             let early = fixture.writtenBytes
             #expect((1800...2200).contains(early), "\(early)")
             // The schedule is looked at again when its minute is over at the latest.
             fixture.setLocalTime(LocalTime(.monday, minute: 1, second: 0))
             clock.advance(by: .seconds(60))
-            try await waits(fixture)
+            try await fixture.waits()
             #expect(manager.rateLimit == 10_000)
             manager.setRateSchedule(nil)
             try manager.setRateLimit(nil)

@@ -1,0 +1,30 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What is told of a download while its server sends nothing.
+@Suite(.timeLimit(.minutes(4)))
+struct SilenceTests {
+    @Test func `all bytes that came are told, and that no further ones come`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration { $0.durability = .none },
+                    transport: FakeTransport {
+                        FakeTransport.Answer(DiskFixture.answer($0, sending: 600_000), end: .silence)
+                    },
+                    clock: ClockWitness(clock)
+                )
+            )
+            let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+            async let _: Void = {
+                while (try? await clock.sleeperArmed()) != nil { clock.advance(by: .seconds(1)) }
+            }()
+            for await progress in download.progress
+            where progress.bytesReceived == 600_000 && progress.bytesPerSecond < 1000 { break }
+            await manager.shutdown()
+        }
+    }
+}
