@@ -124,15 +124,18 @@ extension DownloadProgress {
             return
         }
         let path = DestinationNames(request).partialPath
-        guard let size = (try? files.status(path))??.size else {
+        guard let status = (try? files.status(path)) ?? nil else {
             self.init()
             return
         }
         guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
-            self.init(bytesReceived: size)
+            self.init(bytesReceived: status.size)
             return
         }
-        self.init(bytesReceived: size, totalBytes: record.totalBytes)
+        // Of several connections' bytes there are gaps in the file, so that its size tells nothing.
+        let bootID = (try? files.bootID()) ?? ""
+        let held = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
+        self.init(bytesReceived: held.count, totalBytes: record.totalBytes)
     }
 }
 

@@ -384,6 +384,29 @@ struct RegistryTests {
         }
     }
 
+    @Test func `of what came over several connections the bytes count, and not the gaps between them`() async throws {
+        try await withTemporaryDirectory { folder in
+            let request = try request("silent", in: folder)
+            try await withManager(folder) { manager in
+                let download = try await manager.download(request)
+                for await progress in download.progress where progress.bytesReceived == 60_000 { break }
+                await download.pause()
+            }
+            let (partial, island) = (DestinationNames(request).partialPath, Int64(500_000)..<510_000)
+            let file = try FileCalls.system.open(partial)
+            try FileCalls.system.writeAll(file, Array(repeating: 1, count: island.count), at: island.lowerBound)
+            try FileCalls.system.close(file)
+            let recordFile = RecordFile(of: partial, calls: .system)
+            guard case .record(var record) = try recordFile.read() else { throw CancellationError() }
+            record.written.insert(island)
+            try recordFile.write(record, syncing: nil)
+            let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            let progress = try await registry.downloads().map(\.progress)
+            #expect(progress.map(\.bytesReceived) == [70_000])
+            #expect(progress.map(\.totalBytes) == [Int64(DiskFixture.size)])
+        }
+    }
+
     @Test func `a request that is larger than a registry takes is refused alone`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in

@@ -65,7 +65,7 @@ struct Segment: Sendable {
     /// Bytes per second; nil as long as there is too little to tell.
     func rate(at now: Duration) -> Double? {
         // A pause after the first bytes is a delay; how fast those come that follow it is not known.
-        guard let firstByte, let lastByte, lastByte > firstByte, now - firstByte >= Self.leastMeasure else { return nil }
+        guard let firstByte, lastByte != firstByte, now - firstByte >= Self.leastMeasure else { return nil }
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }
