@@ -15,6 +15,11 @@ extension DownloadTransfer {
         var isOfDisk = false
     }
 
+    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end.
+    func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
+        session.representation?.isUnproven == true && !attempts.verification.isNeeded ? .unproven : nil
+    }
+
     /// Takes from an answer that is accepted what its file has to hash to, and from the origin's the mirrors that it tells
     /// (RFC 6249): only where a checksum proves in the end what came from them, and not from https to http.
     func expect(
@@ -219,11 +224,6 @@ private struct Reading {
 }
 
 extension Attempts {
-    /// Bytes are held that only a checksum can prove to belong together.
-    mutating func goOnUnproven() {
-        if verification.isNeeded { resume.accepted(.later(.checksum)) } else { resume.mustRestart(.unproven) }
-    }
-
     /// What follows on a file that came whole and is wrong.
     enum AfterMismatch {
         case sameSource

@@ -63,7 +63,7 @@ struct DownloadTransfer {
         var attempts = self.attempts
         attempts.verification.takeOver(request)
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
-        if session.representation?.isUnproven == true { attempts.goOnUnproven() }
+        if session.representation?.isUnproven == true { attempts.resume.accepted(.later(.checksum)) }
         if session.representation?.isOfMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
         do {
@@ -169,7 +169,9 @@ struct DownloadTransfer {
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
         let known = session.representation
-        if let total = known?.totalBytes, total > 0, total == session.heldBytes {
+        // Before each request: another source is asked without what was learnt from the one before.
+        if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }
+        if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
             try sizeLimit.check(total)
             let path = session.finalPath ?? plan.names.plannedPath
             return try await complete(&session, &attempts, path, nil)

@@ -235,4 +235,28 @@ struct VerificationTests {
             }
         }
     }
+
+    /// Once a change of the source made them forget it.
+    @Test func `nor do they go on from a mirror where the first source refuses`() async throws {
+        var mixed = other
+        mixed.ifRange = .ignored
+        let answers = Response.sequence(
+            [.file(file).truncated(after: cut), .file(mixed).truncated(after: 60_000)],
+            then: .status(404)
+        )
+        let checksum = try checksum()
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(["/file.bin": answers, "/m/file.bin": .file(file)])) { server in
+                let first = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [checksum] })
+                #expect(first.error?.statusCode == 404)
+                let second = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    change: { $0.mirrors = [server.url("/m/file.bin")] }
+                )
+                #expect(second.isExact, "\(second.events)")
+                #expect(second.restarts.map(\.reason) == [RestartReason.unproven.sentence])
+            }
+        }
+    }
 }
