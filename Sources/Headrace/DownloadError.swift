@@ -207,7 +207,7 @@ extension DownloadError {
         public static let unexpectedContent = Code(.unexpectedContent)
         /// The file has more bytes than ``DownloadManager/Configuration/maxFileSize``.
         public static let fileTooLarge = Code(.fileTooLarge)
-        /// The file came whole and is not what its checksum says; nothing of it is kept.
+        /// The file is not what its checksum or its size says; of one that came whole nothing is kept.
         public static let checksum = Code(.checksum)
         /// The system's library of hash functions is missing, or does not have the one that is needed.
         public static let digestUnavailable = Code(.digestUnavailable)

@@ -72,7 +72,7 @@ public struct DownloadSummary: Sendable, Equatable {
     /// The time from the first request to the final name.
     public var duration: Duration
     /// False where the answer had no length and ended with its connection, so that a cut cannot be told from the end
-    /// (RFC 9112, section 6.3).
+    /// (RFC 9112, section 6.3), and the request has no ``DownloadRequest/expectedSize``.
     public var isLengthVerified: Bool
 
     /// Creates a summary.
@@ -81,7 +81,7 @@ public struct DownloadSummary: Sendable, Equatable {
     ///   - fileSize: The size of the file in bytes.
     ///   - bytesFetched: Body bytes that were fetched.
     ///   - duration: The time from the first request to the final name.
-    ///   - isLengthVerified: Whether the server told where the body ends.
+    ///   - isLengthVerified: Whether the server or the request told where the file ends.
     public init(file: URL, fileSize: Int64, bytesFetched: Int64, duration: Duration, isLengthVerified: Bool) {
         self.file = file
         self.fileSize = fileSize

@@ -36,6 +36,12 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// What it takes to go on with bytes that are held.
     public var resumePolicy: ResumePolicy
+    /// How many bytes the file has to have, at least 0; nil where nobody knows.
+    ///
+    /// A source that tells another size is left before its first byte. A file that comes without a length and has another one
+    /// in the end does not get its name: see ``checksumPolicy``. Both are ``DownloadError/Code/checksum``. Where no answer
+    /// tells a length, this is what free space and ``DownloadProgress/totalBytes`` are reckoned by.
+    public var expectedSize: Int64?
     /// What the file has to hash to; empty where nobody knows.
     ///
     /// The strongest one is computed, while the bytes come or, where they came in several answers, at the end. Without a match

@@ -42,6 +42,9 @@ extension BackgroundFile {
         guard let size else { throw DownloadError(.fileSystem, BackgroundRestart.filePurged.sentence) }
         self.head = head
         body = try AcceptedBody(ofFile: head, size: size, askedFor: record.request.url, configuration)
+        if let expected = record.request.expectedSize, size != expected {
+            throw Refusal.wrongSize(size, expected: expected).error()
+        }
         path = names.path(for: head)
         try DownloadError.storage("\(file) could not be moved to \(names.partialPath)") { () throws(SystemError) in
             do throws(SystemError) {

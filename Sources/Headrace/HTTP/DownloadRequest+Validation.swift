@@ -26,7 +26,7 @@ extension DownloadRequest {
             for mirror in mirrors { try Self.validateURL(mirror) }
             for field in headers { try field.validate() }
             try validateDestination()
-            try validateChecksums()
+            try validateExpectations()
             try rateLimit?.validateAsRate()
         } catch {
             throw error.about(url)
@@ -48,9 +48,16 @@ extension DownloadRequest {
         }
     }
 
-    private func validateChecksums() throws(DownloadError) {
+    private func validateExpectations() throws(DownloadError) {
         if let algorithm = checksums.contradiction {
             throw DownloadError(.invalidRequest, "The request has two \(algorithm) checksums that differ.")
+        }
+        guard let expectedSize else { return }
+        guard expectedSize >= 0 else {
+            throw DownloadError(.invalidRequest, "The expected size is \(expectedSize) bytes; 0 is the least.")
+        }
+        guard pieceHashes?.fit(fileSize: expectedSize) ?? true else {
+            throw DownloadError(.invalidRequest, "The expected \(expectedSize) bytes are not as many as the pieces have.")
         }
     }
 

@@ -17,6 +17,8 @@ struct RangeAsk: Sendable, Hashable {
     /// How many bytes of the download are held, wherever in the file they are; of an overlap, those before its end.
     var heldBytes: Int64 = 0
     var lateProof: LateProof?
+    /// How many bytes the file has to have; nil where nobody knows.
+    var expectedSize: Int64?
     /// What the whole is asked for under: that it is not the version which is there already.
     var condition: VersionCondition?
 

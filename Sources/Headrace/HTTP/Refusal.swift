@@ -10,6 +10,8 @@ enum Refusal: Sendable, Hashable {
     case lengthMismatch(announced: Int64, range: Range<Int64>)
     /// What looks like a login or error page in place of the file of which more bytes are held already.
     case unexpectedContent(mediaType: String?)
+    /// Another size than the file has to have, or more of it than that.
+    case wrongSize(Int64, expected: Int64)
     /// An answer that contradicts itself, with a sentence that says how.
     case violation(String)
 
@@ -34,6 +36,9 @@ enum Refusal: Sendable, Hashable {
             "The server sent a \(type.printable) in place of the file, perhaps a login page. The bytes held are kept."
         case .unexpectedContent(nil):
             "The server sent something else in place of the file, perhaps a login page. The bytes held are kept."
+        case .wrongSize(let size, let expected):
+            "The server has \(size) bytes of the file, and \(expected) are expected. Compare the size with its publisher's, "
+                + "or take the file from another source."
         case .violation(let sentence): sentence
         }
     }

@@ -7,6 +7,25 @@ extension ResponseVerdict {
     ///   - ask: What was asked.
     /// - Returns: What the answer means.
     static func judge(_ head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
+        let verdict = judgeFields(of: head, for: ask)
+        guard let expected = ask.expectedSize, let size = verdict.size(unless: expected) else { return verdict }
+        return .fail(.wrongSize(size, expected: expected))
+    }
+
+    /// The size of the file that an answer has, or how much of it at the least, where that is another one than expected.
+    private func size(unless expected: Int64) -> Int64? {
+        switch self {
+        case .accept(let body), .restartFromThisBody(_, let body):
+            let size = body.leastFileSize
+            // Of a part of a file whose size is not told, more may follow.
+            let isOther = body.totalBytes == nil ? size > expected : size != expected
+            return isOther ? size : nil
+        case .complete(let totalBytes): return totalBytes == expected ? nil : totalBytes
+        case .restart, .askAgainWithoutIfRange, .unchanged, .askAgainWithoutCondition, .retry, .fail: return nil
+        }
+    }
+
+    private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
         case 200, 206:
             do {

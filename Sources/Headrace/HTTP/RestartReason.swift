@@ -28,6 +28,8 @@ enum RestartReason: Error, Sendable, Hashable {
     case contentCoding
     /// The bytes were put together on the word of a checksum that is not asked for any more.
     case unproven
+    /// The bytes are of a file that has another size than is expected now.
+    case wrongSize(expected: Int64)
     /// 412
     case preconditionFailed
     /// 416, with the length that the server told.
@@ -53,6 +55,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .multipart: "The server sent several parts where one was asked for."
         case .contentCoding: "The server encodes the file, so that its parts do not fit together."
         case .unproven: "The bytes so far came by the word of a checksum, and there is none any more to prove them."
+        case .wrongSize(let expected): "The bytes so far are not of a file of the \(expected) bytes that are expected."
         case .preconditionFailed: "The file changed on the server, which refused to send the rest."
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."

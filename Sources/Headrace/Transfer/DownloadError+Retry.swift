@@ -14,6 +14,7 @@ extension Refusal {
             switch self {
             case .status, .notModified: .httpStatus
             case .unexpectedContent: .unexpectedContent
+            case .wrongSize: .checksum
             case .partNotAskedFor, .lengthMismatch, .violation: .protocolViolation
             }
         var error = DownloadError(code, sentence, statusCode: statusCode)

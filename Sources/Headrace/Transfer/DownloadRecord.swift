@@ -106,6 +106,7 @@ final class DownloadRecord: Sendable {
         state.withLock { state in
             state.isSealed =
                 state.request.checksums == request.checksums && state.request.pieceHashes == request.pieceHashes
+                && state.request.expectedSize == request.expectedSize
             return state.isSealed
         }
     }

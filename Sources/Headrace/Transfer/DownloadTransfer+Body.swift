@@ -35,7 +35,7 @@ extension DownloadTransfer {
         )
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
-        attempts.meter.totalBytes = accepted.totalBytes
+        attempts.meter.totalBytes = accepted.totalBytes ?? request.expectedSize
         try expect(answer.head, &session, &attempts, path)
         let (hosts, url) = (environment.hosts, answer.head.url)
         // Short ones are not worth being counted.
@@ -57,6 +57,13 @@ extension DownloadTransfer {
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
+        }
+        // Where the end of the connection is that of the file, the size tells it from a cut.
+        if accepted.length == nil, accepted.framing == .connectionClose, let size = request.expectedSize,
+            session.heldBytes < size
+        {
+            let held = session.heldBytes
+            throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
         // Of a part of a file whose size nobody tells, only the next answer shows whether it was the last.
         let isWhole = accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)
@@ -176,8 +183,10 @@ extension DownloadTransfer {
                 return actions
             }
             body.recycle(chunk)
-            if let progress = meter.received(piece.written.count, at: environment.clock.now()) { tell(progress) }
             try checkpoint(actions, &session)
+            // What is too long already need not be known to its end.
+            if let size = record.requested({ $0.expectedSize }), session.heldBytes > size { return false }
+            if let progress = meter.received(piece.written.count, at: environment.clock.now()) { tell(progress) }
             if mayStop, cutter.isWriting, SegmentedFetch.isServing(session) { return true }
         }
         guard cutter.hasCompared else {
@@ -257,7 +266,7 @@ extension DownloadTransfer {
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
                     duration: now - attempts.start,
-                    isLengthVerified: framing != .connectionClose
+                    isLengthVerified: framing != .connectionClose || request.expectedSize != nil
                 )
             )
         )

@@ -15,9 +15,12 @@ extension DownloadTransfer {
         var isOfDisk = false
     }
 
-    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end.
+    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, or it is not of
+    /// a file of the size that is expected.
     func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
-        session.representation?.isUnproven == true && !attempts.verification.isNeeded ? .unproven : nil
+        if session.representation?.isUnproven == true, !attempts.verification.isNeeded { return .unproven }
+        guard let size = request.expectedSize, session.isOfOtherSize(than: size) else { return nil }
+        return .wrongSize(expected: size)
     }
 
     /// Takes from an answer that is accepted what its file has to hash to, and from the origin's the mirrors that it tells
@@ -56,7 +59,7 @@ extension DownloadTransfer {
         repeat {
             judged = request
             attempts.verification.takeOver(judged)
-            if attempts.verification.isNeeded, let mismatch = try await mismatch(session, &attempts, path) {
+            if let mismatch = try await mismatch(session, &attempts, path, judged) {
                 try giveUp(mismatch, &session, &attempts)
                 return nil
             }
@@ -68,9 +71,14 @@ extension DownloadTransfer {
     private func mismatch(
         _ session: PartialSession,
         _ attempts: inout Attempts,
-        _ path: String
+        _ path: String,
+        _ request: DownloadRequest
     ) async throws -> Mismatch? {
         let size = session.heldBytes
+        if let expected = request.expectedSize, size != expected {
+            return Mismatch(error: .wrongSize(of: path, size, expected: expected))
+        }
+        guard attempts.verification.isNeeded else { return nil }
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let pieces = attempts.verification.pieces.flatMap { $0.fit(fileSize: size) ? $0 : nil }
         let error: DownloadError
@@ -122,7 +130,7 @@ extension DownloadTransfer {
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let found = try await reading.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
         let bad = pieces.badRanges(found: found, fileSize: size)
-        if bad.isEmpty, pieces.fit(fileSize: file.status.size) {
+        if bad.isEmpty, pieces.fit(fileSize: file.status.size), request.expectedSize ?? size == size {
             guard request.checksums.isEmpty else { return false }
             tell(.piecesVerified(count: found.count))
             return true
@@ -263,6 +271,15 @@ extension Attempts {
 }
 
 extension DownloadError {
+    static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
+        let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
+        return DownloadError(
+            .checksum,
+            "\(path) is not what it should be: it has \(found), and \(expected) are expected. "
+                + "Compare the size with its publisher's, or take the file from another source."
+        )
+    }
+
     fileprivate static func checksum(
         of path: String,
         _ expected: Checksum,

@@ -81,7 +81,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// What is there under the name and, where an earlier download may have counted it up, under the next ones.
+    /// What is there under the name and, where an earlier download may have counted it up, under the next ones, as far as it
+    /// may have the size that is expected.
     private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
         guard let status = (try? environment.files.status(path)) ?? nil else { return [] }
         var found = [(path: path, status: status)]
@@ -89,7 +90,8 @@ extension DownloadTransfer {
         while let next = others.next(), let status = (try? environment.files.status(next)) ?? nil {
             found.append((next, status))
         }
-        return found
+        guard let size = request.expectedSize else { return found }
+        return found.filter { $0.status.size == size }
     }
 }
 

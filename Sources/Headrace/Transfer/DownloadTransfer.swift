@@ -168,7 +168,8 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
-        let known = session.representation
+        let (known, expectedSize) = (session.representation, request.expectedSize)
+        if let expectedSize { try sizeLimit.check(expectedSize) }
         // Before each request: another source is asked without what was learnt from the one before.
         if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }
         if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
@@ -178,6 +179,7 @@ struct DownloadTransfer {
         }
         if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
         var ask = attempts.resume.ask(session.held, of: known, inParts: attempts.parts != .none)
+        ask.expectedSize = expectedSize
         if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
         var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
         while true {
@@ -288,6 +290,8 @@ struct DownloadTransfer {
             await body.drain(of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal):
+            // What a part does not fit to is the version that is held, whoever is asked next.
+            if case .wrongSize(let size, _) = refusal, head.status != 200 { session.representation?.totalBytes = size }
             await body.drain(of: head)
             throw refusal.error()
         }

@@ -95,6 +95,12 @@ struct PartialSession {
         if environment.configuration.durability == .full { try environment.files.syncNames(in: names.directory) }
     }
 
+    /// Whether what is held cannot be of a file of so many bytes.
+    func isOfOtherSize(than size: Int64) -> Bool {
+        guard !held.isEmpty else { return false }
+        return held.end > size || representation?.totalBytes ?? size != size
+    }
+
     // MARK: While bytes come
 
     /// Makes ready for a body that was accepted, which continues the held bytes.
@@ -102,7 +108,8 @@ struct PartialSession {
         let partial = try opened()
         representation = body.representation
         representation?.totalBytes = body.totalBytes
-        if let total = body.totalBytes { try partial.requireSpace(for: total - held.count) }
+        let size = body.totalBytes ?? record.requested { $0.expectedSize }
+        if let size { try partial.requireSpace(for: size - held.count) }
         // An answer that goes on does not put off the next record, which many short ones would do for ever.
         if held.isEmpty { policy = newPolicy() }
         self.finalPath = finalPath

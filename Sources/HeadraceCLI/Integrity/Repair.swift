@@ -34,6 +34,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.checksums =
             try options.integrity.checksums(forFileNamed: file.listedNames, in: list) + (told?.checksums ?? [])
         request.pieceHashes = told?.pieceHashes
+        request.expectedSize = told?.expectedSize
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {
             throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")

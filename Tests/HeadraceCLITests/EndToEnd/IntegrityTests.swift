@@ -112,6 +112,29 @@ struct IntegrityTests {
     }
 
     @Test
+    func `a file is held against the size that its document tells, where that is all it tells`() async throws {
+        let routes = ["/long": Response.ok("abcd"), "/chunked": .ok("abcd").chunked(), "/right": .ok("abc").chunked()]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                for (paths, status) in [
+                    (["/long"], 6), (["/chunked"], 6), (["/long", "/chunked"], 6), (["/long", "/right"], 0),
+                ] {
+                    let urls = paths.map { "<url>\(server.url($0).absoluteString)</url>" }.joined()
+                    let document = """
+                        <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><size>3</size>\(urls)</file></metalink>
+                        """
+                    try Data(document.utf8).write(to: folder.appending(path: "a.meta4"))
+                    let result = try await ToolProcess.run("get", "--metalink", "a.meta4", in: folder)
+                    #expect(result.status == status, "\(result.errors)")
+                    #expect(try names(in: folder) == (status == 0 ? ["a", "a.meta4"] : ["a.meta4"]))
+                    if status == 6 { #expect(result.errors.contains("3 are expected"), "\(result.errors)") }
+                    if paths == ["/long"] { #expect(result.errors.contains("4 bytes"), "\(result.errors)") }
+                }
+            }
+        }
+    }
+
+    @Test
     func `a list that cannot be had ends the run before it begins`() async throws {
         try await withFaultServer(.routes(["/a": .ok("abc"), "/html": .ok("<html>")])) { server in
             try await withTemporaryDirectory { folder in

@@ -45,6 +45,25 @@ struct BackgroundDownloadTests {
         }
     }
 
+    @Test func `a file of the system that has another size than is expected gets no name`() async throws {
+        for difference: Int64 in [-1, 0, 1] {
+            try await withTemporaryDirectory { folder in
+                let daemon = Daemon()
+                try await daemon.withManager(folder) { manager in
+                    var request = try Daemon.request(in: folder)
+                    request.expectedSize = Int64(bytes.count) + difference
+                    let download = try await manager.download(request)
+                    try await daemon.runs(1)
+                    try daemon.finish(0, bytes, in: folder)
+                    var code: DownloadError.Code?
+                    do { _ = try await download.value } catch let error as DownloadError { code = error.code }
+                    #expect(code == (difference == 0 ? nil : .checksum))
+                    #expect(try names(folder) == (difference == 0 ? ["a.bin"] : []))
+                }
+            }
+        }
+    }
+
     /// Once such a file was thrown away and fetched again without end.
     @Test func `a file that the system has fetched is taken though nothing of an earlier run is, or no boot is known`()
         async throws

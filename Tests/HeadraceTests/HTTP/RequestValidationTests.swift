@@ -56,4 +56,22 @@ struct RequestValidationTests {
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
     }
+
+    @Test func `a size that cannot be is refused`() throws {
+        let (length, checksum) = (Int64(3), try Checksum(.md5, of: []))
+        for (size, pieces, isPossible) in [
+            (Int64(0), 0, true), (.max, 0, true), (-1, 0, false), (4, 2, true), (6, 2, true), (3, 2, false),
+            (7, 2, false),
+        ] {
+            var request = try request("http://example.org/")
+            request.expectedSize = size
+            request.pieceHashes = PieceHashes(length: length, checksums: Array(repeating: checksum, count: pieces))
+            let error = Result { () throws(DownloadError) in try request.validate() }
+            guard case .failure(let error) = error else {
+                #expect(isPossible, "\(size)")
+                continue
+            }
+            #expect(error.code == .invalidRequest && !isPossible && error.message.contains("\(size) bytes"))
+        }
+    }
 }

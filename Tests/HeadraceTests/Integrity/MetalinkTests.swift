@@ -43,6 +43,7 @@ struct MetalinkTests {
         let request = try #require(file.request(to: URL(filePath: "/d")))
         #expect(request.url == file.urls[0] && request.mirrors == Array(file.urls.dropFirst()))
         #expect(request.destination == .file(URL(filePath: "/d/a.iso")))
+        #expect(request.expectedSize == 5 && request.checksums == file.checksums && request.pieceHashes == file.pieces)
         #expect(metalink.files[1].request(to: URL(filePath: "/d")) == nil)
     }
 

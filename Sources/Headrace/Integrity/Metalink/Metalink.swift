@@ -29,7 +29,7 @@ public struct Metalink: Sendable, Hashable {
 
         /// A request for the file; nil where it has no source.
         ///
-        /// The checksums of the whole and of the pieces are in it, and with them what proves the file in the end.
+        /// The size and the checksums of the whole and of the pieces are in it, and with them what proves the file in the end.
         /// - Parameter directory: A directory that exists.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
@@ -37,6 +37,7 @@ public struct Metalink: Sendable, Hashable {
             let place = directory.appending(path: name, directoryHint: .notDirectory)
             var request = DownloadRequest(first, to: .file(place))
             request.mirrors = Array(urls.dropFirst())
+            request.expectedSize = size
             request.checksums = checksums
             request.pieceHashes = pieces
             return request

@@ -1,0 +1,260 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Files of which only the size is known before, from servers that have it, another one, or tell nothing of it.
+@Suite(.timeLimit(.minutes(4)))
+struct ExpectedSizeTests {
+    private typealias Fixture = ResumeFixture
+    private let file = Fixture.old
+    private let size = Fixture.size
+    private let cut = Fixture.cut
+
+    /// A file of another size with the same tag.
+    private func other(by difference: Int64) -> Resource { Resource(size: size + difference, seed: 2) }
+
+    private func run(
+        _ response: Response,
+        retries: Int = 1,
+        policy: DownloadRequest.ChecksumPolicy = .refetch
+    ) async throws -> ResumeOutcome {
+        try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                response,
+                in: folder,
+                retries: retries,
+                change: {
+                    $0.expectedSize = size
+                    $0.checksumPolicy = policy
+                }
+            )
+        }
+    }
+
+    private func left(_ outcome: ResumeOutcome) -> [DownloadError] {
+        outcome.events.compactMap { if case .sourceFailed(let error, _) = $0 { error } else { nil } }
+    }
+
+    private func isResponse(_ event: DownloadEvent) -> Bool {
+        if case .responded = event { true } else { false }
+    }
+
+    @Test(arguments: [-1, 1, -Fixture.size])
+    func `a source whose file has another size is left for the next one before its first byte`(
+        _ difference: Int64
+    ) async throws {
+        let routes = ["/a": Response.file(other(by: difference)), "/b": .file(file)]
+        let outcome = try await Fixture.run(withMirrors: routes) { $0.expectedSize = size }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.map(\.path) == ["/a", "/b"])
+        #expect(left(outcome).map(\.code) == [.checksum])
+        #expect(outcome.events.count(where: isResponse) == 1)
+        #expect(outcome.restarts.isEmpty)
+    }
+
+    @Test func `where no source has the size, the error says what was expected and what came`() async throws {
+        let outcome = try await run(.file(other(by: 1)))
+        #expect(outcome.error?.code == .checksum)
+        #expect(outcome.error?.message.contains("\(size + 1) bytes") == true, "\(String(describing: outcome.error))")
+        #expect(outcome.error?.message.contains("\(size) are expected") == true)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+    }
+
+    @Test func `a size beyond what is allowed is refused before the first request`() async throws {
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(.file(file), in: folder) { [size] in
+                $0.maxFileSize = size - 1
+            } change: { [size] in
+                $0.expectedSize = size
+            }
+        }
+        #expect(outcome.error?.code == .fileTooLarge)
+        #expect(outcome.requests.isEmpty)
+    }
+
+    // MARK: Without a length
+
+    @Test func `a body without a length is taken where it ends at the size`() async throws {
+        for response in [Response.file(file).chunked(), .file(file).closeDelimited] {
+            let outcome = try await run(response)
+            #expect(outcome.isExact)
+            guard case .finished(let summary) = outcome.events.last else { return }
+            #expect(summary.isLengthVerified)
+        }
+    }
+
+    /// Shorter and longer; where the end of the connection may be a cut, the rest is asked for.
+    @Test(arguments: [-1, 1, -Fixture.size], [true, false])
+    func `a body without a length that ends at another size gets no name`(
+        _ difference: Int64,
+        _ isChunked: Bool
+    ) async throws {
+        let response = Response.file(other(by: difference))
+        let outcome = try await run(isChunked ? response.chunked() : response.closeDelimited, policy: .fail)
+        #expect(!outcome.names.contains("file.bin"))
+        let error = try #require(outcome.error)
+        #expect(error.code == .checksum || !isChunked && difference == -size && error.code == .connectionLost)
+        #expect(error.message.contains("\(size)"))
+        if isChunked { #expect(outcome.requests.count == 1) }
+    }
+
+    @Test func `an endless body is given up where the size is passed, and fetched from the next source`() async throws {
+        let endless = Response.ok(.pattern(size: 1 << 50)).chunked()
+        let outcome = try await Fixture.run(withMirrors: ["/a": endless, "/b": .file(file)]) { $0.expectedSize = size }
+        #expect(outcome.isExact)
+        #expect(outcome.requests.map(\.path) == ["/a", "/b"])
+        #expect(left(outcome).map(\.code) == [.checksum])
+        #expect(outcome.restarts.allSatisfy { $0.bytes < size + 1 << 20 } && outcome.restarts.count == 1)
+    }
+
+    @Test func `a connection that ends before the size is a cut, and the rest is asked for`() async throws {
+        let part = Response.whole(Resource(file.body.slice(0..<cut))).closeDelimited
+        let outcome = try await run(.sequence([part], then: .file(file)))
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [cut])
+        #expect(outcome.requests.count == 2)
+    }
+
+    @Test func `where no answer tells a length, the size is what progress and free space are reckoned by`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let totals = Locked<Set<Int64?>>([])
+            let outcome = try await withFaultServer(.file(file).chunked()) { server in
+                try await withDownloadManager { manager in
+                    var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
+                    request.expectedSize = size
+                    let download = try await manager.download(request)
+                    for await progress in download.progress where progress.bytesReceived > 0 {
+                        totals.withLock { _ = $0.insert(progress.totalBytes) }
+                    }
+                    return try await Fixture.outcome(of: download, from: server, in: folder, expecting: file)
+                }
+            }
+            #expect(outcome.isExact)
+            #expect(totals.withLock { $0 } == [size])
+        }
+        try await withTemporaryDirectory { folder in
+            var request = try DiskFixture.request(to: .directory(folder))
+            request.expectedSize = 2
+            var calls = FileCalls.system
+            calls.freeSpace = { _ in 1 }
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration(),
+                    transport: FakeTransport { _ in
+                        FakeTransport.Answer(200, fields: [("Transfer-Encoding", "chunked")], body: Array("ab".utf8))
+                    },
+                    files: calls,
+                    clock: ClockWitness(TestClock())
+                )
+            )
+            let error = await #expect(throws: DownloadError.self) { try await manager.download(request).value }
+            #expect(error?.code == .diskFull)
+            #expect(try FileProbe.names(in: folder) == [])
+            await manager.shutdown()
+        }
+    }
+
+    // MARK: What is there already
+
+    /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
+    @Test(arguments: [true, false], [true, false])
+    func `held bytes of another size are given up for an answer that has the right one, and only for that`(
+        _ isChunked: Bool,
+        _ isRight: Bool
+    ) async throws {
+        let short = Resource(size: cut - 1, seed: 3)
+        let first = Response.file(file).truncated(after: cut)
+        try await withTemporaryDirectory { folder in
+            let last = Response.file(isRight ? short : other(by: 5))
+            try await withFaultServer(.sequence([isChunked ? first.chunked() : first], then: last)) { server in
+                let cutOff = try await Fixture.run(from: server, in: folder, retries: 0)
+                #expect(cutOff.error?.code == .connectionLost)
+                let outcome = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    expecting: short,
+                    retries: 0,
+                    change: { $0.expectedSize = cut - 1 }
+                )
+                #expect(outcome.isExact == isRight, "\(outcome.events)")
+                #expect(outcome.ranges == [nil, nil])
+                #expect(outcome.restarts.map(\.bytes) == (isRight ? [cut] : []))
+                guard !isRight else { return }
+                #expect(outcome.error?.code == .checksum)
+                let partial = try #require(outcome.names.first { $0.hasSuffix(".part") })
+                #expect(FileProbe.size(of: folder.appending(path: partial)) == cut)
+            }
+        }
+    }
+
+    @Test func `a complete partial of another size gets no name`() async throws {
+        let gate = try Gate()
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.file(file).held(after: cut, until: gate)) { server in
+                let place = folder.appending(path: "file.bin")
+                var expected: Int64?
+                let change = { (request: inout DownloadRequest) in
+                    request.destination = .file(place)
+                    request.conflictPolicy = .fail
+                    request.expectedSize = expected
+                }
+                let first = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    change: change,
+                    onEvent: {
+                        guard isResponse($0) else { return }
+                        #expect(throws: Never.self) { try Data().write(to: place) }
+                        gate.open()
+                    }
+                )
+                #expect(first.error?.code == .fileExists && first.names.count > 1)
+                try FileManager.default.removeItem(at: place)
+                expected = size - 1
+                let second = try await Fixture.run(from: server, in: folder, change: change)
+                #expect(second.error?.code == .checksum)
+                #expect(!second.names.contains("file.bin"))
+            }
+        }
+    }
+
+    @Test func `a file of another size that is there is not the result`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.sequence([.file(other(by: 1))], then: .file(file))) { server in
+                for expected in [nil, size] {
+                    let outcome = try await Fixture.run(
+                        from: server,
+                        in: folder,
+                        change: {
+                            $0.destination = .file(folder.appending(path: "file.bin"))
+                            $0.refetchPolicy = .ifChanged
+                            $0.expectedSize = expected
+                        }
+                    )
+                    #expect(outcome.error == nil)
+                    #expect((outcome.difference == nil) == (expected != nil), "\(outcome.events)")
+                }
+            }
+        }
+    }
+
+    /// The total comes with the second answer, of the version that is held.
+    @Test func `bytes of a version that turns out to have another size go on with no mirror`() async throws {
+        let (bad, good) = (other(by: 100), file)
+        let parts = [Response.file(bad).truncated(after: cut).chunked()]
+        let outcome = try await Fixture.run(
+            withMirrors: ["/a": .sequence(parts, then: .file(bad)), "/b": .file(good)],
+            retries: 1
+        ) {
+            $0.expectedSize = size
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.map(\.path) == ["/a", "/a", "/b"])
+        #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+}
