@@ -91,9 +91,7 @@ extension GetOptions {
         }
     }
 
-    private static func file(_ path: String) -> URL {
-        URL(filePath: path, directoryHint: .notDirectory).absoluteURL
-    }
+    private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
     /// A host and a port alone are an HTTP proxy.
     private static func proxy(_ text: String) throws(UsageError) -> DownloadManager.Configuration.Proxy {

@@ -168,7 +168,7 @@ extension GetOptions {
     }
 
     private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {
-        let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
+        let folder = URL(givenPath: directory, .isDirectory)
         guard var request = file.request(to: folder) else {
             throw UsageError("--metalink: \(file.name) has no http or https source")
         }
@@ -185,8 +185,8 @@ extension GetOptions {
 
     /// A name given with `--output` is seen from the directory.
     private var destination: DownloadRequest.Destination {
-        let folder = URL(filePath: directory, directoryHint: .isDirectory).absoluteURL
+        let folder = URL(givenPath: directory, .isDirectory)
         guard let output else { return .directory(folder) }
-        return .file(URL(filePath: output, directoryHint: .notDirectory, relativeTo: folder).absoluteURL)
+        return .file(URL(givenPath: output, .notDirectory, from: folder))
     }
 }

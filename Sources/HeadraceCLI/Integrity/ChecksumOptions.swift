@@ -31,7 +31,7 @@ struct ChecksumOptions: Sendable {
 
 extension String {
     /// What a list may call the file at this path: the path itself, and its last component.
-    var listedNames: [String] { [self, URL(filePath: self, directoryHint: .notDirectory).lastPathComponent] }
+    var listedNames: [String] { [self, URL(givenPath: self, .notDirectory).lastPathComponent] }
 }
 
 extension GetOptions {

@@ -19,7 +19,7 @@ struct Expectations: Sendable, Equatable {
         /// The checksums of its pieces, where they are known.
         var pieces: PieceHashes? { document?.pieces }
         /// The last component of its path.
-        var name: String { URL(filePath: path, directoryHint: .notDirectory).lastPathComponent }
+        var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
     /// The files that are given, else all that the list and the documents name.

@@ -13,7 +13,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     options.urls.removeFirst()
     options.refetchPolicy = .ifChanged
     guard Files.exists(file) else { throw UsageError("\(file): there is no such file; headrace get fetches one") }
-    let place = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
+    let place = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks()
     let document = documents.file(meantBy: place.lastPathComponent)
     guard documents.isEmpty || document != nil else {

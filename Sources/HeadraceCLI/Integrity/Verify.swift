@@ -110,7 +110,7 @@ private struct Comparison: Sendable {
     }
 
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
-        let url = URL(filePath: file, directoryHint: .notDirectory).absoluteURL
+        let url = URL(givenPath: file, .notDirectory)
         var message = "not all of its pieces have their checksums"
         if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)

@@ -147,7 +147,7 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
     }
     let registry = try DownloadRegistry(arguments).directory.path(percentEncoded: false)
     let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
-        option.namesFile ? URL(filePath: value).absoluteURL.path(percentEncoded: false) : value
+        option.namesFile ? URL(givenPath: value, .notDirectory).path(percentEncoded: false) : value
     }
     let unit = SystemdUnit(
         executable: executable,

@@ -10,7 +10,7 @@ enum RegistryPlace {
     static func directory(_ given: String?, environment: [String: String]) throws(UsageError) -> URL {
         if let given {
             guard !given.isEmpty else { throw UsageError("--registry: the name is empty") }
-            return URL(filePath: given, directoryHint: .isDirectory).absoluteURL
+            return URL(givenPath: given, .isDirectory)
         }
         // The specification has relative paths ignored.
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {

@@ -26,10 +26,10 @@ struct RegistryPlaceTests {
         #expect(directory.path(percentEncoded: false) == path)
     }
 
-    @Test
-    func `a relative directory becomes an absolute one`() throws {
+    @Test(arguments: ["r", "~", "~/r", "~nobody"])
+    func `a relative directory becomes an absolute one`(_ given: String) throws {
         let here = FileManager.default.currentDirectoryPath
-        #expect(try RegistryPlace.directory("r", environment: [:]).path(percentEncoded: false) == here + "/r/")
+        #expect(try RegistryPlace.directory(given, environment: [:]).path(percentEncoded: false) == here + "/\(given)/")
     }
 
     @Test(arguments: [("", ["HOME": "/h"]), (nil, [:]), (nil, ["HOME": ""])])

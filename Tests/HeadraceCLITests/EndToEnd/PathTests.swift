@@ -1,0 +1,48 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The built tool with names that mean something to a shell or to Foundation, and nothing to it.
+@Suite(.timeLimit(.minutes(4)))
+struct PathTests {
+    private static let body = Response.Body.pattern(size: 1000)
+
+    @Test(arguments: [
+        (["-d", "~"], "~/x"), (["-d", "~/d"], "~/d/x"), (["-o", "~"], "~"), (["-o", "~/y"], "~/y"),
+        (["-o", "~nobody/y"], "~nobody/y"), (["-d", "d", "-o", "~/y"], "d/~/y"), (["-d", "~", "-o", "~"], "~/~"),
+    ])
+    func `a tilde is a name, and the shell's to expand`(_ options: [String], place: String) async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                var process = try ToolProcess(["get", "-q"] + options + [server.url("/x").absoluteString], in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(Self.body.difference(fromFileAt: folder.appending(path: place)) == nil)
+            }
+        }
+    }
+
+    @Test(arguments: ["~", "~nobody", "~/a"])
+    func `a file with a tilde before its name is verified where it is`(_ name: String) async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: name)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(),
+                withIntermediateDirectories: true
+            )
+            try Data("abc".utf8).write(to: file)
+            let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  \(name)\n"
+            try Data(list.utf8).write(to: folder.appending(path: "SUMS"))
+            for words in [[name], []] {
+                var process = try ToolProcess(["verify", "--checksum-file", "SUMS"] + words, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+            }
+        }
+    }
+}
