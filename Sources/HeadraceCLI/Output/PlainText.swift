@@ -15,7 +15,8 @@ struct PlainText: Sendable {
     /// The line for an event, or nil where it gets none.
     func line(for event: DownloadEvent, of item: Item) -> String? {
         switch event {
-        case .failed(let error): return failure(error, item)
+        case .failed(let error):
+            return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
         case .cancelled: return "headrace: \(item.name): cancelled (\(item.url))".printable
         default: return verbosity == .quiet ? nil : success(event, item)?.printable
         }
@@ -88,12 +89,6 @@ struct PlainText: Sendable {
         let doubt = summary.isLengthVerified ? "" : "; the server did not say how long it is"
         return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
             + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + doubt
-    }
-
-    private func failure(_ error: DownloadError, _ item: Item) -> String? {
-        // An interruption is told once for all downloads.
-        guard error.code != .shutDown else { return nil }
-        return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
     }
 
     /// The speed is that of the bytes which came now, of a file that was gone on with fewer than it has.

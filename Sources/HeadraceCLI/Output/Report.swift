@@ -127,6 +127,8 @@ struct Report: Sendable {
     }
 
     private func lines(for event: DownloadEvent, of item: Item) -> [Line] {
+        // A signal has ended the run, which is told once, and no download.
+        if case .failed(let error) = event, error.code == .shutDown { return [] }
         guard style == .json else { return text.line(for: event, of: item).map { [.error($0)] } ?? [] }
         let line = Line.output(JSONLines.line(for: event, of: item))
         switch event {

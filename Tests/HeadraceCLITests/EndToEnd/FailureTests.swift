@@ -162,12 +162,16 @@ struct FailureTests {
         }
     }
 
-    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
-    func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
+    /// Sends the signal when two downloads of three have bytes and wait for more; gives how that ended, and what is left.
+    private func interrupt(
+        by signal: Int32,
+        _ options: String...
+    ) async throws -> (result: ToolProcess.Result, parts: [String], files: Int) {
         try await withFaultServer(.file(Resource(size: 300_000)).stalled(after: 100_000)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b", "/c"].map { server.url($0).absoluteString }
-                var process = try ToolProcess(["get", "-j", "2", "-d", "files", "--timeout", "600"] + urls, in: folder)
+                let words = ["get", "-j", "2", "-d", "files", "--timeout", "600"] + options + urls
+                var process = try ToolProcess(words, in: folder)
                 let files = folder.appending(path: "files")
                 var parts: [URL] = []
                 while parts.count < 2 || parts.contains(where: { FileProbe.size(of: $0) != 100_000 }) {
@@ -176,14 +180,30 @@ struct FailureTests {
                 }
                 process.send(signal)
                 let result = try await process.result()
-                #expect(result.status == status)
-                let last = try #require(result.errorLines.last)
-                #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
-                #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
-                for part in parts { #expect(last.contains(part.lastPathComponent)) }
-                #expect(try FileProbe.names(in: files).count == 4)
                 #expect(server.requests.count == 2)
+                return (result, parts.map(\.lastPathComponent), try FileProbe.names(in: files).count)
             }
+        }
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
+    func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
+        let (result, parts, files) = try await interrupt(by: signal)
+        #expect(result.status == status)
+        let last = try #require(result.errorLines.last)
+        #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
+        #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
+        for part in parts { #expect(last.contains(part)) }
+        #expect(files == 4)
+    }
+
+    @Test
+    func `a download that a signal stops has not failed, and has no last event`() async throws {
+        let (result, _, _) = try await interrupt(by: SIGTERM, "--json")
+        #expect(result.status == 143)
+        #expect(result.output.contains(#""event":"responded""#))
+        for event in ["finished", "skipped", "unchanged", "failed", "cancelled", "removed"] {
+            #expect(!result.output.contains(#""event":"\#(event)""#), "\(result.output)")
         }
     }
 

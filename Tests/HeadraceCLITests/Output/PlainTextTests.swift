@@ -122,11 +122,6 @@ struct PlainTextTests {
     }
 
     @Test
-    func `an interruption is not told once for each download`() {
-        #expect(line(.failed(DownloadError(.shutDown, "Shut down."))) == nil)
-    }
-
-    @Test
     func `what a server says cannot move the cursor`() {
         let error = DownloadError(.protocolViolation, "It sent \"\u{1B}[2J\n\".")
         #expect(

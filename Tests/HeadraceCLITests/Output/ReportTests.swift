@@ -89,6 +89,12 @@ struct ReportTests {
         #expect(report.snapshot.running.map(\.id) == [ids[1].description])
     }
 
+    @Test(arguments: [Report.Style.quiet, .plain, .live, .json])
+    func `an interruption is not told once for each download`(_ style: Report.Style) {
+        var report = report(style, count: 2)
+        #expect(report.record(.failed(DownloadError(.shutDown, "Stopped.")), of: ids[0], request) == [])
+    }
+
     @Test
     func `one that waits for another attempt leaves the live area`() {
         var report = report(.plain)
