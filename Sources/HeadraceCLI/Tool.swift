@@ -4,6 +4,7 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
+        Signals.restoreQuit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         let status: ExitCode
         do throws(UsageError) {

@@ -2,7 +2,7 @@
 enum Help {
     static let statuses = """
         Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk or a list in use, 6 checksum,
-        7 the answer broke HTTP's rules, 1 anything else or several reasons, 130 and 143 interrupted.
+        7 the answer broke HTTP's rules, 1 anything else or several reasons; interrupted: 129, 130, 131 or 143.
         """
 
     /// The help on these commands: options too for one alone, and for those that are in no group.

@@ -17,7 +17,7 @@ struct Signals {
         case redraw
     }
 
-    private static let stopping = [SIGINT, SIGTERM, SIGHUP]
+    private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
     let requests: AsyncStream<Request>
     private let sources: [any DispatchSourceSignal]
@@ -45,6 +45,12 @@ struct Signals {
             source.activate()
             return source
         }
+    }
+
+    /// Has SIGQUIT end the process, as it ends others; Swift's runtime takes it for a crash, tells one and goes on.
+    static func restoreQuit() {
+        if ignore(SIGQUIT) { return }
+        signal(SIGQUIT, SIG_DFL)
     }
 
     /// Takes the default action away; true where the signal was ignored before.

@@ -186,7 +186,7 @@ struct FailureTests {
         }
     }
 
-    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)])
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129), (SIGQUIT, 131)])
     func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
         let (result, parts, files) = try await interrupt(by: signal)
         #expect(result.status == status)
@@ -208,6 +208,27 @@ struct FailureTests {
     }
 
     #if os(Linux)
+    @Test
+    func `SIGQUIT ends a command that has nothing to stop, and is no crash`() async throws {
+        try await withTemporaryDirectory { folder in
+            let pipe = folder.appending(path: "pipe").path(percentEncoded: false)
+            try #require(mkfifo(pipe, 0o600) == 0)
+            let words = ["get", "-i", "pipe"]
+            var process = try ToolProcess(words, in: folder, environment: ["SWIFT_BACKTRACE=enable=yes"])
+            var writer: Int32 = -1
+            defer { close(writer) }
+            // A pipe has a writer when it has a reader.
+            while writer < 0 {
+                try await Task.sleep(for: .milliseconds(5))
+                writer = open(pipe, O_WRONLY | O_NONBLOCK)
+            }
+            process.send(SIGQUIT)
+            let result = try await process.result()
+            #expect(result.status == nil)
+            #expect(result.errors.isEmpty)
+        }
+    }
+
     @Test
     func `output that nobody takes is told, and the file is there`() async throws {
         try await withFaultServer(.ok(Self.body)) { server in
