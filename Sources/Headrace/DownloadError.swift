@@ -21,6 +21,8 @@ public struct DownloadError: Error, Sendable {
     public internal(set) var retryAfter: Duration?
     /// Set where the answer says that the same request may succeed later.
     var isRetriedByServer = false
+    /// The setting that may help, where there is one.
+    package internal(set) var remedy: Remedy?
     /// The URL that was asked for, without its user and password.
     public internal(set) var url: URL?
     /// The error below this one, where there is one.
@@ -45,6 +47,20 @@ public struct DownloadError: Error, Sendable {
         self.statusCode = statusCode
         self.url = url?.withoutCredentials
         self.cause = cause
+    }
+
+    /// A setting without which a request may fail; each tool has its own name for it.
+    package enum Remedy: Sendable, Equatable, CaseIterable {
+        case login
+        case certificateAuthorities
+        case insecureRedirects
+    }
+
+    /// The same error with the setting that may help.
+    func remedied(by remedy: Remedy?) -> DownloadError {
+        var error = self
+        error.remedy = remedy
+        return error
     }
 
     /// The same error about a URL, where it has none yet.

@@ -111,7 +111,7 @@ func reportingErrors(
         throw error
     } catch let error as DownloadError {
         guard ExitCode(error.code) != .usage else { throw UsageError(error.message) }
-        return tell(error.message, code: error.code, ExitCode(error.code), writesJSON: writesJSON)
+        return tell(error.advisedMessage, code: error.code, ExitCode(error.code), writesJSON: writesJSON)
     } catch {
         return tell("\(error)", code: nil, .other, writesJSON: writesJSON)
     }

@@ -27,6 +27,7 @@ extension AcceptedBody {
                 .redirect,
                 "The server redirected from https to \(head.url.withoutQuery). Following it must be allowed explicitly."
             )
+            .remedied(by: .insecureRedirects)
         }
         try SizeLimit(maxBytes: configuration.maxFileSize).check(size)
         // After a cut the last answer is that of the rest.

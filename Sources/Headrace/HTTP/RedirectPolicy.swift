@@ -51,6 +51,7 @@ struct RedirectPolicy: Sendable {
                     + "Following it must be allowed explicitly.",
                 statusCode: head.status
             )
+            .remedied(by: .insecureRedirects)
         }
         return target
     }

@@ -27,6 +27,7 @@ enum Refusal: Sendable, Hashable {
     /// The reason as one sentence for a person.
     var sentence: String {
         switch self {
+        case .status(401): "The server answered with status 401, Unauthorized."
         case .status(let status): "The server answered with status \(status)."
         case .notModified: "The server answered \"not modified\" to a request that had no condition."
         case .partNotAskedFor: "The server sent a part of the file where all of it was asked for."

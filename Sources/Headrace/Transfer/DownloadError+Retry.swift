@@ -19,6 +19,7 @@ extension Refusal {
             }
         var error = DownloadError(code, sentence, statusCode: statusCode)
         error.retryAfter = retryAfter
+        if statusCode == 401 { error.remedy = .login }
         error.isRetriedByServer = isTransient
         return error
     }

@@ -47,7 +47,7 @@ extension GetOptions {
         } catch let error as DownloadError where !isRemote {
             throw UsageError("--checksum-file: \(name): \(error.message)")
         } catch let error as DownloadError {
-            throw DownloadError(error.code, "--checksum-file: \(name): \(error.message)", cause: error)
+            throw DownloadError(error.code, "--checksum-file: \(name): \(error.advisedMessage)", cause: error)
         }
     }
 

@@ -93,7 +93,7 @@ enum JSONLines {
                 "failed",
                 item,
                 [
-                    "code": .string("\(error.code)"), "message": .string(error.message),
+                    "code": .string("\(error.code)"), "message": .string(error.advisedMessage),
                     "statusCode": .optional(error.statusCode.map { Int64($0) }),
                     "exitStatus": .integer(Int64(ExitCode(error.code).code)),
                 ]

@@ -16,7 +16,7 @@ struct PlainText: Sendable {
     func line(for event: DownloadEvent, of item: Item) -> String? {
         switch event {
         case .failed(let error):
-            return "headrace: \(item.name): \(error.message.withoutFullStop) (\(item.url))".printable
+            return "headrace: \(item.name): \(error.advisedMessage.withoutFullStop) (\(item.url))".printable
         case .cancelled: return "headrace: \(item.name): cancelled (\(item.url))".printable
         default: return verbosity == .quiet ? nil : success(event, item)?.printable
         }

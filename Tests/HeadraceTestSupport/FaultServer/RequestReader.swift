@@ -30,6 +30,8 @@ struct RequestReader {
             }
             searched = buffered.count
             guard searched < RequestReader.headLimit else { return .malformed }
+            // As servers do: what begins with a handshake of TLS has no end that could be waited for.
+            if buffered.first == 0x16 { return .malformed }
             guard receive() else { return .ended }
         }
     }

@@ -57,9 +57,12 @@ struct CurlFailure {
         case HR_E_SSL_CLIENTCERT,
             _ where asksForCertificate:
             return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
+        case HR_E_SSL_CONNECT_ERROR where isPlain:
+            return DownloadError(.tls, "The server \(server) does not speak TLS at this port: is it http://?")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
+                .remedied(by: hasUnknownAuthority ? .certificateAuthorities : nil)
         case HR_E_SSL_CACERT_BADFILE:
             return DownloadError(.tls, "The certificate authorities could not be read: \(detail).")
         case HR_E_URL_MALFORMAT:
@@ -115,6 +118,16 @@ struct CurlFailure {
 
     /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
     private var asksForCertificate: Bool { detail.lowercased().contains("certificate required") }
+
+    /// Whether what came in place of a handshake was no TLS.
+    private var isPlain: Bool { detail.lowercased().contains("wrong version number") }
+
+    /// Whether the certificate may be right for who trusts its authority; libcurl has one code for all that is wrong with one.
+    private var hasUnknownAuthority: Bool {
+        let words = detail.lowercased()
+        return ["self-signed", "self signed", "issuer certificate", "unable to verify the first"]
+            .contains(where: words.contains)
+    }
 
     /// Whether a handshake was cut rather than refused, for which libcurl has one code.
     private var isInterrupted: Bool {

@@ -30,6 +30,7 @@ struct URLSessionFailure: Sendable {
             )
         case -1204 ... -1200:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(words).")
+                .remedied(by: code == -1203 ? .certificateAuthorities : nil)
         case -1022:
             return DownloadError(
                 .invalidRequest,

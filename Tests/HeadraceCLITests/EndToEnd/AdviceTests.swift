@@ -1,0 +1,86 @@
+import HeadraceTestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the built tool says of failures that one of its options is for.
+@Suite(.timeLimit(.minutes(4)))
+struct AdviceTests {
+    private static let downgrade = Response.redirect(to: "http://127.0.0.1:1/x")
+
+    private func errors(of url: URL, _ options: String..., status: Int = 3) async throws -> String {
+        try await withTemporaryDirectory { folder in
+            var process = try ToolProcess(["get", "--retries", "0"] + options + [url.absoluteString], in: folder)
+            let result = try await process.result()
+            #expect(result.status == status, "\(result.errors)")
+            return result.errors + result.output
+        }
+    }
+
+    @Test(arguments: [["-q"], ["--json"]])
+    func `a server that wants a login is called so, with the options that give one`(_ options: [String]) async throws {
+        let response = Response.status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+        try await withFaultServer(response) { server in
+            let errors = try await errors(of: server.url("/x"), options[0], status: 4)
+            #expect(errors.contains("headrace: x: The server answered with status 401, Unauthorized; --netrc"))
+            #expect(errors.contains("--header 'Authorization: "))
+        }
+    }
+
+    @Test
+    func `what fetches a list of checksums has the same advice`() async throws {
+        try await withFaultServer(.status(401)) { server in
+            let url = server.url("/x")
+            let errors = try await errors(of: url, "--checksum-file", url.absoluteString, status: 4)
+            #expect(errors.contains("--netrc"), "\(errors)")
+        }
+    }
+
+    @Test(
+        .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"),
+        arguments: [(TestCertificate.trusted, true), (.selfSigned, true), (.expired, false)]
+    )
+    func `a certificate of an authority that nobody knows has the option for it told`(
+        _ certificate: TestCertificate,
+        isTold: Bool
+    ) async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withFaultProxy(to: server, presenting: certificate) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
+                    let errors =
+                        isTold
+                        ? try await errors(of: proxy.url("/x"), "-q")
+                        : try await errors(of: proxy.url("/x"), "-q", "--cacert", authority)
+                    #expect(errors.contains("; --cacert ") == isTold, "\(errors)")
+                }
+            }
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `a redirect from https to http has the option for it told`() async throws {
+        try await withFaultServer(Self.downgrade) { server in
+            try await withFaultProxy(to: server, presenting: .trusted) { proxy in
+                try await withTemporaryDirectory { folder in
+                    let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
+                    let errors = try await errors(of: proxy.url("/x"), "-q", "--cacert", authority, status: 4)
+                    #expect(errors.contains("must be allowed explicitly; --allow-downgrade "), "\(errors)")
+                }
+            }
+        }
+    }
+
+    @Test
+    func `TLS to a port of http asks whether it is one`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            let url = server.url("/x").absoluteString.replacing("http://", with: "https://")
+            let errors = try await errors(of: try #require(URL(string: url)), "-q")
+            #expect(errors.contains("does not speak TLS at this port: is it http://?"), "\(errors)")
+        }
+    }
+}
