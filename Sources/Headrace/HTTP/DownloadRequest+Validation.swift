@@ -43,6 +43,21 @@ extension DownloadRequest {
         guard let host = url.host(), !host.isEmpty else {
             throw DownloadError(.invalidRequest, "\"\(text)\" has no host.")
         }
+        let bytes = host.utf8.percentDecoded
+        // As it was typed.
+        var typed: String { String(utf8OrLatin1: text.utf8.percentDecoded).printable }
+        guard bytes.allSatisfy({ $0 < 0x80 }) else {
+            throw DownloadError(
+                .invalidRequest,
+                "\"\(typed)\" has a host that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands."
+            )
+        }
+        guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+            throw DownloadError(
+                .invalidRequest,
+                "\"\(typed)\" is no URL: its host has a space or a control character in it."
+            )
+        }
         guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
             throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
         }

@@ -145,6 +145,7 @@ struct FailureTests {
         ["get", "-i", "/"], ["get", "--cacert", "none", "URL"], ["get", "URL", "ftp://h/x"],
         ["get", "-d", "new", "ftp://h/x"], ["get", "-d", "new", "--header", "Host: h", "URL"],
         ["get", "-d", "new", "-o", String(repeating: "n", count: 256), "URL"],
+        ["get", "http://m\u{FC}ller.invalid/x"], ["get", "http://exa mple.invalid/x"],
     ])
     func `a bad command line is one line and exit status 2, before any request`(_ line: [String]) async throws {
         try await withFaultServer(.ok(Self.body)) { server in

@@ -13,7 +13,10 @@ struct RequestValidationTests {
         )
     }
 
-    @Test(arguments: ["http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/"])
+    @Test(arguments: [
+        "http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/",
+        "http://[fe80::1%25eth0]/", "http://%61b.org/", "http://a_b/", "http://xn--mller-kva.invalid/",
+    ])
     func `http and https URLs with a host are taken`(_ url: String) throws {
         try request(url).validate()
     }
@@ -26,6 +29,19 @@ struct RequestValidationTests {
         let request = try request(url)
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
+    }
+
+    @Test(arguments: [
+        ("http://m%C3%BCller.invalid/x", "\"http://m\u{FC}ller.invalid/x\" has a host that is not in ASCII."),
+        ("http://m%FCller.invalid/", "that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands"),
+        ("http://exa%20mple.com/", "\"http://exa mple.com/\" is no URL: its host has a space"),
+        ("http://a%0Ab/", "is no URL"),
+    ])
+    func `a host that no server can have is refused, and what to give is told`(_ url: String, message: String) throws {
+        let request = try request(url)
+        let error = try #require(throws: DownloadError.self) { try request.validate() }
+        #expect(error.code == .invalidRequest)
+        #expect(error.message.contains(message), "\(error.message)")
     }
 
     @Test(arguments: [
