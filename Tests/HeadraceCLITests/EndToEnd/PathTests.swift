@@ -45,4 +45,22 @@ struct PathTests {
             }
         }
     }
+
+    @Test(arguments: ["-o", "-d", "--checksum-file", ""])
+    func `an argument that is no UTF-8 is refused, and no other name is made of it`(_ option: String) async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                var process = try ToolProcess(
+                    ["get", "-q", server.url("/x").absoluteString],
+                    in: folder,
+                    after: #"set -- "$@" \#(option) "$(printf 'a\377b')""#
+                )
+                let result = try await process.result()
+                #expect(result.status == 2)
+                #expect(result.errors.hasPrefix("headrace: argument \(option.isEmpty ? 4 : 5) is not in UTF-8"))
+                #expect(server.connectionCount == 0)
+                #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
+            }
+        }
+    }
 }
