@@ -26,8 +26,10 @@ struct PlainText: Sendable {
     func summary(_ tally: Tally, elapsed: Duration) -> String? {
         guard tally.count != 1, verbosity != .quiet else { return nil }
         guard tally.count > 0 else {
-            let paused = tally.paused
+            let (failed, paused) = (tally.failedEarlier, tally.paused)
             return "nothing waits to be downloaded"
+                + (failed > 0
+                    ? "; \(failed) \(failed == 1 ? "has" : "have") failed: headrace queue retry --state failed" : "")
                 + (paused > 0 ? "; \(paused) \(paused == 1 ? "is" : "are") paused: headrace queue resume" : "")
         }
         let failed = tally.failed

@@ -29,6 +29,9 @@ struct Report: Sendable {
     private var paused: Set<Download.ID> = [] {
         didSet { tally.paused = paused.count }
     }
+    private var failedEarlier: Set<Download.ID> = [] {
+        didSet { tally.failedEarlier = failedEarlier.count }
+    }
 
     init(style: Style, verbosity: GetOptions.Verbosity) {
         self.style = style
@@ -39,16 +42,18 @@ struct Report: Sendable {
         Snapshot(running: order.compactMap { items[$0] }.filter(\.isRunning), tally: tally)
     }
 
-    /// Takes over where a download stands that runs, waits or is paused; of one that has ended, its last event tells.
+    /// Takes over where a download stands; what a run brings to its end, its last event tells.
     mutating func note(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
             open.insert(id)
             paused.remove(id)
+            failedEarlier.remove(id)
         case .paused:
             open.remove(id)
             paused.insert(id)
-        case .finished, .failed, .cancelled: break
+        case .failed: failedEarlier.insert(id)
+        case .finished, .cancelled: break
         }
     }
 
@@ -98,6 +103,7 @@ struct Report: Sendable {
     mutating func forget(_ id: Download.ID) {
         open.remove(id)
         paused.remove(id)
+        failedEarlier.remove(id)
         tally.removeFailure(of: id)
     }
 

@@ -8,6 +8,8 @@ struct Tally: Sendable, Equatable {
     private(set) var finishedBytes: Int64 = 0
     /// The bytes that came for them.
     private(set) var fetchedBytes: Int64 = 0
+    /// Those that had failed before the run, and are not tried again.
+    var failedEarlier = 0
     /// Those that somebody paused.
     var paused = 0
     private var statuses: [Download.ID: ExitCode] = [:]

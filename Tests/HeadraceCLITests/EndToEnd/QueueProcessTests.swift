@@ -204,6 +204,22 @@ struct QueueProcessTests {
     }
 
     @Test
+    func `a run with nothing but failed downloads says what to do`() async throws {
+        try await withFaultServer(.status(404)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"), server.url("/b"))
+                var first = try folder.run()
+                #expect(try await first.result().status == 4)
+                var run = try folder.run()
+                let result = try await run.result()
+                #expect(result.status == 0)
+                let message = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed\n"
+                #expect(result.errors == message)
+            }
+        }
+    }
+
+    @Test
     func `removing tells of the bytes that it leaves`() async throws {
         try await withFaultServer(file.truncated(after: 100_000)) { server in
             try await withQueueFolder { folder in

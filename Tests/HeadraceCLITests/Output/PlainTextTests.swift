@@ -144,6 +144,12 @@ struct PlainTextTests {
         paused.paused = 2
         let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
+        var failed = Tally()
+        failed.failedEarlier = 1
+        #expect(
+            text.summary(failed, elapsed: .seconds(4))
+                == "nothing waits to be downloaded; 1 has failed: headrace queue retry --state failed"
+        )
         var there = Tally()
         there.addFinished(0, fetched: 0)
         there.addFinished(0, fetched: 0)
