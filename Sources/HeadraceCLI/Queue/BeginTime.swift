@@ -26,6 +26,18 @@ enum BeginTime {
         return date
     }
 
+    /// The date as the option takes it, of the local time.
+    static func text(_ date: Date) -> String {
+        var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
+        var time = tm()
+        localtime_r(&seconds, &time)
+        let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec].map {
+            $0 < 10 ? "0\($0)" : "\($0)"
+        }
+        let text = parts[..<3].joined(separator: "-") + "T" + parts[3..<5].joined(separator: ":")
+        return time.tm_sec == 0 ? text : "\(text):\(parts[5])"
+    }
+
     private static func span(_ text: String) -> TimeInterval? {
         let pattern = /\+(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?/.asciiOnlyDigits()
         guard text != "+", let match = text.wholeMatch(of: pattern)?.output else { return nil }

@@ -95,7 +95,7 @@ struct QueueTable: Sendable {
         case .waiting:
             if let obstacle = snapshot.networkObstacle { return "\(name): waits for \(obstacle.remedy)" }
             guard let begin = snapshot.request.earliestBegin, begin > now else { return name }
-            return "\(name): begins \(begin.formatted(.iso8601))"
+            return "\(name): begins \(BeginTime.text(begin))"
         default: return name
         }
     }

@@ -118,4 +118,16 @@ struct QueueMessageTests {
             #expect(quiet.errors.isEmpty && quiet.outputLines == first.outputLines)
         }
     }
+
+    @Test
+    func `a time to begin is listed in the local time in which it was given`() async throws {
+        try await withQueueFolder { folder in
+            let words = ["add", "--begin", "2099-05-01T22:00", "http://127.0.0.1:1/x"]
+            #expect(try await folder.queue(words, after: "export TZ=HERE-2").status == 0)
+            let list = try await folder.queue(["list"], after: "export TZ=HERE-2").output
+            #expect(list.contains("x: begins 2099-05-01T22:00\n"), "\(list)")
+            let json = try await folder.queue(["list", "--json"], after: "export TZ=HERE-2").output
+            #expect(json.contains(#""begin":"2099-05-01T20:00:00Z""#), "\(json)")
+        }
+    }
 }

@@ -38,6 +38,11 @@ struct BeginTimeTests {
         #expect(abs(midnight.timeIntervalSince1970 - 1_777_593_600) <= 14 * 3600)
     }
 
+    @Test(arguments: ["2026-05-01T22:00", "2026-12-31T23:59:59", "2026-01-02T03:04"])
+    func `a date is told as it is given`(_ text: String) throws {
+        #expect(BeginTime.text(try BeginTime.date(text, now: now)) == text)
+    }
+
     @Test(arguments: [
         "", "+", "tomorrow", "+5", "+5x", "+1m1h", "+-5m", "5m", "+1.5h", "+99999999999s", "2026-05-01Z", "2026-13-01",
         "2026-02-30T00:00Z", "2026-00-10", "2026-05-01T24:00Z", "2026-05-01T22:60Z", "2026-05-01T22:00z", "26-05-01",

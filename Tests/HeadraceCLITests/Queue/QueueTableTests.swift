@@ -93,7 +93,7 @@ struct QueueTableTests {
         #expect(
             lines(list) == [
                 "    ID        STATE     NAME",
-                "%1  10000000  waiting   a.bin: begins 1970-01-12T13:47:40Z",
+                "%1  10000000  waiting   a.bin: begins \(BeginTime.text(now + 60))",
                 "%2  20000000  waiting   a.bin",
                 "%3  30000000  finished  a (1).bin",
             ]
