@@ -150,13 +150,14 @@ public actor DownloadManager {
     /// Adds a download, which runs as soon as the limit allows.
     ///
     /// A download of the same URL to the same destination that has not ended is the one that is returned; it takes over the
-    /// checksums of functions of which it had none, and is compared with them before it gets its name.
+    /// size, the checksums of functions of which it had none and those of pieces, and is compared with them before it gets its
+    /// name.
     /// Returns at once, or where the list is kept on the disk, when it is there; whatever fails later is the state of the
     /// download.
     /// - Parameter request: What to download and where to put it.
     /// - Returns: A handle on the download.
-    /// - Throws: `invalidRequest` for a request that cannot be made, or that contradicts the checksum of the one in the list,
-    ///   `shutDown` after ``shutdown()``, and what keeps the registry from being written; then nothing is added.
+    /// - Throws: `invalidRequest` for a request that cannot be made, or that contradicts what the one in the list tells of the
+    ///   file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then nothing is added.
     @discardableResult
     public func download(_ request: DownloadRequest) async throws(DownloadError) -> Download {
         try await download([request])[0]
@@ -168,8 +169,8 @@ public actor DownloadManager {
     /// fails later is the state of the download.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts the checksum of the one in
-    ///   the list, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is added.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts what the one in the
+    ///   list tells of the file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is added.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }

@@ -98,9 +98,9 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Returns: The identity of each download, that of the one in the list where it has the file already, and whether they
     ///   are in the list now; else the manager that has it adds them, under these identities unless somebody else adds the same
     ///   file before.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts the checksum of the one in the
-    ///   list, and what keeps the registry from being written; then none is added. Where somebody else adds the same file at the
-    ///   same moment with another checksum, the others are. `fileSystem` as ``perform(_:)``.
+    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts what the one in the list
+    ///   tells of the file, and what keeps the registry from being written; then none is added. Where somebody else adds the
+    ///   same file at the same moment with another checksum or size, the others are. `fileSystem` as ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
         for request in requests { try request.validate() }
@@ -119,12 +119,12 @@ public struct DownloadRegistry: Sendable, Hashable {
         for request in requests {
             let path = DestinationNames(request).partialPath
             let twin = active[path]
-            let (id, known) = (twin?.id ?? .random(), twin?.checksums ?? [])
-            let checksums = try known.adding(request.checksums, of: request.url)
-            active[path] = (id, checksums)
+            let (id, known) = (twin?.id ?? .random(), twin?.expectations ?? FileExpectations())
+            let expectations = try known.adding(request.expectations, of: request.url)
+            active[path] = (id, expectations)
             ids.append(id)
-            // Of one that is there only the checksums are taken over.
-            guard twin == nil || checksums.count > known.count else { continue }
+            // Of one that is there only what its file has to be is taken over.
+            guard twin == nil || expectations != known else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         guard !entries.isEmpty else { return (ids, true) }
@@ -134,22 +134,22 @@ public struct DownloadRegistry: Sendable, Hashable {
         active = try await self.active()
         for (index, request) in requests.enumerated() {
             guard let twin = active[DestinationNames(request).partialPath] else { continue }
-            _ = try twin.checksums.adding(request.checksums, of: request.url)
+            _ = try twin.expectations.adding(request.expectations, of: request.url)
             ids[index] = twin.id
         }
         return (ids, true)
     }
 
     /// The downloads that have not ended, by the path of their partial: one file has one download.
-    private func active() async throws(DownloadError) -> [String: (id: Download.ID, checksums: [Checksum])] {
+    private func active() async throws(DownloadError) -> [String: (id: Download.ID, expectations: FileExpectations)] {
         let bases = RegistryBases(of: directory)
         return try await blocking { () throws(DownloadError) in
-            var active: [String: (id: Download.ID, checksums: [Checksum])] = [:]
+            var active: [String: (id: Download.ID, expectations: FileExpectations)] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
-                active[DestinationNames(request).partialPath] = (Download.ID(rawValue: entry.id), request.checksums)
+                active[DestinationNames(request).partialPath] = (Download.ID(rawValue: entry.id), request.expectations)
             }
             return active
         }

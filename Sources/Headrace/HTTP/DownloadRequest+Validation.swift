@@ -72,7 +72,10 @@ extension DownloadRequest {
             throw DownloadError(.invalidRequest, "The expected size is \(expectedSize) bytes; 0 is the least.")
         }
         guard pieceHashes?.fit(fileSize: expectedSize) ?? true else {
-            throw DownloadError(.invalidRequest, "The expected \(expectedSize) bytes are not as many as the pieces have.")
+            throw DownloadError(
+                .invalidRequest,
+                "The expected size is \(expectedSize) bytes, which are not as many as the pieces have."
+            )
         }
     }
 

@@ -134,36 +134,6 @@ extension Sequence<Checksum> {
     }
 }
 
-extension [Checksum] {
-    /// These, and those of other functions that another request of the same file tells; throws `invalidRequest` where the
-    /// two cannot both be true.
-    func adding(_ others: [Checksum], of url: URL) throws(DownloadError) -> [Checksum] {
-        var all = self
-        for other in others {
-            guard let known = all.last(where: { $0.algorithm == other.algorithm }) else {
-                all.append(other)
-                continue
-            }
-            guard known == other else {
-                throw DownloadError(
-                    .invalidRequest,
-                    "\(url.withoutCredentials) is in the list already, and its \(known.algorithm) checksum has to be "
-                        + "\(known.hexadecimal): \(other.hexadecimal) cannot be true as well. Take the download out of the "
-                        + "list where the one in it is wrong."
-                )
-            }
-        }
-        return all
-    }
-}
-
-extension DownloadRequest {
-    /// Whether this tells of the file something that another request of it does not, or that contradicts it.
-    func tellsMore(than other: DownloadRequest) -> Bool {
-        checksums.contains { !other.checksums.contains($0) }
-    }
-}
-
 extension [UInt8] {
     /// Reads pairs of hexadecimal digits.
     init?(hexadecimal digits: some StringProtocol) {

@@ -56,20 +56,20 @@ extension ListState {
 }
 
 extension [ListState.Addition] {
-    /// Those that can be, and why the others cannot: their checksums contradict each other, or what is known of their file.
+    /// Those that can be, and why the others cannot: what they tell of their file contradicts each other, or what is known.
     ///
     /// `twin` is the download that has not ended whose partial has a path.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
-        var known: [String: [Checksum]] = [:]
+        var known: [String: FileExpectations] = [:]
         var refusals: [DownloadError] = []
         let possible = filter { addition in
             let request = addition.request
-            guard !request.checksums.isEmpty else { return true }
+            var told = request.expectations
+            guard !told.isEmpty else { return true }
             let path = DestinationNames(request).partialPath
             do throws(DownloadError) {
-                var checksums = request.checksums
-                if let earlier = known[path] { checksums = try earlier.adding(checksums, of: request.url) }
-                known[path] = try twin(path)?.checksums(joinedBy: checksums) ?? checksums
+                if let earlier = known[path] { told = try earlier.adding(told, of: request.url) }
+                known[path] = try twin(path)?.expectations(joinedBy: told) ?? told
                 return true
             } catch {
                 refusals.append(error)

@@ -131,7 +131,7 @@ struct ListState {
                     return known
                 }
                 // It has ended since it was named, and is not compared any more.
-                guard request.tellsMore(than: known.request) else { return known }
+                guard request.expectations.tellMore(than: known.request.expectations) else { return known }
             }
             let state: DownloadState = request.startsPaused ? .paused : .waiting
             let record = DownloadRecord(
@@ -166,10 +166,10 @@ struct ListState {
         return Added(records: records, new: new, effects: effects(of: actions), refusals: refusals)
     }
 
-    /// Has a download take over what another request tells that its file has to hash to.
+    /// Has a download take over what another request tells that its file has to be.
     private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
-            if try twin.takeChecksums(of: request), let member = member(twin.id) { journal?.noteRequest(of: member) }
+            if try twin.takeExpectations(of: request), let member = member(twin.id) { journal?.noteRequest(of: member) }
         } catch {
             // Its file was compared a moment ago.
             refusals.append(error)

@@ -18,12 +18,12 @@ final class DownloadRecord: Sendable {
         /// As long as a transfer or somebody who reads has them.
         weak var readers: FileReaders?
 
-        func checksums(joinedBy others: [Checksum]) throws(DownloadError) -> [Checksum] {
-            let all = try request.checksums.adding(others, of: request.url)
-            guard all.count > request.checksums.count, isSealed else { return all }
+        func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
+            let all = try request.expectations.adding(others, of: request.url)
+            guard isSealed, all != request.expectations else { return all }
             throw DownloadError(
                 .invalidRequest,
-                "\(request.url.withoutCredentials) has just come whole, and is not compared with a checksum any more. "
+                "\(request.url.withoutCredentials) has just come whole, and is not compared with anything any more. "
                     + "Add it again, or compare the file."
             )
         }
@@ -76,27 +76,24 @@ final class DownloadRecord: Sendable {
 
     /// Takes over what no disk keeps of a request of the same file; the present one may be from another run of the program.
     func takeVolatile(of request: DownloadRequest) {
-        guard request.linkProvider != nil || request.pieceHashes != nil else { return }
-        state.withLock { state in
-            state.request.linkProvider = request.linkProvider ?? state.request.linkProvider
-            state.request.pieceHashes = request.pieceHashes ?? state.request.pieceHashes
-        }
+        guard let linkProvider = request.linkProvider else { return }
+        state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// What the file would have to hash to with these checksums as well; throws as ``takeChecksums(of:)`` does.
-    func checksums(joinedBy others: [Checksum]) throws(DownloadError) -> [Checksum] {
-        try state.withLock { state throws(DownloadError) in try state.checksums(joinedBy: others) }
+    /// What the file would have to be by these as well; throws as ``takeExpectations(of:)`` does.
+    func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
+        try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }
 
-    /// Takes over what the file has to hash to by a request of the same file; returns whether that is more than before.
+    /// Takes over what the file has to be by a request of the same file; returns whether that is more than before.
     ///
     /// Throws `invalidRequest` where the two contradict each other, and where the file has been compared already.
-    func takeChecksums(of request: DownloadRequest) throws(DownloadError) -> Bool {
+    func takeExpectations(of request: DownloadRequest) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
-            let checksums = try state.checksums(joinedBy: request.checksums)
-            guard checksums.count > state.request.checksums.count else { return false }
-            state.request.checksums = checksums
-            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].checksums = checksums }
+            let expectations = try state.expectations(joinedBy: request.expectations)
+            guard expectations != state.request.expectations else { return false }
+            state.request.expectations = expectations
+            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].expectations = expectations }
             return true
         }
     }
@@ -104,9 +101,7 @@ final class DownloadRecord: Sendable {
     /// Takes note that the complete file is what a request tells; false where others have told more meanwhile.
     func seal(after request: DownloadRequest) -> Bool {
         state.withLock { state in
-            state.isSealed =
-                state.request.checksums == request.checksums && state.request.pieceHashes == request.pieceHashes
-                && state.request.expectedSize == request.expectedSize
+            state.isSealed = state.request.expectations == request.expectations
             return state.isSealed
         }
     }

@@ -225,16 +225,16 @@ struct AddedChecksumTests {
         var later = request
         later.checksums = [try Self.right()]
         let record = DownloadRecord(id: .random(), request: request)
-        #expect(try record.takeChecksums(of: later))
+        #expect(try record.takeExpectations(of: later))
         // What was judged did not know of it.
         #expect(!record.seal(after: request))
         later.checksums.append(try Self.right(.sha1))
-        #expect(try record.takeChecksums(of: later))
+        #expect(try record.takeExpectations(of: later))
         #expect(record.seal(after: record.request))
-        #expect(try !record.takeChecksums(of: later))
+        #expect(try !record.takeExpectations(of: later))
         later.checksums.append(try Self.right(.md5))
-        #expect(throws: DownloadError.self) { try record.takeChecksums(of: later) }
+        #expect(throws: DownloadError.self) { try record.takeExpectations(of: later) }
         record.unseal()
-        #expect(try record.takeChecksums(of: later))
+        #expect(try record.takeExpectations(of: later))
     }
 }

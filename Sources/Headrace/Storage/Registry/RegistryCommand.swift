@@ -1,7 +1,7 @@
 /// What another process asks of the one that has the list.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads at the end, under these identities, of which one that is there takes over the checksums; their labels
-    /// and states mean nothing.
+    /// Add downloads at the end, under these identities, of which one that is there takes over what its file has to be; their
+    /// labels and states mean nothing.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
@@ -54,7 +54,16 @@ extension RegistryCommand {
         var payload = RegistryWriter()
         payload.write(self)
         let bytes = Self.framed(payload.bytes)
-        return bytes.count <= maxBytes ? bytes : nil
+        return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
+    }
+
+    /// The same without the checksums of pieces, which are no reason to refuse a command; nil where it has none.
+    private var withoutPieces: RegistryCommand? {
+        guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
+            return nil
+        }
+        for index in entries.indices { entries[index].request.expectations.pieces = nil }
+        return .add(entries)
     }
 
     static func framed(_ payload: [UInt8]) -> [UInt8] {

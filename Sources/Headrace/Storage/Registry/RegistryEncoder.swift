@@ -14,7 +14,7 @@ enum RegistryEncoder {
     }
 
     /// So many downloads share a line: with more of them more are lost with it, with fewer it takes longer to read.
-    private static let entriesPerLine = 32
+    fileprivate static let entriesPerLine = 32
     private static let idsPerLine = 4096
 
     /// The lines of changes, in order.
@@ -101,25 +101,26 @@ enum RegistryEncoder {
 struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
     /// How many downloads the pieces so far have.
     private(set) var count = 0
-    private let entriesPerPiece: Int
+    private let pieceBytes: Int
     private var rest: Entries.Iterator
     private var isBegun = false
 
-    init(of entries: Entries, entriesPerPiece: Int = 4096) {
-        self.entriesPerPiece = entriesPerPiece
+    init(of entries: Entries, pieceBytes: Int = 1 << 20) {
+        self.pieceBytes = pieceBytes
         rest = entries.makeIterator()
     }
 
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        if !isBegun { bytes = RegistryJournal.header }
-        var piece: [RegistryEntry] = []
-        while piece.count < entriesPerPiece, let entry = rest.next() { piece.append(entry) }
-        guard !piece.isEmpty || !isBegun else { return nil }
+        var bytes = isBegun ? [] : RegistryJournal.header
         isBegun = true
-        count += piece.count
-        try RegistryEncoder.append(piece, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
-        return bytes
+        while bytes.count < pieceBytes {
+            var entries: [RegistryEntry] = []
+            while entries.count < RegistryEncoder.entriesPerLine, let entry = rest.next() { entries.append(entry) }
+            guard !entries.isEmpty else { break }
+            count += entries.count
+            try RegistryEncoder.append(entries, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
+        }
+        return bytes.isEmpty ? nil : bytes
     }
 }
 
@@ -158,10 +159,14 @@ extension RegistryWriter {
     }
 
     mutating func write(_ entry: RegistryEntry) {
+        let start = bytes.count
         beginList()
         write(id: entry.id)
         write(entry.label)
         write(entry.request)
+        if let pieces = entry.request.expectations.pieces {
+            write(pieces, room: RegistryJournal.maxEntryBytesWithPieces - (bytes.count - start))
+        }
         if let note = entry.background {
             write(RegistryOption.background.rawValue)
             write(note)
@@ -181,7 +186,9 @@ extension RegistryWriter {
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
-        if !request.checksums.isEmpty { write(.checksums, request.checksums.map(\.description)) }
+        if let size = request.expectations.size { write(.size, size) }
+        let checksums = request.expectations.checksums
+        if !checksums.isEmpty { write(.checksums, checksums.map(\.description)) }
         if request.checksumPolicy != .refetch { write(.checksumPolicy, request.checksumPolicy.rawValue) }
         if request.refetchPolicy != .always { write(.refetch, request.refetchPolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
@@ -197,6 +204,20 @@ extension RegistryWriter {
         if let time = request.earliestBegin { write(.notBefore, time) }
         if request.startsPaused { write(.paused, true) }
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
+    }
+
+    /// Writes the checksums of pieces unless they take too much room: without them, a restart may cost a fetch.
+    private mutating func write(_ pieces: PieceHashes, room: Int) {
+        let count = pieces.checksums.count * pieces.algorithm.byteCount
+        // What is around them has fewer than a hundred bytes.
+        guard count / 3 * 4 + 100 <= room else { return }
+        write(RegistryOption.pieces.rawValue)
+        beginList()
+        write(pieces.length)
+        write(pieces.algorithm.rawValue)
+        write(Data(pieces.checksums.flatMap(\.bytes)).base64EncodedString())
+        if let size = pieces.fileSize { write(size) }
+        endList()
     }
 
     private mutating func write(_ option: RegistryOption, _ text: String) {

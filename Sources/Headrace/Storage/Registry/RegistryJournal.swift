@@ -13,6 +13,8 @@ enum RegistryJournal {
     static let maxPayloadBytes = maxLineBytes - 9
     /// The longest payload of a download that comes in; whatever state it gets later, a line still has room for both.
     static let maxEntryBytes = maxLineBytes / 2
+    /// The most that a download takes with the checksums of its pieces, before its state: they keep none out of a list.
+    static let maxEntryBytesWithPieces = maxEntryBytes / 2
     /// The longest payload of a state.
     static let maxStateBytes = maxLineBytes / 4
     static let newline = UInt8(ascii: "\n")

@@ -117,10 +117,15 @@ extension RegistryScanner {
             let policy = DownloadRequest.ResumePolicy(rawValue: word)
             entry.request.resumePolicy = policy ?? .validated
             if policy == nil { unknown.append("the resume policy \"\(word)\"") }
+        case .size:
+            let size: Int64 = try integer()
+            entry.request.expectations.size = size >= 0 ? size : nil
+            if size < 0 { unknown.append("the size \(size)") }
+        case .pieces: entry.request.expectations.pieces = try pieces(&unknown)
         case .checksums:
             for text in try texts() {
                 if let checksum = Checksum(text) {
-                    entry.request.checksums.append(checksum)
+                    entry.request.expectations.checksums.append(checksum)
                 } else {
                     unknown.append("the checksum \"\(text)\"")
                 }
@@ -158,6 +163,21 @@ extension RegistryScanner {
         case .background: entry.background = try background(&unknown)
         case .state: entry.state = try state(&unknown) ?? .waiting
         }
+    }
+
+    /// Nil where they are none that this release knows, and what only they could prove begins anew.
+    private mutating func pieces(_ unknown: inout [String]) throws(Failure) -> PieceHashes? {
+        try beginList()
+        let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())
+        let fileSize: Int64? = isAtListEnd ? nil : try integer()
+        let pieces = Checksum.Algorithm(rawValue: name).flatMap { algorithm in
+            let checksums = Data(base64Encoded: text)?.checksums(algorithm)
+            return checksums.flatMap { PieceHashes(length: length, checksums: $0, fileSize: fileSize) }
+        }
+        if pieces == nil || !isAtListEnd { unknown.append("the pieces of a download by \"\(name)\"") }
+        while !isAtListEnd { try skip() }
+        try endList()
+        return pieces
     }
 
     /// Nil where it is not known, and the download begins anew.
@@ -209,5 +229,15 @@ extension RegistryScanner {
         let texts = try texts()
         guard texts.count.isMultiple(of: 2) else { throw Failure() }
         return stride(from: 0, to: texts.count, by: 2).map { (texts[$0], texts[$0 + 1]) }
+    }
+}
+
+extension Data {
+    /// The checksums whose bytes these are, one after the other; nil where some are missing.
+    fileprivate func checksums(_ algorithm: Checksum.Algorithm) -> [Checksum]? {
+        guard count.isMultiple(of: algorithm.byteCount) else { return nil }
+        return stride(from: startIndex, to: endIndex, by: algorithm.byteCount).compactMap { start in
+            Checksum(algorithm, bytes: self[start..<start + algorithm.byteCount])
+        }
     }
 }

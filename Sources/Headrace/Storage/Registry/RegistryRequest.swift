@@ -30,8 +30,8 @@ struct RegistryRequest: Sendable, Hashable {
     private(set) var withheldHeaders: [String] = []
     /// What it takes to go on with bytes that are held.
     var resumePolicy: DownloadRequest.ResumePolicy
-    /// What the file has to hash to.
-    var checksums: [Checksum] = []
+    /// What the file has to be; of pieces no more is written than an entry has room for.
+    var expectations = FileExpectations()
     /// What happens with a file that is not what its checksum says.
     var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
     /// Whether a file that is there already is fetched again.
@@ -110,7 +110,7 @@ extension RegistryRequest {
             resumePolicy: request.resumePolicy
         )
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
-        checksums = request.checksums
+        expectations = request.expectations
         checksumPolicy = request.checksumPolicy
         refetchPolicy = request.refetchPolicy
         group = request.group
@@ -139,7 +139,7 @@ extension RegistryRequest {
             resumePolicy: resumePolicy
         )
         request.mirrors = mirrors.compactMap { URL(string: $0) }
-        request.checksums = checksums
+        request.expectations = expectations
         request.checksumPolicy = checksumPolicy
         request.refetchPolicy = refetchPolicy
         request.group = group

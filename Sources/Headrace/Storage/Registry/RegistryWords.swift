@@ -37,7 +37,11 @@ enum RegistryOption: String {
     case mirrors
     case conflict
     case resume
+    /// The size that the file has to have.
+    case size
     case checksums
+    /// The length of a piece, the hash function, all digests in base64, and the size of the file where it is known.
+    case pieces
     case checksumPolicy
     case refetch
     /// Name and value of each field in turn.

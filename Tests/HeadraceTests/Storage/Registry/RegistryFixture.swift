@@ -50,6 +50,12 @@ enum RegistryFixture {
             resumePolicy: .overlap
         )
         request.refetchPolicy = .ifChanged
+        let checksum = Checksum(.md5, bytes: (0..<16).map { $0 * 16 + $0 })
+        request.expectations = FileExpectations(
+            checksums: checksum.map { [$0] } ?? [],
+            pieces: checksum.flatMap { PieceHashes(length: 3, checksums: [$0, $0], fileSize: id == .max ? 5 : nil) },
+            size: 5
+        )
         request.group = "group"
         request.rateLimit = 1 << 40
         request.title = "näme\n\u{0}\u{2028}"

@@ -27,11 +27,12 @@ struct RegistryJournalTests {
         ]
         let payloads = [
             #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
-                + #""home:Down\"loads","conflict","overwrite","resume","overlap","refetch","ifChanged","headers",["Accept","a\\b"],"#
+                + #""home:Down\"loads","conflict","overwrite","resume","overlap","size",5,"#
+                + #""checksums",["md5:00112233445566778899aabbccddeeff"],"refetch","ifChanged","headers",["Accept","a\\b"],"#
                 + #""withheld",["Cookie"],"withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
-                + #""network","wifiOrWired","#
+                + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8=",5],"#
                 + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]],"#
                 + #"["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
                 + #""state",["failed","tls","No."]]]"#,
@@ -136,7 +137,7 @@ struct RegistryJournalTests {
     func `a snapshot of a list is read as the list`(_ count: Int) throws {
         let entries = (0..<count).map { Fixture.entry(UInt64($0) << 50, .paused, label: Int64(count - $0)) }
         let image = Fixture.image([.added(entries)])
-        var snapshot = RegistrySnapshot(of: image.ordered, entriesPerPiece: 64)
+        var snapshot = RegistrySnapshot(of: image.ordered, pieceBytes: 4000)
         var bytes: [UInt8] = []
         while let piece = try snapshot.next() { bytes += piece }
         let reader = try Fixture.read(bytes)

@@ -107,6 +107,7 @@ struct Combination: Sendable {
     var connections = 1
     var checksum: Version?
     var pieces: Version?
+    var expectedSize: Version?
     var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
     var resumePolicy = DownloadRequest.ResumePolicy.validated
     var resumesPartials = true
@@ -144,6 +145,11 @@ struct Combination: Sendable {
 
     /// Whether the caller tells what the file is, so that bytes may be put together that only this proves in the end.
     var wanted: Version? { checksum ?? pieces }
+
+    /// Whether a version is what the caller tells of the file.
+    func isWanted(_ version: Version) -> Bool {
+        wanted ?? version == version && expectedSize.map { size($0) == size(version) } ?? true
+    }
 }
 
 extension Combination {
@@ -161,6 +167,7 @@ extension Combination {
         drawStops(&random)
         if random.isTrue(0.5) { drawTrap(&random) }
         isElsewhere = random.isTrue(0.2)
+        if random.isTrue(0.25) { expectedSize = wanted ?? random.pick(Version.allCases) }
     }
 
     private mutating func drawServer(_ random: inout SeededRandom) {

@@ -142,6 +142,7 @@ final class CombinationRun: Sendable {
         request.mirrors = combination.mirrors.indices.map { traffic.url("/m\($0)/file.bin", host: host) }
         request.checksums = try combination.checksum.map { [try Checksum(of: combination.body($0))] } ?? []
         request.checksumPolicy = combination.checksumPolicy
+        request.expectedSize = combination.expectedSize.map(combination.size)
         request.pieceHashes = try combination.pieces.flatMap { try pieces(of: $0) }
         request.rateLimit = combination.rateLimit
         if combination.hasLinkProvider {
@@ -172,7 +173,7 @@ final class CombinationRun: Sendable {
             await manager.shutdown()
             throw DownloadError(.unknownDownload, "The list is empty.")
         }
-        guard !download.state.isEnded else { return (manager, download) }
+        guard !download.state.isEnded, combination.hasLinkProvider else { return (manager, download) }
         // What no disk keeps comes with the request.
         return (manager, try await manager.download(try request()))
     }
@@ -316,9 +317,7 @@ final class CombinationRun: Sendable {
                 combination.body($0).difference(fromFileAt: file) == nil
             }
             if versions.isEmpty { complain("the file is of no version") }
-            if let wanted = combination.wanted, !versions.contains(wanted) {
-                complain("the file is not what it should be")
-            }
+            if !versions.contains(where: combination.isWanted) { complain("the file is not what it should be") }
         case .failed(let error):
             try complaints(about: nil).forEach(complain)
             if mustFinish { complain("failed: \(error)") }
@@ -327,9 +326,9 @@ final class CombinationRun: Sendable {
     }
 
     private var mustFinish: Bool {
-        guard let wanted = combination.wanted else { return true }
-        if server.present == wanted { return true }
-        return combination.checksumPolicy == .refetch && combination.mirrors.contains { $0.version == wanted }
+        if combination.isWanted(server.present) { return true }
+        return combination.checksumPolicy == .refetch
+            && combination.mirrors.contains { combination.isWanted($0.version) }
     }
 
     /// What is wrong in a folder that should have this file, if any.

@@ -1,0 +1,67 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a request tells that its file has to be.
+struct FileExpectations: Sendable, Hashable {
+    var checksums: [Checksum] = []
+    var pieces: PieceHashes?
+    /// In bytes.
+    var size: Int64?
+
+    var isEmpty: Bool { checksums.isEmpty && pieces == nil && size == nil }
+
+    /// Whether this tells of the file something that another request of it does not, or that contradicts it.
+    func tellMore(than other: FileExpectations) -> Bool {
+        checksums.contains { !other.checksums.contains($0) } || pieces != nil && pieces != other.pieces
+            || size != nil && size != other.size
+    }
+
+    /// These, and what another request of the same file tells besides; pieces take the place of other ones.
+    ///
+    /// Throws `invalidRequest` where the two cannot both be true.
+    func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {
+        var all = self
+        for other in others.checksums {
+            guard let known = all.checksums.last(where: { $0.algorithm == other.algorithm }) else {
+                all.checksums.append(other)
+                continue
+            }
+            guard known == other else {
+                throw Self.contradiction("\(known.algorithm) checksum", known.hexadecimal, other.hexadecimal, of: url)
+            }
+        }
+        all.pieces = others.pieces ?? pieces
+        all.size = size ?? others.size
+        for other in [others.size, others.pieces?.fileSize] {
+            guard let other, let known = size ?? pieces?.fileSize, known != other else { continue }
+            throw Self.contradiction("size", "\(known) bytes", "\(other) bytes", of: url)
+        }
+        guard let known = all.size, let pieces = all.pieces, !pieces.fit(fileSize: known) else { return all }
+        let count = "\(pieces.checksums.count) pieces of \(pieces.length) bytes"
+        throw Self.contradiction("size", "\(known) bytes", count, of: url)
+    }
+
+    private static func contradiction(
+        _ what: String,
+        _ known: String,
+        _ other: String,
+        of url: URL
+    ) -> DownloadError {
+        DownloadError(
+            .invalidRequest,
+            "\(url.withoutCredentials) is in the list already, and its \(what) has to be \(known): \(other) cannot be true "
+                + "as well. Take the download out of the list where the one in it is wrong."
+        )
+    }
+}
+
+extension DownloadRequest {
+    /// What the file has to be.
+    var expectations: FileExpectations {
+        get { FileExpectations(checksums: checksums, pieces: pieceHashes, size: expectedSize) }
+        set { (checksums, pieceHashes, expectedSize) = (newValue.checksums, newValue.pieces, newValue.size) }
+    }
+}

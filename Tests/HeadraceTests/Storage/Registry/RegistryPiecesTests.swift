@@ -1,0 +1,100 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The checksums of pieces in a list: how many of them, and what is read of those that cannot be.
+@Suite(.timeLimit(.minutes(4)), .computing)
+struct RegistryPiecesTests {
+    private typealias Fixture = RegistryFixture
+    private static let checksum = Checksum(.sha256, bytes: Array(repeating: 7, count: 32))
+
+    private func pieces(_ count: Int) throws -> PieceHashes {
+        let checksum = try #require(Self.checksum)
+        return try #require(PieceHashes(length: 1 << 20, checksums: Array(repeating: checksum, count: count)))
+    }
+
+    private func entry(_ id: UInt64, pieces count: Int, title: Int = 0) throws -> RegistryEntry {
+        var entry = Fixture.entry(id)
+        entry.request.expectations.pieces = try pieces(count)
+        entry.request.expectations.size = Int64(count) << 20
+        if title > 0 { entry.request.title = String(repeating: "t", count: title) }
+        return entry
+    }
+
+    @Test(arguments: [
+        (1, 0, true), (6000, 0, true), (6200, 0, false), (1 << 20, 0, false), (6000, 50_000, false),
+        (4000, 50_000, true), (1, 300_000, false), (1 << 20, 500_000, false),
+    ])
+    func `pieces are kept as far as there is room, and keep no download out of a list`(
+        _ count: Int,
+        _ title: Int,
+        _ isKept: Bool
+    ) throws {
+        let entry = try entry(7, pieces: count, title: title)
+        var kept = entry
+        if !isKept { kept.request.expectations.pieces = nil }
+        try RegistryEncoder.check(entry.request)
+        let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
+        let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
+        let reader = try Fixture.read(Fixture.journal(changes))
+        #expect(reader.findings == RegistryFindings())
+        #expect(reader.image[7]?.request == kept.request)
+        // With its state it is written anew as one line.
+        var snapshot = RegistrySnapshot(of: Fixture.image(changes).ordered)
+        let written = try #require(try snapshot.next())
+        #expect(try Fixture.read(written).image == reader.image)
+        let command = RegistryCommand.add([entry])
+        #expect(try RegistryCommand(decoding: try #require(command.encoded())) == .add([kept]))
+    }
+
+    @Test func `a command that is too large has its pieces left out`() throws {
+        let command = RegistryCommand.add([try entry(1, pieces: 100), try entry(2, pieces: 100)])
+        var bare: [RegistryEntry] = []
+        for id: UInt64 in 1...2 {
+            var entry = try entry(id, pieces: 100)
+            entry.request.expectations.pieces = nil
+            bare.append(entry)
+        }
+        let size = try #require(command.encoded()).count
+        #expect(try RegistryCommand(decoding: #require(command.encoded(maxBytes: size))) == command)
+        #expect(try RegistryCommand(decoding: #require(command.encoded(maxBytes: size - 1))) == .add(bare))
+        #expect(command.encoded(maxBytes: 100) == nil)
+    }
+
+    @Test func `a list with many pieces is written in pieces of a bounded size`() throws {
+        let entries = try (0..<100).map { try entry(UInt64($0), pieces: 6000) }
+        var snapshot = RegistrySnapshot(of: entries)
+        var (bytes, longest) = ([UInt8](), 0)
+        while let piece = try snapshot.next() {
+            longest = max(longest, piece.count)
+            bytes += piece
+        }
+        #expect(longest < 10 << 20 && bytes.count > 2 * longest)
+        #expect(try Fixture.read(bytes).image == Fixture.image([.added(entries)]))
+    }
+
+    @Test(arguments: [
+        #"[3,"md5","ABEiM0RVZneImaq7zN3u/w=="]"#, #"[0,"md5","ABEiM0RVZneImaq7zN3u/w=="]"#,
+        #"[3,"md5","ABEiM0RVZneImaq7zN3u"]"#, #"[3,"md5","?"]"#, #"[3,"md5",""]"#,
+        #"[3,"blake3","ABEiM0RVZneImaq7zN3u/w=="]"#, #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",4]"#,
+        #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",-1]"#, #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",2,"more"]"#,
+    ])
+    func `pieces that cannot be are passed over and told, and the download is kept`(_ text: String) throws {
+        let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","pieces",\#(text),"title","t"]]"#
+        let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
+        let entry = try #require(reader.image[1])
+        #expect(entry.request.title == "t")
+        let isRight = text.hasPrefix(#"[3,"md5","ABEiM0RVZneImaq7zN3u/w=="]"#)
+        #expect((entry.request.expectations.pieces != nil) == (isRight || text.contains("more")))
+        #expect(reader.findings.hasLoss == !isRight)
+    }
+
+    @Test(arguments: [(0, true), (Int64.max, true), (-1, false)])
+    func `a size below zero is passed over and told`(_ size: Int64, _ isRight: Bool) throws {
+        let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","size",\#(size)]]"#
+        let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
+        #expect(reader.image[1]?.request.expectations.size == (isRight ? size : nil))
+        #expect(reader.findings.hasLoss == !isRight)
+    }
+}
