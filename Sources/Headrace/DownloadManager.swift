@@ -170,7 +170,8 @@ public actor DownloadManager {
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.
     /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts what the one in the
-    ///   list tells of the file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is added.
+    ///   list tells of the file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is
+    ///   added.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }

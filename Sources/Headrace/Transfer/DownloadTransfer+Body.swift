@@ -35,7 +35,7 @@ extension DownloadTransfer {
         )
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
-        attempts.meter.totalBytes = accepted.totalBytes ?? request.expectedSize
+        attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize
         try expect(answer.head, &session, &attempts, path)
         let (hosts, url) = (environment.hosts, answer.head.url)
         // Short ones are not worth being counted.
@@ -59,7 +59,7 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         // Where the end of the connection is that of the file, the size tells it from a cut.
-        if accepted.length == nil, accepted.framing == .connectionClose, let size = request.expectedSize,
+        if accepted.length == nil, accepted.framing == .connectionClose, let size = expectedSize,
             session.heldBytes < size
         {
             let held = session.heldBytes
@@ -185,7 +185,7 @@ extension DownloadTransfer {
             body.recycle(chunk)
             try checkpoint(actions, &session)
             // What is too long already need not be known to its end.
-            if let size = record.requested({ $0.expectedSize }), session.heldBytes > size { return false }
+            if let size = expectedSize, session.heldBytes > size { return false }
             if let progress = meter.received(piece.written.count, at: environment.clock.now()) { tell(progress) }
             if mayStop, cutter.isWriting, SegmentedFetch.isServing(session) { return true }
         }
@@ -266,7 +266,7 @@ extension DownloadTransfer {
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
                     duration: now - attempts.start,
-                    isLengthVerified: framing != .connectionClose || request.expectedSize != nil
+                    isLengthVerified: framing != .connectionClose || expectedSize != nil
                 )
             )
         )

@@ -19,7 +19,7 @@ extension DownloadTransfer {
     /// a file of the size that is expected.
     func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
         if session.representation?.isUnproven == true, !attempts.verification.isNeeded { return .unproven }
-        guard let size = request.expectedSize, session.isOfOtherSize(than: size) else { return nil }
+        guard let size = expectedSize, session.isOfOtherSize(than: size) else { return nil }
         return .wrongSize(expected: size)
     }
 
@@ -130,7 +130,7 @@ extension DownloadTransfer {
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let found = try await reading.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
         let bad = pieces.badRanges(found: found, fileSize: size)
-        if bad.isEmpty, pieces.fit(fileSize: file.status.size), request.expectedSize ?? size == size {
+        if bad.isEmpty, pieces.fit(fileSize: file.status.size), expectedSize ?? size == size {
             guard request.checksums.isEmpty else { return false }
             tell(.piecesVerified(count: found.count))
             return true
@@ -271,7 +271,7 @@ extension Attempts {
 }
 
 extension DownloadError {
-    static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
+    fileprivate static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
         let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
         return DownloadError(
             .checksum,

@@ -90,7 +90,7 @@ extension DownloadTransfer {
         while let next = others.next(), let status = (try? environment.files.status(next)) ?? nil {
             found.append((next, status))
         }
-        guard let size = request.expectedSize else { return found }
+        guard let size = expectedSize else { return found }
         return found.filter { $0.status.size == size }
     }
 }

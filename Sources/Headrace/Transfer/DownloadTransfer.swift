@@ -42,6 +42,8 @@ struct DownloadTransfer {
     }
 
     var request: DownloadRequest { record.request }
+    /// That of the request, which others of the same file may tell at any time.
+    var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
@@ -168,7 +170,7 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
-        let (known, expectedSize) = (session.representation, request.expectedSize)
+        let (known, expectedSize) = (session.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
         // Before each request: another source is asked without what was learnt from the one before.
         if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }

@@ -58,7 +58,7 @@ struct MetalinkTests {
     }
 
     @Test(arguments: [
-        ("", "no file"), ("<file/>", "no name"), ("<file name='a'/><file name='b/a'/>", "two files"),
+        ("", "no file"), ("<file/>", "no name"), ("<file name='a'/><file name='b/a'/>", "two files are called a"),
         ("<file name='a'><size>-1</size></file>", "size"),
         ("<file name='a'><size>1</size><size>1</size></file>", "size"),
         ("<file name='a'><hash type='md5'>00</hash></file>", "checksum"),

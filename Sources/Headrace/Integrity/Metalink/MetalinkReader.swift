@@ -87,7 +87,7 @@ struct MetalinkReader {
         guard !leadsOut, let name = SafeFileName(path)?.description else {
             throw failure("a file has a name that is none, or leads out of its directory")
         }
-        guard names.insert(name).inserted else { throw failure("two files have one name") }
+        guard names.insert(name).inserted else { throw failure("two files are called \(name), without their folders") }
         return name
     }
 
