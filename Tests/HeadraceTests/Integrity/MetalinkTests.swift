@@ -29,7 +29,7 @@ struct MetalinkTests {
             <pieces length="3" type="md5"><hash>\(Self.md5)</hash><hash>\(Self.md5)</hash></pieces>
             <pieces length="4" type="sha-256"><hash>\(Self.sha256)</hash><hash>\(Self.sha256)</hash></pieces>
             <url priority="2">http://b/</url><url>http://last/</url><url priority="1" location="de">https://a/x?y&amp;z</url>
-            <url>ftp://f/</url><url>http://u:p@h/</url><url priority="1">http://b/</url>
+            <url>ftp://f/</url><url>http://u:p@h/</url><url>http://mў/</url><url priority="1">http://b/</url>
             <metaurl mediatype="torrent">http://t/</metaurl></file><file name="b"/>
             """
         )

@@ -136,9 +136,8 @@ struct MetalinkReader {
 
     /// Nil for what this library does not fetch.
     private static func url(_ text: String) -> URL? {
-        guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()),
-            url.host()?.isEmpty == false, url.user == nil, url.password == nil,
-            url.port.map({ (1...65_535).contains($0) }) ?? true
+        guard let url = URL(string: text), url.user == nil, url.password == nil,
+            (try? DownloadRequest.validateURL(url)) != nil
         else { return nil }
         return url
     }
