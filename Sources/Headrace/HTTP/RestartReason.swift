@@ -35,6 +35,11 @@ enum RestartReason: Error, Sendable, Hashable {
     /// 416, with the length that the server told.
     case unsatisfiable(length: Int64?)
 
+    /// Whether the file may be the same still, on a server where each failure means a start at zero.
+    var isUnprovable: Bool {
+        [.noValidator, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
+    }
+
     /// The reason as one sentence for a person.
     var sentence: String {
         switch self {

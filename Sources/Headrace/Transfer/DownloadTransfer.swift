@@ -311,7 +311,7 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ reason: RestartReason
     ) throws(DownloadError) {
-        guard attempts.resume.restarted() else { throw unfit(reason) }
+        guard attempts.resume.restarted(for: reason) else { throw unfit(reason) }
         tell(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
         try session.discard()
         attempts.meter.correct(to: 0)

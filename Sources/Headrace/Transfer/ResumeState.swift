@@ -84,9 +84,10 @@ struct ResumeState: Sendable {
         pendingRestart = reason
     }
 
-    /// The held bytes are given up; false when that has happened too often.
-    mutating func restarted() -> Bool {
-        restarts += 1
+    /// The held bytes are given up; false when that has happened too often for another reason than the failures, which are
+    /// counted elsewhere.
+    mutating func restarted(for reason: RestartReason) -> Bool {
+        if !reason.isUnprovable { restarts += 1 }
         isOtherSource = false
         isUnproven = false
         sendsIfRange = true

@@ -85,6 +85,16 @@ struct ResumeValidatorTests {
         #expect(outcome.ranges == [nil, nil])
     }
 
+    @Test func `V08 without any validator a file that is cut each time fails of the cuts, not of the starts at zero`() async throws {
+        var bare = old
+        bare.etag = nil
+        bare.lastModified = nil
+        let cut = Response.file(bare).truncated(after: 1000)
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(cut, in: $0, retries: 5) }
+        #expect(outcome.error?.code == .connectionLost)
+        #expect(outcome.requests.count == 6)
+    }
+
     @Test func `V10 a tag that is another in each answer ends, whole or with an error`() async throws {
         let response = Response.answering { request in
             var resource = ResumeFixture.old
