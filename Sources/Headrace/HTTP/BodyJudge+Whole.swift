@@ -67,6 +67,7 @@ extension RangeAsk {
     /// True for what must not replace the held bytes: another type, and a web page or shorter than they are.
     fileprivate func isUnexpected(_ new: Representation) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
+        if let expectedSize, new.totalBytes == expectedSize { return false }
         return new.isPage || new.totalBytes.map { $0 < heldBytes } ?? false
     }
 
@@ -81,7 +82,9 @@ extension RangeAsk {
         case (nil, .strong): return true
         // Servers without entity tags often have no ranges either, so that asking again needs a hint.
         case (nil, .lastModified): return acceptsRanges == true
-        case (.some, _): return lateProof == .checksum && new.totalBytes != nil && new.totalBytes == known?.totalBytes
+        case (.some, _):
+            return lateProof == .checksum && new.totalBytes != nil
+                && new.totalBytes == known?.totalBytes ?? expectedSize
         }
     }
 }

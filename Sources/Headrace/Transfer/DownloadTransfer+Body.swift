@@ -54,6 +54,8 @@ extension DownloadTransfer {
             guard let segments = SegmentedFetch(of: self, answer, rest, session, attempts) else { continue }
             return try await fetch(segments, &body, rest, &session, &attempts, path)
         }
+        // Somebody has told the size meanwhile, and less than what is held: the next look at that is before the next request.
+        if let size = expectedSize, session.heldBytes > size, accepted.length != nil { return nil }
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")

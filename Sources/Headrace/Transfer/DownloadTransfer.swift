@@ -292,8 +292,12 @@ struct DownloadTransfer {
             await body.drain(of: head)
             throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal):
-            // What a part does not fit to is the version that is held, whoever is asked next.
-            if case .wrongSize(let size, _) = refusal, head.status != 200 { session.representation?.totalBytes = size }
+            // A part with the tag of the version that is held tells its size, whoever is asked next.
+            if case .wrongSize(let size, _) = refusal, head.status != 200,
+                (try? ask.prove(Representation(of: head, totalBytes: size))) == .entityTag
+            {
+                session.representation?.totalBytes = size
+            }
             await body.drain(of: head)
             throw refusal.error()
         }

@@ -162,12 +162,14 @@ struct ExpectedSizeTests {
     // MARK: What is there already
 
     /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
-    @Test(arguments: [true, false], [true, false])
+    @Test(arguments: [true, false], [(true, "application/octet-stream"), (true, "image/png"), (false, "image/png")])
     func `held bytes of another size are given up for an answer that has the right one, and only for that`(
         _ isChunked: Bool,
-        _ isRight: Bool
+        _ answer: (isRight: Bool, mediaType: String)
     ) async throws {
-        let short = Resource(size: cut - 1, seed: 3)
+        let (isRight, mediaType) = answer
+        var short = Resource(size: cut - 1, seed: 3)
+        short.contentType = mediaType
         let first = Response.file(file).truncated(after: cut)
         try await withTemporaryDirectory { folder in
             let last = Response.file(isRight ? short : other(by: 5))
@@ -256,5 +258,26 @@ struct ExpectedSizeTests {
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.requests.map(\.path) == ["/a", "/a", "/b"])
         #expect(outcome.restarts.map(\.bytes) == [cut])
+    }
+
+    @Test func `a mirror's file of another size says nothing of the bytes that are held of the origin's`() async throws
+    {
+        var other = Resource(size: size + 100, seed: 2, etag: "\"b\"")
+        other.ifRange = .ignored
+        let checksum = try Checksum(of: file.body)
+        let outcome = try await Fixture.run(
+            withMirrors: [
+                "/a": .sequence([.file(file).truncated(after: cut).chunked()], then: .status(404)),
+                "/b": .file(other),
+                "/c": .file(Resource(file.body, etag: "\"c\"")),
+            ],
+            retries: 1
+        ) {
+            $0.expectedSize = size
+            $0.checksums = [checksum]
+        }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.map(\.path) == ["/a", "/a", "/b", "/c", "/c"])
+        #expect(outcome.restarts.isEmpty)
     }
 }

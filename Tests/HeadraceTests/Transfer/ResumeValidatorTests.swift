@@ -85,7 +85,9 @@ struct ResumeValidatorTests {
         #expect(outcome.ranges == [nil, nil])
     }
 
-    @Test func `V08 without any validator a file that is cut each time fails of the cuts, not of the starts at zero`() async throws {
+    @Test func `V08 without any validator a file that is cut each time fails of the cuts, not of the starts at zero`()
+        async throws
+    {
         var bare = old
         bare.etag = nil
         bare.lastModified = nil
