@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Shares out the memory for bytes between the network and the disk among the transfers at work.
 final class BufferBudget: Sendable {
     /// What some sixty transfers may hold together; each one more may hold the least share.
@@ -8,18 +6,20 @@ final class BufferBudget: Sendable {
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
     private static let leastShare = 64 << 10
 
-    private let promised = Atomic(0)
+    private let promised = Locked(0)
 
     /// Counts a transfer in and returns how many bytes of it may wait in memory: a part of what the others have left.
     func admit() -> Int {
-        let left = Self.bytes - promised.load(ordering: .relaxed)
-        let share = Self.shares.first { $0 * 16 <= left } ?? Self.leastShare
-        promised.add(share, ordering: .relaxed)
-        return share
+        promised.withLock { promised in
+            let left = Self.bytes - promised
+            let share = Self.shares.first { $0 * 16 <= left } ?? Self.leastShare
+            promised += share
+            return share
+        }
     }
 
     /// Counts a transfer out that had so many bytes.
     func dismiss(_ share: Int) {
-        promised.subtract(share, ordering: .relaxed)
+        promised.withLock { $0 -= share }
     }
 }

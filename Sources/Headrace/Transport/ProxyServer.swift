@@ -39,6 +39,8 @@ package struct ProxyServer: Sendable, Hashable {
         }
     }
 
+    /// Whether the way to it is encrypted.
+    var speaksTLS: Bool { address.hasPrefix("https:") }
     /// Whether it carries connections without a look at what they are for.
     var isSOCKS: Bool { address.hasPrefix("socks") }
 }

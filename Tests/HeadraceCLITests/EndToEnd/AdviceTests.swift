@@ -83,4 +83,15 @@ struct AdviceTests {
             #expect(errors.contains("does not speak TLS at this port: is it http://?"), "\(errors)")
         }
     }
+
+    @Test
+    func `TLS to a proxy without it asks whether the proxy is one of http, and blames nobody else`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            let proxy = server.url("").absoluteString.replacing("http://", with: "https://")
+            let url = try #require(URL(string: "http://files.example/x"))
+            let errors = try await errors(of: url, "-q", "--proxy", proxy, status: 3)
+            #expect(errors.contains("The proxy \(proxy) does not speak TLS at this port: is it http://?"), "\(errors)")
+            #expect(!errors.contains("server files.example"))
+        }
+    }
 }

@@ -95,6 +95,8 @@ struct CurlFailure {
                 : DownloadError(.connection, "The proxy \(proxy) could not connect to \(server): \(detail).")
         case HR_E_COULDNT_CONNECT:
             return DownloadError(.connection, "No connection to the proxy \(proxy) could be made: \(why).")
+        case HR_E_SSL_CONNECT_ERROR where isPlain && proxy.speaksTLS && connectStatus == 0:
+            return DownloadError(.proxy, "The proxy \(proxy) does not speak TLS at this port: is it http://?")
         default: break
         }
         switch connectStatus {
