@@ -20,7 +20,7 @@ struct Tool {
 
     /// Throws where an argument is no UTF-8: what Swift makes of it names another file.
     private static func checkEncoding() throws(UsageError) {
-        for index in 0..<Int(CommandLine.argc) {
+        for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
                 continue
             }

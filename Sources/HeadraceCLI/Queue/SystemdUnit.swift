@@ -12,7 +12,7 @@ struct SystemdUnit: Sendable, Equatable {
         Type=exec
         ExecStart=\(([Self.quoted(executable)] + arguments.map { Self.quoted($0, variables: true) }).joined(separator: " "))
         # The status is that of the downloads, or of the signal that ended it.
-        SuccessExitStatus=1 3 4 6 7 130 143
+        SuccessExitStatus=1 3 4 6 7 129 130 131 143
         Restart=on-failure
         RestartSec=10
         RestartPreventExitStatus=2

@@ -27,6 +27,8 @@ struct Segment: Sendable {
     private var firstByte: Duration?
     private(set) var lastByte: Duration?
     private var meter: SpeedMeter
+    /// Whether bytes came after the first ones.
+    private var isMeasured = false
 
     /// The time after its first byte from which a connection has a speed.
     private static let leastMeasure = Duration.milliseconds(50)
@@ -54,6 +56,7 @@ struct Segment: Sendable {
         lastByte = now
         guard firstByte == nil else {
             meter.add(count, at: now)
+            isMeasured = true
             return nil
         }
         // What comes first was on its way already, and says nothing of the speed.
@@ -65,7 +68,7 @@ struct Segment: Sendable {
     /// Bytes per second; nil as long as there is too little to tell.
     func rate(at now: Duration) -> Double? {
         // A pause after the first bytes is a delay; how fast those come that follow it is not known.
-        guard let firstByte, lastByte != firstByte, now - firstByte >= Self.leastMeasure else { return nil }
+        guard let firstByte, isMeasured, now - firstByte >= Self.leastMeasure else { return nil }
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }
