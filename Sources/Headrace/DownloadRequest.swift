@@ -50,8 +50,9 @@ public struct DownloadRequest: Sendable, Hashable {
     public var checksums: [Checksum] = []
     /// What the pieces of the file have to hash to; nil where nobody knows.
     ///
-    /// Of a file that is wrong, only the wrong pieces are fetched again. A list on the disk keeps them where the request with
-    /// them takes no more than 256 KiB, as with 6,000 of SHA-256; else the same request, added again, brings them back.
+    /// Of a file that is wrong, only the wrong pieces are fetched again. A list on the disk keeps them until
+    /// the file is there, where the request with them takes no more than 256 KiB, as with 6,000 of SHA-256; else the same request,
+    /// added to the manager again, brings them back.
     public var pieceHashes: PieceHashes?
     /// What happens with a file that came whole and is not what its checksum says.
     public var checksumPolicy = ChecksumPolicy.refetch

@@ -34,13 +34,13 @@ struct FileExpectations: Sendable, Hashable {
             }
         }
         all.pieces = others.pieces ?? pieces
-        all.size = size ?? others.size
+        all.size = size ?? pieces?.fileSize ?? others.size
         for other in [others.size, others.pieces?.fileSize] {
             guard let other, let known = size ?? pieces?.fileSize, known != other else { continue }
             throw Self.contradiction("size", "\(known) bytes", "\(other) bytes", of: url)
         }
         guard let known = all.size, let pieces = all.pieces, !pieces.fit(fileSize: known) else { return all }
-        let count = "\(pieces.checksums.count) pieces of \(pieces.length) bytes"
+        let count = "\(pieces.count) pieces of \(pieces.length) bytes"
         throw Self.contradiction("size", "\(known) bytes", count, of: url)
     }
 

@@ -238,6 +238,7 @@ extension RegistryEntry {
     init(_ member: ListJournal.Member, _ state: State, bases: RegistryBases) {
         var request = member.record.withoutSecrets ?? RegistryRequest(member.record.request, bases: bases)
         request.priority = member.priority
+        if state.needsNoPieces { request.expectations.pieces = nil }
         self.init(id: member.record.id.rawValue, request, state: state, label: member.label)
         background = member.record.backgroundNote
     }

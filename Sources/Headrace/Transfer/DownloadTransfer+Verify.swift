@@ -92,7 +92,7 @@ extension DownloadTransfer {
             }
             error = .checksum(of: path, expected, found: found, isOfServer: attempts.verification.isOfServer)
         } else if pieces == nil {
-            let count = attempts.verification.pieces?.checksums.count ?? 0
+            let count = attempts.verification.pieces?.count ?? 0
             let what = "\(path) has \(size) bytes, which are not the \(count) pieces that were told."
             return Mismatch(error: DownloadError(.checksum, what))
         } else {
@@ -139,12 +139,12 @@ extension DownloadTransfer {
         for range in bad.ranges { right.remove(range) }
         guard !right.isEmpty else { return false }
         // Where the last piece is right, its end is that of the file.
-        let hasEnd = found.count == pieces.checksums.count && found.last == pieces.checksums.last
+        let hasEnd = found.count == pieces.count && found.last == pieces.checksums.last
         let missing = (hasEnd ? size : pieces.mostBytes) - right.count
         try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
         let count = zip(found, pieces.checksums).count { $0 == $1 }
         let excess = file.status.size - size
-        tell(.repairing(pieces: pieces.checksums.count - count, bytesWasted: missing > 0 ? missing : excess))
+        tell(.repairing(pieces: pieces.count - count, bytesWasted: missing > 0 ? missing : excess))
         return false
     }
 

@@ -119,7 +119,7 @@ private struct Comparison: Sendable {
         }
         guard let pieces = expected.pieces else { return .wrong(message) }
         let wrong = try await pieces.wrongRanges(ofFileAt: url, onProgress: onProgress)
-        if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.checksums.count) }
+        if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.count) }
         let bytes = wrong.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
         let part = bytes > 0 ? "\(Format.size(bytes)) are wrong; headrace repair fetches them" : "all pieces are right"
         return .wrong("\(message); \(part)")

@@ -68,7 +68,7 @@ struct MetalinkReader {
             }
         }
         if let pieces = file.pieces, let size = file.size {
-            file.pieces = PieceHashes(length: pieces.length, checksums: pieces.checksums, fileSize: size)
+            file.pieces = PieceHashes(length: pieces.length, pieces.algorithm, digests: pieces.digests, fileSize: size)
             guard file.pieces != nil else {
                 throw failure("the pieces of a file are not as many as its size says")
             }

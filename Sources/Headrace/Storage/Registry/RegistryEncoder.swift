@@ -208,14 +208,13 @@ extension RegistryWriter {
 
     /// Writes the checksums of pieces unless they take too much room: without them, a restart may cost a fetch.
     private mutating func write(_ pieces: PieceHashes, room: Int) {
-        let count = pieces.checksums.count * pieces.algorithm.byteCount
         // What is around them has fewer than a hundred bytes.
-        guard count / 3 * 4 + 100 <= room else { return }
+        guard pieces.digests.count / 3 * 4 + 100 <= room else { return }
         write(RegistryOption.pieces.rawValue)
         beginList()
         write(pieces.length)
         write(pieces.algorithm.rawValue)
-        write(Data(pieces.checksums.flatMap(\.bytes)).base64EncodedString())
+        write(Data(pieces.digests).base64EncodedString())
         if let size = pieces.fileSize { write(size) }
         endList()
     }

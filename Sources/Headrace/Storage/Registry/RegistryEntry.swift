@@ -16,6 +16,14 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         case failed(code: String, message: String)
         /// Ended by being cancelled.
         case cancelled
+
+        /// Whether nothing is fetched any more, for which the checksums of pieces, which are thousands, would be kept.
+        var needsNoPieces: Bool {
+            switch self {
+            case .finished, .cancelled: true
+            case .waiting, .running, .paused, .finishing, .failed: false
+            }
+        }
     }
 
     /// The number behind the download's identity.

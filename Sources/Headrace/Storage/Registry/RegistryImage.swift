@@ -28,7 +28,10 @@ struct RegistryImage: Sendable {
             for entry in added { add(entry) }
             return []
         case .state(let id, let state):
-            return update(id) { $0.state = state }
+            return update(id) {
+                $0.state = state
+                if state.needsNoPieces { $0.request.expectations.pieces = nil }
+            }
         case .moved(let id, let label):
             return update(id) { $0.label = label }
         case .relabelled(let labels):

@@ -171,8 +171,9 @@ extension RegistryScanner {
         let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())
         let fileSize: Int64? = isAtListEnd ? nil : try integer()
         let pieces = Checksum.Algorithm(rawValue: name).flatMap { algorithm in
-            let checksums = Data(base64Encoded: text)?.checksums(algorithm)
-            return checksums.flatMap { PieceHashes(length: length, checksums: $0, fileSize: fileSize) }
+            Data(base64Encoded: text).flatMap {
+                PieceHashes(length: length, algorithm, digests: Array($0), fileSize: fileSize)
+            }
         }
         if pieces == nil || !isAtListEnd { unknown.append("the pieces of a download by \"\(name)\"") }
         while !isAtListEnd { try skip() }
@@ -229,15 +230,5 @@ extension RegistryScanner {
         let texts = try texts()
         guard texts.count.isMultiple(of: 2) else { throw Failure() }
         return stride(from: 0, to: texts.count, by: 2).map { (texts[$0], texts[$0 + 1]) }
-    }
-}
-
-extension Data {
-    /// The checksums whose bytes these are, one after the other; nil where some are missing.
-    fileprivate func checksums(_ algorithm: Checksum.Algorithm) -> [Checksum]? {
-        guard count.isMultiple(of: algorithm.byteCount) else { return nil }
-        return stride(from: startIndex, to: endIndex, by: algorithm.byteCount).compactMap { start in
-            Checksum(algorithm, bytes: self[start..<start + algorithm.byteCount])
-        }
     }
 }

@@ -48,6 +48,17 @@ struct RegistryPiecesTests {
         #expect(try RegistryCommand(decoding: try #require(command.encoded())) == .add([kept]))
     }
 
+    @Test func `of a download that has ended the checksums of pieces are not kept`() throws {
+        let (file, stamp) = (RegistryPath("/tmp/f", bases: Fixture.bases), FileStamp(size: 1, modified: 1, inode: 1))
+        for (state, isKept) in [
+            (RegistryEntry.State.finished(file, stamp), false), (.cancelled, false), (.paused, true),
+            (.finishing(file, stamp), true), (.failed(code: "c", message: "m"), true),
+        ] {
+            let read = try Fixture.read(Fixture.journal([.added([entry(1, pieces: 2)]), .state(1, state)])).image[1]
+            #expect(read?.state == state && (read?.request.expectations.pieces != nil) == isKept)
+        }
+    }
+
     @Test func `a command that is too large has its pieces left out`() throws {
         let command = RegistryCommand.add([try entry(1, pieces: 100), try entry(2, pieces: 100)])
         var bare: [RegistryEntry] = []
