@@ -2,8 +2,9 @@
 extension DownloadManager {
     /// Carries out the commands that were left in the registry's directory since the last look; its start does so as well.
     ///
-    /// A look costs one file call where there are none. Returns when all are done; while another look is going on, that one looks
-    /// again, and this call returns with it, or as soon as the task is cancelled. Does nothing without a registry.
+    /// A look costs one file call where there are none, and also writes what of the list could not be written before.
+    /// Returns when all are done; while another look is going on, that one looks again, and this call returns with it, or as
+    /// soon as the task is cancelled. Does nothing without a registry.
     ///
     /// A command goes when what it changed outlives a power cut, whatever ``Configuration/durability-swift.property`` is.
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
@@ -25,6 +26,23 @@ extension DownloadManager {
         }
     }
 
+    /// Takes commands all the time, until the manager is shut down or the task is cancelled.
+    ///
+    /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
+    package nonisolated func keepTakingCommands() async {
+        var pace = CommandPace()
+        repeat {
+            do throws(DownloadError) {
+                try await takeCommands()
+                pace.succeeded()
+            } catch {
+                guard error.code != .shutDown else { return }
+                if !pace.isFailing { list.observers.tell(.registryFailed(error)) }
+                pace.failed()
+            }
+        } while (try? await clock.sleep(clock.now() + pace.delay)) != nil
+    }
+
     private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
         let contents = try await executor.run { () throws(DownloadError) in try journal.inbox.take() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
@@ -43,7 +61,7 @@ extension DownloadManager {
             guard !Task.isCancelled else { break }
             journal.noteCarriedOut(item)
         }
-        guard !contents.items.isEmpty else { return }
+        guard !contents.items.isEmpty || journal.isBehind else { return }
         try await executor.run { [list] () throws(DownloadError) in
             // Before they go: else a kill or a power cut in between would lose them.
             try list.flush(always: true)

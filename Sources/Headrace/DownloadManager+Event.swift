@@ -19,8 +19,8 @@ extension DownloadManager {
         ///
         /// Told first to everybody who follows the events.
         case registryDamaged(String)
-        /// The registry could not be written. The list goes on without, and what could not be written is tried again with the
-        /// next change.
+        /// The registry could not be written, or the commands of others not be read. The list goes on without, and what could
+        /// not be written is tried again with the next change or the next ``DownloadManager/takeCommands()``.
         case registryFailed(DownloadError)
         /// The last of those that waited or ran does so no more.
         case idle

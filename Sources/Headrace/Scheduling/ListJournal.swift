@@ -125,6 +125,9 @@ final class ListJournal: Sendable {
         }
     }
 
+    /// Whether something could not be written, which the next flush writes.
+    var isBehind: Bool { pending.withLock { $0.isBehind } }
+
     // MARK: Commands
 
     /// Nil where a look for commands begins; else what ends with the one that is going on, which looks again.

@@ -10,9 +10,6 @@ struct Run {
         case shared(directory: String, watches: Bool)
     }
 
-    /// Not more than this often is the list's directory looked at.
-    private static let pause: Duration = .milliseconds(500)
-
     let manager: DownloadManager
     let mode: Mode
     private let options: GetOptions
@@ -36,7 +33,12 @@ struct Run {
         let interruption = await withTaskGroup(of: Interruption?.self) { group in
             group.addTask { await obeySignals() }
             group.addTask { await draw() }
-            if !mode.isAlone { group.addTask { await keepTakingCommands() } }
+            if !mode.isAlone {
+                group.addTask {
+                    await manager.keepTakingCommands()
+                    return nil
+                }
+            }
             await followAll()
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
@@ -61,9 +63,9 @@ struct Run {
                 case .stateChanged(let id, let state): await note(id, state, in: &group)
                 case .removed(let id): await reporter.forget(id)
                 case .registryDamaged(let message): await reporter.warn(mode.naming(message))
-                case .registryFailed(let error): await reporter.warn(error.message)
+                case .registryFailed(let error): await reporter.warn(error)
                 case .idle:
-                    await takeCommands()
+                    await takeLastCommands()
                     await followMissed(in: &group)
                     guard await goesOn() else { return }
                 default: break
@@ -154,21 +156,13 @@ struct Run {
         return nil
     }
 
-    private func keepTakingCommands() async -> Interruption? {
-        while !Task.isCancelled {
-            await takeCommands()
-            try? await Task.sleep(for: Self.pause)
-        }
-        return nil
-    }
-
-    /// Carries out what other processes want of the list.
-    private func takeCommands() async {
-        guard !mode.isAlone else { return }
+    /// Carries out what other processes want of the list, where the run would end for want of downloads.
+    private func takeLastCommands() async {
+        guard case .shared(_, watches: false) = mode else { return }
         do throws(DownloadError) {
             try await manager.takeCommands()
         } catch {
-            if error.code != .shutDown { await reporter.warn(error.message) }
+            if error.code != .shutDown { await reporter.warn(error) }
         }
     }
 }

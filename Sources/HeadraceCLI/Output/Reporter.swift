@@ -108,6 +108,13 @@ actor Reporter {
         print([.error("headrace: \(message)".printable)])
     }
 
+    /// Prints why the list cannot be written or read, each kind of failure once: of one disk, each attempt may fail on another
+    /// file.
+    func warn(_ error: DownloadError) {
+        guard warnings.insert(error.code.description).inserted else { return }
+        warn(error.message)
+    }
+
     /// Prints what is left to print, and gives the status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []

@@ -57,14 +57,25 @@ struct QueueFolder {
         return result.outputLines
     }
 
-    /// Starts `headrace queue run`, which says what it says in a folder of its own.
-    func run(_ options: String..., terminal: PseudoTerminal? = nil) throws -> ToolProcess {
+    /// Starts `headrace queue run`, which says what it says in a folder of its own, after the shell has done `preparation`.
+    func run(
+        _ options: String...,
+        terminal: PseudoTerminal? = nil,
+        environment: [String] = [],
+        after preparation: String = ":"
+    ) throws -> ToolProcess {
         let place = url.appending(path: "run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
         let path = url.appending(path: registry).path(percentEncoded: false)
         // A server that is held by a test is not to be a stall, however busy the machine is.
         let words = ["queue", "run", "--registry", path, "--timeout", "600"]
-        return try ToolProcess(words + options, in: place, terminal: terminal)
+        return try ToolProcess(
+            words + options,
+            in: place,
+            terminal: terminal,
+            environment: environment,
+            after: preparation
+        )
     }
 
     func list() async throws -> [Line] {

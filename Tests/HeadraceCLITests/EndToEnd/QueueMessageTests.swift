@@ -56,6 +56,21 @@ struct QueueMessageTests {
         }
     }
 
+    /// Once it was told for each file that could not be written, and tried again without a pause.
+    @Test func `a list that the disk refuses is told once by the process that runs it`() async throws {
+        try await withQueueFolder { folder in
+            let title = ["--paused", "--title", String(repeating: "x", count: 60_000)]
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
+            var run = try folder.run("--watch", after: "trap '' XFSZ; ulimit -f 16")
+            let lock = folder.url.appending(path: "list/registry.lock")
+            while try FileProbe.bytes(of: lock) != Array("\(run.id)\n".utf8) { await Task.yield() }
+            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/b")))
+            run.send(SIGTERM)
+            let errors = try await run.result().errorLines
+            #expect(errors.count { $0.contains("registry.journal") } == 1, "\(errors)")
+        }
+    }
+
     @Test
     func `a command that does nothing says so, and one that does more than its name`() async throws {
         try await withFaultServer(.ok(body)) { server in

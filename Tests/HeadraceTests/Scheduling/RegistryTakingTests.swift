@@ -30,6 +30,7 @@ struct RegistryTakingTests {
         _ durability: Durability = .none,
         files: FileCalls,
         isFirst: Bool = true,
+        clock: TestClock = TestClock(),
         _ body: (DownloadManager) async throws -> Void
     ) async throws {
         let manager = try await DownloadManager(
@@ -41,7 +42,7 @@ struct RegistryTakingTests {
                 },
                 transport: NoTransport(),
                 files: files,
-                clock: ClockWitness(TestClock())
+                clock: ClockWitness(clock)
             )
         )
         do {
@@ -117,6 +118,60 @@ struct RegistryTakingTests {
                 try await manager.takeCommands()
                 #expect(try !inbox.hasCommands)
                 #expect(try await registry.downloads() != before)
+            }
+        }
+    }
+
+    @Test func `looks become rare while they fail, are told once, and are as often as before after a success`()
+        async throws
+    {
+        try await withDirectory { directory in
+            let isBroken = Locked(false)
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == .names, isBroken.withLock({ $0 }) { throw SystemError(errno: EIO) }
+            }
+            let clock = TestClock()
+            try await withManager(directory, files: recorder.fileCalls, clock: clock) { manager in
+                let events = manager.events
+                try RegistryInbox(in: directory.filePath).post(.pause([1]))
+                isBroken.withLock { $0 = true }
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { await manager.keepTakingCommands() }
+                    for seconds in [1, 2, 4, 8, 16, 30] {
+                        try await clock.sleeperArmed(for: .seconds(seconds))
+                        clock.advance(by: .seconds(seconds))
+                    }
+                    try await clock.sleeperArmed(for: .seconds(30))
+                    #expect(await manager.downloads.map(\.state) == [.waiting, .paused])
+                    isBroken.withLock { $0 = false }
+                    clock.advance(by: .seconds(30))
+                    try await clock.sleeperArmed(for: .milliseconds(500))
+                    #expect(await manager.downloads.map(\.state) == [.paused, .paused])
+                    group.cancelAll()
+                }
+                await manager.shutdown()
+                var failures = 0
+                for await event in events { if case .registryFailed = event { failures += 1 } }
+                #expect(failures == 1)
+            }
+        }
+    }
+
+    /// Once that took another change.
+    @Test func `what a full disk refused is written by the next look, without a command`() async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
+            let registry = DownloadRegistry(directory: directory)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                isFull.withLock { $0 = true }
+                let events = manager.events
+                await manager.downloads.first?.pause()
+                for await event in events { if case .registryFailed = event { break } }
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(try await registry.downloads().map(\.state) == [.paused, .paused])
             }
         }
     }
