@@ -161,7 +161,8 @@ extension Download {
     /// Cancels the download and removes its partial file; that is no failure.
     ///
     /// Returns when the transfer has ended, its place is free and the file is gone. Does nothing to a download that is
-    /// finished or cancelled.
+    /// finished or cancelled. The file stays where the list is kept on a disk and cannot be written, which
+    /// ``DownloadManager/Event/registryFailed(_:)`` tells.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -169,7 +170,7 @@ extension Download {
     /// Takes the download out of the list, whatever it does.
     ///
     /// Returns when the transfer, where one ran, has ended. One that had not ended is told to be cancelled.
-    /// - Parameter deletingFile: Whether its file, finished or not, goes as well.
+    /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }

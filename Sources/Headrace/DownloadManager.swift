@@ -74,7 +74,7 @@ public actor DownloadManager {
             ),
             journal: registry?.journal,
             observers: ListObservers(findings: registry?.list.findings ?? []),
-            clock: environment.clock
+            environment: environment
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
         }
@@ -109,11 +109,8 @@ public actor DownloadManager {
                     switch work {
                     case .transfer(let first):
                         group.addTask(executorPreference: executor) { await run(first, of: list, in: environment) }
-                    case .removal(let removal):
-                        group.addTask(executorPreference: executor) {
-                            perform(removal, in: environment)
-                            list.ended(removal)
-                        }
+                    case .removals(let removals):
+                        group.addTask(executorPreference: executor) { list.carryOut(removals) }
                     case .alarm(let time): alarm.yield(time)
                     case .flush: group.addTask(executorPreference: executor) { list.flushOrTell() }
                     }
@@ -256,19 +253,6 @@ private func run(_ first: DownloadList.Run, of list: DownloadList, in environmen
         environment.background?.left(run.record.id)
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
     }
-}
-
-/// Removes what is on the disk of a download that is wanted no more; blocks.
-private func perform(_ removal: DownloadList.Removal, in environment: TransferEnvironment) {
-    if removal.partial {
-        var session = PartialSession(removal.record, environment)
-        session.removeLeftovers()
-    }
-    // Another file that has the name now is not this download's.
-    guard let file = removal.file, let status = (try? environment.files.status(file.url.filePath)) ?? nil,
-        file.stamp == FileStamp(status)
-    else { return }
-    try? environment.files.remove(file.url.filePath)
 }
 
 /// Ticks at each of the times, until there are no more of them.

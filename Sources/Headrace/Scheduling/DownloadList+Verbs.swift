@@ -122,8 +122,9 @@ extension DownloadList {
     ) async throws(DownloadError) -> [DownloadRecord] {
         let records = try records(selection, passingOver: passingOver)
         let ids = records.map(\.id)
-        let removals = try apply(.downloads(ids), passingOver: true) { queue, id, _ in queue.cancel(id) }
-        for removal in removals { for await _ in removal {} }
+        if let removal = try apply(.downloads(ids), passingOver: true, { queue, id, _ in queue.cancel(id) }) {
+            for await _ in removal {}
+        }
         return records
     }
 
@@ -134,10 +135,10 @@ extension DownloadList {
         passingOver: Bool = false
     ) async throws(DownloadError) -> [DownloadRecord] {
         let records = try records(selection, passingOver: passingOver)
-        let removals = try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in
+        let removal = try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        for removal in removals { for await _ in removal {} }
+        if let removal { for await _ in removal {} }
         return records
     }
 
@@ -228,10 +229,10 @@ extension DownloadList {
         var effects = state.withLock { $0.ended(record.id, outcome, at: now) }
         let next = effects.firstIndex { if case .start = $0 { true } else { false } }
         guard !taskIsCancelled, let next, case .start(let run, let telling) = effects.remove(at: next) else {
-            perform(effects)
+            perform(effects, isOfTransfer: true)
             return nil
         }
-        perform(effects)
+        perform(effects, isOfTransfer: true)
         tell(run.record, telling)
         return run
     }

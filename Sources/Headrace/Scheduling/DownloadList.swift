@@ -13,7 +13,7 @@ final class DownloadList: Sendable {
     /// What a task of the manager is to do.
     enum Work: Sendable {
         case transfer(Run)
-        case removal(Removal)
+        case removals(Removals)
         /// Call ``tick()`` at that time.
         case alarm(Duration)
         /// Call ``flush()``.
@@ -28,7 +28,12 @@ final class DownloadList: Sendable {
         /// The finished file, where it has to go as well.
         var file: FinishedFile?
         fileprivate var telling: ListState.Telling
-        /// Finished when all is done, and also when nobody is left to do it.
+    }
+
+    /// What one decision removes.
+    struct Removals: Sendable {
+        var items: [Removal] = []
+        /// Finished when all is done.
         fileprivate var done: AsyncStream<Never>.Continuation
     }
 
@@ -36,7 +41,8 @@ final class DownloadList: Sendable {
     /// Nil where the list ends with the process.
     let journal: ListJournal?
     let state: Locked<ListState>
-    let clock: ClockWitness
+    /// What was there before the list: nothing in it leads back here.
+    let environment: TransferEnvironment
     /// Has a task do the work; false once none does any more.
     private let begin: @Sendable (Work) -> Bool
 
@@ -44,15 +50,17 @@ final class DownloadList: Sendable {
         _ queue: DownloadQueue,
         journal: ListJournal?,
         observers: ListObservers,
-        clock: ClockWitness,
+        environment: TransferEnvironment,
         begin: @escaping @Sendable (Work) -> Bool
     ) {
         state = Locked(ListState(queue: queue, journal: journal))
         self.journal = journal
         self.observers = observers
-        self.clock = clock
+        self.environment = environment
         self.begin = begin
     }
+
+    var clock: ClockWitness { environment.clock }
 
     // MARK: Looking up
 
@@ -119,7 +127,7 @@ final class DownloadList: Sendable {
         _ selection: DownloadSelection,
         passingOver: Bool,
         _ verb: Verb
-    ) throws(DownloadError) -> [AsyncStream<Never>] {
+    ) throws(DownloadError) -> AsyncStream<Never>? {
         let now = clock.now()
         return perform(
             try state.withLock { state throws(DownloadError) in
@@ -157,10 +165,11 @@ final class DownloadList: Sendable {
         perform(state.withLock { $0.effects(of: verb(&$0.queue)) })
     }
 
-    /// Returns a stream for each removal of files, which ends with it.
+    /// Does what was decided; `isOfTransfer` where a task of the manager calls, which its shutdown waits for and may block.
+    /// - Returns: A stream that ends with the removal of files, where there are some to remove.
     @discardableResult
-    func perform(_ effects: [ListState.Effect]) -> [AsyncStream<Never>] {
-        var removals: [AsyncStream<Never>] = []
+    func perform(_ effects: [ListState.Effect], isOfTransfer: Bool = false) -> AsyncStream<Never>? {
+        var removals: [Removal] = []
         for effect in effects {
             switch effect {
             case .start(let run, let telling):
@@ -172,17 +181,20 @@ final class DownloadList: Sendable {
             case .tell(let record, let telling):
                 tell(record, telling)
             case .remove(let record, let partial, let file, let telling):
-                let (removal, done) = AsyncStream.makeStream(of: Never.self)
-                removals.append(removal)
-                // After the shutdown nobody touches the disk any more.
-                let work = Removal(record: record, partial: partial, file: file, telling: telling, done: done)
-                if !begin(.removal(work)) { ended(work) }
+                removals.append(Removal(record: record, partial: partial, file: file, telling: telling))
             case .alarm(let time):
                 _ = begin(.alarm(time))
             }
         }
         scheduleFlush()
-        return removals
+        guard !removals.isEmpty else { return nil }
+        let (removal, done) = AsyncStream.makeStream(of: Never.self)
+        let work = Removals(items: removals, done: done)
+        if !begin(.removals(work)) {
+            // After the shutdown nobody touches the disk any more; a transfer that was cancelled before ends during it.
+            if isOfTransfer { carryOut(work) } else { ended(work) }
+        }
+        return removal
     }
 
     // MARK: The journal
@@ -223,12 +235,14 @@ final class DownloadList: Sendable {
         }
     }
 
-    /// Takes note that the files are gone.
-    func ended(_ removal: Removal) {
-        tell(removal.record, removal.telling)
-        let waiting = removal.partial ? state.withLock { $0.removed(removal.record) } : []
-        for continuation in waiting { continuation.finish() }
-        removal.done.finish()
+    /// Takes note that the files are gone, or stay.
+    func ended(_ removals: Removals) {
+        for removal in removals.items {
+            tell(removal.record, removal.telling)
+            let waiting = removal.partial ? state.withLock { $0.removed(removal.record) } : []
+            for continuation in waiting { continuation.finish() }
+        }
+        removals.done.finish()
     }
 
     /// Returns when nobody removes the partial of a download any more, which was another one's before.

@@ -246,7 +246,8 @@ struct ListState {
 
     /// Takes note of how a transfer ended.
     mutating func ended(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
-        signals[id] = nil
+        let signal = signals[id]
+        defer { if signals[id] === signal { signals[id] = nil } }
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         return effects(of: queue.ended(id, outcome.forQueue, at: now), outcome)
     }
@@ -290,7 +291,11 @@ struct ListState {
             // One that has ended stays what it became.
             let isOpen = active[record.names.partialPath] === record
             let telling = close(record, telling(isOpen ? .cancelled : nil, .removed))
-            guard deletingFile else { return .tell(record, telling) }
+            // Bytes that its transfer was told to give up go in any case.
+            guard deletingFile else {
+                let isGivenUp = hasPartial && signals[id]?.reason == .cancelled
+                return isGivenUp ? removal(record, nil, telling) : .tell(record, telling)
+            }
             return hasPartial ? removal(record, file, telling) : .remove(record, partial: false, file, telling)
         }
     }

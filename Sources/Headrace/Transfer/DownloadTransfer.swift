@@ -80,10 +80,9 @@ struct DownloadTransfer {
             record.unseal()
             attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
-            // Bytes are kept for a later attempt, unless nobody wants them or there are none.
-            let reason = stop.reason
-            let keepsBytes = !session.held.isEmpty && reason != .cancelled
-            if keepsBytes { session.keep() } else { session.remove() }
+            let (reason, keepsBytes) = (stop.reason, !session.held.isEmpty)
+            // Bytes that nobody wants any more go when the list on the disk has given them up.
+            if !keepsBytes { session.remove() } else if reason != .cancelled { session.keep() }
             guard reason != nil || error is CancellationError else { throw error }
             if reason == .networkChanged {
                 tell(.networkChanged)
