@@ -37,7 +37,7 @@ final class RegistryFile: Sendable {
     ) throws(DownloadError) -> (file: RegistryFile, image: RegistryImage, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
-        try calls.makeRegistryFolder(directory, syncs: syncs)
+        try calls.makeRegistryFolder(directory)
         let lock = try RegistryLock.take(in: directory, isRun: isRun, calls: calls)
         var image = RegistryImage()
         var report = RegistryReport()
@@ -117,11 +117,11 @@ final class RegistryFile: Sendable {
 }
 
 extension FileCalls {
-    /// Makes a folder of a list where it is missing, for this user alone.
-    func makeRegistryFolder(_ path: String, syncs: Bool) throws(DownloadError) {
+    /// Makes a folder of a list where it is missing, for this user alone; its name outlives a power cut.
+    func makeRegistryFolder(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             guard try status(path) == nil else { return }
-            try makeDirectory(path, mode: 0o700, syncs: syncs)
+            try makeDirectory(path, mode: 0o700, syncs: true)
         } catch {
             throw .registry("The folder \(path) could not be made", error)
         }

@@ -76,7 +76,7 @@ struct RegistryInbox: Sendable {
                 "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
             )
         }
-        try calls.makeRegistryFolder(path, syncs: true)
+        try calls.makeRegistryFolder(path)
         let random = UInt32.random(in: .min ... .max)
         let commandPath = "\(path)/\(time.hexadecimal)-\(getpid())-\(random.hexadecimal)\(Self.suffix)"
         let newPath = commandPath + Self.newSuffix

@@ -227,7 +227,7 @@ struct RegistryStore: Sendable {
             guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
             file = try calls.open(path)
             // A process that was killed may have left a name that a power cut would still take back.
-            if syncs { try calls.syncNames(in: directory) }
+            try calls.syncNames(in: directory)
         } catch {
             throw .registry("The list \(path) could not be opened", error)
         }

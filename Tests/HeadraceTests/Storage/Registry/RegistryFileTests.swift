@@ -107,6 +107,20 @@ struct RegistryFileTests {
         }
     }
 
+    /// A process may have been killed before it synced them, and what others leave for the list outlives a power cut.
+    @Test func `without durability too the names of a folder and of its journal are synced`() async throws {
+        try await withTemporaryDirectory { folder in
+            let folder = folder.appending(path: "new")
+            for call in [Call.createDirectory, .open] {
+                let recorder = FileCallRecorder(to: .unsynced)
+                try Fixture.open(folder, syncs: false, calls: recorder.fileCalls).list.close()
+                let calls = recorder.calls
+                let index = try #require(calls.lastIndex(of: call))
+                #expect(calls[index + 1] == .syncDirectory)
+            }
+        }
+    }
+
     @Test func `a change that is not synced is one write, and the next sync covers it`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder(to: .unsynced)
