@@ -56,6 +56,8 @@ final class ListJournal: Sendable {
     /// Where other processes leave what they want of the list.
     let inbox: RegistryInbox
     private let file: RegistryFile
+    /// What is in the journal and not in the list.
+    private let leftOut: [RegistryEntry]
     private let pending: Locked<Pending>
     private let looks = Locked(Looks())
     /// The files of the commands that were carried out and are still there, since what they changed is not on the disk yet.
@@ -67,9 +69,11 @@ final class ListJournal: Sendable {
         _ file: RegistryFile,
         _ inbox: RegistryInbox,
         bases: RegistryBases,
-        _ entries: some Sequence<RegistryEntry>
+        _ entries: some Sequence<RegistryEntry>,
+        leftOut: [RegistryEntry]
     ) {
         self.file = file
+        self.leftOut = leftOut
         self.inbox = inbox
         self.bases = bases
         var pending = Pending()
@@ -223,8 +227,10 @@ final class ListJournal: Sendable {
         }
         do throws(DownloadError) {
             try file.replace(
-                with: members.lazy.map { [bases] member in
-                    RegistryEntry(member, taken.states[member.record.id] ?? .waiting, bases: bases)
+                with: (0..<members.count + leftOut.count).lazy.map { [bases, leftOut] index in
+                    guard index < members.count else { return leftOut[index - members.count] }
+                    let member = members[index]
+                    return RegistryEntry(member, taken.states[member.record.id] ?? .waiting, bases: bases)
                 }
             )
         } catch {

@@ -30,18 +30,25 @@ struct OpenedRegistry: Sendable {
         )
         versions = RegistryVersions(in: directory.filePath, calls: files)
         let inbox = RegistryInbox(in: directory.filePath, calls: files)
-        journal = ListJournal(file, inbox, bases: bases, image.entries)
+        journal = ListJournal(file, inbox, bases: bases, image.entries, leftOut: list.leftOut)
     }
 }
 
 extension RegistryBases {
     /// The folders from which the registry in a directory tells its paths.
     init(of directory: URL) {
+        #if canImport(Darwin)
+        let used = RegistryPath.Base.allCases
+        #else
+        // No container moves here, and who has the list next, as another user or a service, has another home.
+        let used = [RegistryPath.Base.registry]
+        #endif
         self.init(
             // In an app's sandbox that is its container.
             home: URL.homeDirectory.filePath,
             registry: directory.absoluteURL.standardized.deletingLastPathComponent().filePath,
-            temporary: FileManager.default.temporaryDirectory.filePath
+            temporary: FileManager.default.temporaryDirectory.filePath,
+            used: used
         )
     }
 }

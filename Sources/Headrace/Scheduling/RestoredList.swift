@@ -21,6 +21,8 @@ struct RestoredList: Sendable {
 
     /// In the order of the list.
     private(set) var members: [Member] = []
+    /// What cannot be made a download of in this process, and stays in the journal for one in which it can.
+    private(set) var leftOut: [RegistryEntry] = []
     /// What is otherwise than the journal has it: what ran is paused, or had got its name.
     private(set) var changes: [RegistryChange] = []
     /// What in it was not as it was written, each a sentence.
@@ -41,7 +43,8 @@ struct RestoredList: Sendable {
         for entry in image.ordered {
             let id = Download.ID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
-                findings.append("The download \(id) is left out: its URL or its folder is none.")
+                findings.append("The download \(id) is kept, but left out: its URL or its folder is none here.")
+                leftOut.append(entry)
                 continue
             }
             // Of the many downloads of one folder, each would have a copy of its URL.

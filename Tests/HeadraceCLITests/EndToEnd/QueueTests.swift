@@ -48,6 +48,31 @@ struct QueueTests {
         }
     }
 
+    /// Once the file went to the home of the user that ran the list, or to the folder of its temporary files.
+    @Test(arguments: ["HOME", "TMPDIR"])
+    func `a file goes where who added it meant it, whatever who runs the list calls its home`(
+        _ variable: String
+    ) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                let homes = ["one", "two"].map { folder.url.appending(path: $0) }
+                for home in homes {
+                    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: false)
+                }
+                let environments = homes.map { ["\(variable)=\($0.path(percentEncoded: false))"] }
+                var add = try ToolProcess(
+                    ["queue", "add", "--registry", "list", "-d", "one/files", server.url("/a").absoluteString],
+                    in: folder.url,
+                    environment: environments[0]
+                )
+                #expect(try await add.result().status == 0)
+                var run = try folder.run(environment: environments[1])
+                #expect(try await run.result().status == 0)
+                #expect(body.difference(fromFileAt: homes[0].appending(path: "files/a")) == nil)
+            }
+        }
+    }
+
     @Test
     func `without a directory the list lies with the user's state, made with all above it`() async throws {
         try await withTemporaryDirectory { folder in

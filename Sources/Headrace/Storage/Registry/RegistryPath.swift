@@ -3,13 +3,22 @@ struct RegistryBases: Sendable, Hashable {
     private let home: String
     private let registry: String
     private let temporary: String
+    /// Those that further paths are told from.
+    fileprivate let used: [RegistryPath.Base]
 
     /// Creates bases from absolute paths; an empty one, and the root, are no base.
     /// - Parameters:
     ///   - home: The user's home directory.
     ///   - registry: The directory that the list's own directory lies in.
     ///   - temporary: The directory for temporary files.
-    init(home: String, registry: String, temporary: String) {
+    ///   - used: Those that further paths are told from; others serve to read the paths of an earlier run.
+    init(
+        home: String,
+        registry: String,
+        temporary: String,
+        used: [RegistryPath.Base] = RegistryPath.Base.allCases
+    ) {
+        self.used = used
         self.home = RegistryPath.normalized(home)
         self.registry = RegistryPath.normalized(registry)
         self.temporary = RegistryPath.normalized(temporary)
@@ -50,7 +59,7 @@ struct RegistryPath: Sendable, Hashable {
         // What leads up again may leave the base that it seems to be under.
         let isPlain = !path.utf8.split(separator: Self.slash).contains { $0.elementsEqual("..".utf8) }
         var innermost: (base: Base, length: Int)?
-        for base in Base.allCases where isPlain {
+        for base in bases.used where isPlain {
             let folder = bases[base]
             guard !folder.isEmpty, folder.utf8.count > innermost?.length ?? 0, Self.path(path, isUnder: folder) else {
                 continue

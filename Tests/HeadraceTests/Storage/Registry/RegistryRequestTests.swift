@@ -36,6 +36,19 @@ struct RegistryRequestTests {
         }
     }
 
+    @Test func `only what every process calls the same is a base, and what an earlier release wrote is read`() {
+        let bases = RegistryBases(of: URL(filePath: "/srv/registry", directoryHint: .isDirectory))
+        let home = URL.homeDirectory.appending(path: "a").path
+        let temporary = FileManager.default.temporaryDirectory.appending(path: "a").path
+        #if canImport(Darwin)
+        #expect(["home:a", "temporary:a"] == [home, temporary].map { RegistryPath($0, bases: bases).description })
+        #else
+        #expect([home, temporary] == [home, temporary].map { RegistryPath($0, bases: bases).description })
+        #endif
+        #expect(RegistryPath("/srv/a", bases: bases).description == "registry:a")
+        #expect([home, temporary] == ["home:a", "temporary:a"].map { RegistryPath($0)?.resolved(in: bases) })
+    }
+
     @Test(arguments: ["", "/"])
     func `the root and nothing are no base`(_ home: String) {
         let bases = RegistryBases(home: home, registry: "", temporary: "/")
