@@ -63,7 +63,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     request: request,
                     state: isRun && entry.state.isRunning ? .running : state,
                     priority: request.priority,
-                    progress: DownloadProgress(stamp, orPartialOf: request, .system)
+                    progress: DownloadProgress(stamp, orPartialAt: DestinationNames(request).partialPath, .system)
                 )
             }
         }

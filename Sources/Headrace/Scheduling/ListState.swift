@@ -81,15 +81,7 @@ struct ListState {
     mutating func restore(_ list: RestoredList, observers: ListObservers, at now: Duration) -> [Effect] {
         var items: [DownloadQueue.Item] = []
         for member in list.members {
-            let record = DownloadRecord(
-                id: member.id,
-                request: member.request,
-                withoutSecrets: member.withoutSecrets,
-                backgroundNote: member.background,
-                state: member.state,
-                progress: member.progress,
-                observers: observers
-            )
+            let record = DownloadRecord(member, observers: observers)
             insert(record)
             if case .finished(let url) = member.state {
                 finished[record.id] = FinishedFile(url: url, stamp: member.stamp)

@@ -10,6 +10,7 @@ struct RestoredList: Sendable {
     struct Member: Sendable {
         var id: Download.ID
         var request: DownloadRequest
+        var names: DestinationNames
         /// What was kept of the request, where that is not all of it.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
@@ -23,7 +24,7 @@ struct RestoredList: Sendable {
     private(set) var members: [Member] = []
     /// What cannot be made a download of in this process, and stays in the journal for one in which it can.
     private(set) var leftOut: [RegistryEntry] = []
-    /// What is otherwise than the journal has it: what ran is paused, or had got its name.
+    /// What is otherwise than the journal has it: what ran is paused, or had got its name, or has a file of another one.
     private(set) var changes: [RegistryChange] = []
     /// What in it was not as it was written, each a sentence.
     private(set) var findings: [String]
@@ -40,6 +41,8 @@ struct RestoredList: Sendable {
         findings = report.findings.sentences
         if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
         var folder: DownloadRequest.Destination?
+        // Those that have not ended, by the path of their partial.
+        var open: [String: Download.ID] = [:]
         for entry in image.ordered {
             let id = Download.ID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
@@ -52,7 +55,8 @@ struct RestoredList: Sendable {
             folder = request.destination
             // What it was changed to since.
             request.priority = DownloadPriority(rawValue: entry.request.priority)
-            let (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
+            let names = DestinationNames(request)
+            var (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
             switch (entry.state, state) {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
             case (.running, .waiting), (.finishing, .waiting):
@@ -60,17 +64,25 @@ struct RestoredList: Sendable {
                 if isStarting { changes.append(.state(entry.id, .waiting)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
-                RecordFile(of: DestinationNames(request).partialPath, calls: files).remove()
+                RecordFile(of: names.partialPath, calls: files).remove()
             default: break
             }
+            if let other = open[names.partialPath], !state.isEnded {
+                // Of a list that was damaged, or is of an earlier release: one file has one download.
+                let error = DownloadError.sameFile(request.url, as: other)
+                state = .failed(error)
+                changes.append(.state(entry.id, .failed(code: error.code.description, message: error.message)))
+            }
+            if !state.isEnded { open[names.partialPath] = id }
             members.append(
                 Member(
                     id: id,
                     request: request,
+                    names: names,
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
                     stamp: stamp,
-                    progress: entry.state.progress(stamp, of: request, files),
+                    progress: entry.state.progress(stamp, at: names.partialPath, files),
                     label: entry.label,
                     background: entry.background
                 )
@@ -110,23 +122,21 @@ extension RegistryEntry.State {
 
 extension RegistryEntry.State {
     /// How far a download was; of one that has not begun nothing is looked up.
-    fileprivate func progress(_ stamp: FileStamp?, of request: DownloadRequest, _ files: FileCalls) -> DownloadProgress
-    {
+    fileprivate func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
         switch self {
         case .waiting, .cancelled: DownloadProgress()
-        case .running, .paused, .failed, .finishing, .finished: DownloadProgress(stamp, orPartialOf: request, files)
+        case .running, .paused, .failed, .finishing, .finished: DownloadProgress(stamp, orPartialAt: partialPath, files)
         }
     }
 }
 
 extension DownloadProgress {
     /// What a finished file, or the partial of an earlier run or of another process, tells; blocks.
-    init(_ finished: FileStamp?, orPartialOf request: DownloadRequest, _ files: FileCalls) {
+    init(_ finished: FileStamp?, orPartialAt path: String, _ files: FileCalls) {
         if let finished {
             self.init(bytesReceived: finished.size, totalBytes: finished.size)
             return
         }
-        let path = DestinationNames(request).partialPath
         guard let status = (try? files.status(path)) ?? nil else {
             self.init()
             return
@@ -139,6 +149,27 @@ extension DownloadProgress {
         let bootID = (try? files.bootID()) ?? ""
         let held = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
         self.init(bytesReceived: held.count, totalBytes: record.totalBytes)
+    }
+}
+
+extension DownloadRecord {
+    convenience init(_ member: RestoredList.Member, observers: ListObservers) {
+        self.init(
+            id: member.id,
+            request: member.request,
+            names: member.names,
+            withoutSecrets: member.withoutSecrets,
+            backgroundNote: member.background,
+            state: member.state,
+            progress: member.progress,
+            observers: observers
+        )
+    }
+}
+
+extension DownloadError {
+    fileprivate static func sameFile(_ url: URL, as other: Download.ID) -> DownloadError {
+        DownloadError(.busy, "The download \(other) of the list has the same file. Remove one of the two.", url: url)
     }
 }
 

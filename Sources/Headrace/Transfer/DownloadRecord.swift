@@ -37,6 +37,7 @@ final class DownloadRecord: Sendable {
     init(
         id: Download.ID,
         request: DownloadRequest,
+        names: DestinationNames? = nil,
         withoutSecrets: RegistryRequest? = nil,
         backgroundNote: BackgroundNote? = nil,
         state: DownloadState = .waiting,
@@ -51,7 +52,7 @@ final class DownloadRecord: Sendable {
                 backgroundNote: backgroundNote.map { [$0] } ?? []
             )
         )
-        names = DestinationNames(request)
+        self.names = names ?? DestinationNames(request)
         status = DownloadStatus(id: id, state, progress, observers: observers)
     }
 

@@ -28,6 +28,36 @@ struct RegistryKeepingTests {
         try await lists.withManager(folder, files: disk.calls, configure: { $0.startsDownloads = false }, body)
     }
 
+    /// Once the removal of the first was waited for without end.
+    @Test(arguments: [RegistryEntry.State.waiting, .paused, .running], RemovalOrderTests.Verb.allCases)
+    func `of two downloads of one file the first stays, the other one fails, and both can be removed`(
+        _ state: RegistryEntry.State,
+        _ verb: RemovalOrderTests.Verb
+    ) async throws {
+        for order in [[0, 1], [1, 0]] {
+            let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+            let disk = MemoryDisk()
+            let list = try Fixture.open("/list/registry", calls: disk.calls).list
+            var twin = Fixture.entry(1, state)
+            try list.append([.added([twin])])
+            twin = RegistryEntry(id: 2, twin.request, state: state, label: 1)
+            try list.append([.added([twin])])
+            list.close()
+            try await withManager(folder, disk) { manager in
+                let downloads = await manager.downloads
+                #expect(await lists.kinds(manager) == [state == .paused ? .paused : .waiting, .failed])
+                if case .failed(let error) = downloads[1].state {
+                    #expect(error.code == .busy && error.message.contains(downloads[0].id.description))
+                }
+                await downloads[1].resume()
+                #expect(downloads[1].state.kind == .failed)
+                for index in order { await verb.run(on: downloads[index]) }
+            }
+            let image = try Fixture.open("/list/registry", calls: disk.calls).list.image
+            #expect(image.ordered.map(\.state) == (verb == .cancel ? [.cancelled, .cancelled] : []))
+        }
+    }
+
     /// Once the list lost it when its journal was written anew.
     @Test func `a download whose folder is not known here is told, and stays in the list`() async throws {
         let isFull = Locked(false)
