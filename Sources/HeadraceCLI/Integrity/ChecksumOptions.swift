@@ -40,6 +40,12 @@ extension GetOptions {
         guard let place = integrity.list else { return nil }
         let name = place.withoutCredentials
         let isRemote = place.contains("://")
+        if let function = Self.otherFunction(of: isRemote ? URL(string: place)?.lastPathComponent ?? "" : place) {
+            throw UsageError(
+                "--checksum-file: \(name): by its name it has checksums of \(function), which are not computed here; "
+                    + "take a list of SHA-2, such as SHA256SUMS"
+            )
+        }
         do {
             return try ChecksumList(parsing: isRemote ? try await fetch(place) : try Files.read(place))
         } catch let error as Files.Failure {
@@ -49,6 +55,13 @@ extension GetOptions {
         } catch let error as DownloadError {
             throw DownloadError(error.code, "--checksum-file: \(name): \(error.advisedMessage)", cause: error)
         }
+    }
+
+    /// The hash function that a list has its name from, where its checksums are as long as those of SHA-2 and are none.
+    private static func otherFunction(of path: String) -> String? {
+        let name = (path.split(separator: "/").last ?? "").lowercased()
+        return [("b2sum", "BLAKE2"), ("blake2", "BLAKE2"), ("b3sum", "BLAKE3"), ("blake3", "BLAKE3")]
+            .first { name.contains($0.0) }?.1
     }
 
     /// Fetches a small file to a temporary directory, with the settings of the other downloads.

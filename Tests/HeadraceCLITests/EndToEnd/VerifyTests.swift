@@ -44,6 +44,19 @@ struct VerifyTests {
         }
     }
 
+    @Test(arguments: [("B2SUMS", "BLAKE2"), ("a.b3sum", "BLAKE3"), ("http://127.0.0.1:1/x/blake2b.txt?a=b", "BLAKE2")])
+    func `a list that has its name from another hash function is not taken for one of SHA-2`(
+        _ list: String,
+        _ function: String
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            try write(["a": "abc", "B2SUMS": "\(digits)  a\n", "a.b3sum": "\(digits)\n"], in: folder)
+            let result = try await ToolProcess.run("verify", "--checksum-file", list, "a", in: folder)
+            #expect(result.status == 2)
+            #expect(result.errors.contains("by its name it has checksums of \(function)"), "\(result.errors)")
+        }
+    }
+
     @Test
     func `files that are not there are passed over where that is asked for, and all of them never`() async throws {
         try await withTemporaryDirectory { folder in
