@@ -170,7 +170,8 @@ extension Download {
     /// Takes the download out of the list, whatever it does.
     ///
     /// Returns when the transfer, where one ran, has ended. One that had not ended is told to be cancelled.
-    /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one.
+    /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one, and
+    ///   where it was there before and was skipped.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }

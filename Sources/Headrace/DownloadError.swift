@@ -19,8 +19,8 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// How long the server asked to wait before the next request, where it did.
     public internal(set) var retryAfter: Duration?
-    /// Set where the answer says that the same request may succeed later.
-    var isRetriedByServer = false
+    /// Set where the same request may succeed later for another reason than that of its code.
+    var mayPass = false
     /// The setting that may help, where there is one.
     package internal(set) var remedy: Remedy?
     /// The URL that was asked for, without its user and password.

@@ -67,9 +67,10 @@ public struct DownloadSummary: Sendable, Equatable {
     public var file: URL
     /// The size of the file in bytes.
     public var fileSize: Int64
-    /// Body bytes that were fetched for it; more than the size where some had to be fetched again.
+    /// Body bytes that were fetched for it since it was last begun or resumed, retries included; more than the size where some
+    /// had to be fetched again, and less where some were there.
     public var bytesFetched: Int64
-    /// The time from the first request to the final name.
+    /// The time from the first request since then to the final name.
     public var duration: Duration
     /// False where the answer had no length and ended with its connection, so that a cut cannot be told from the end
     /// (RFC 9112, section 6.3), and the request has no ``DownloadRequest/expectedSize``.

@@ -56,7 +56,7 @@ extension DownloadManager {
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
     /// - Parameters:
     ///   - selection: Which ones.
-    ///   - deletingFiles: Whether their files, finished or not, go as well.
+    ///   - deletingFiles: Whether their files, finished or not, go as well; those that were there before and were skipped stay.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func remove(
         _ selection: DownloadSelection,

@@ -201,7 +201,8 @@ public actor DownloadManager {
 
     /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.
     ///
-    /// Returns when nothing is left running. Further calls wait for the first.
+    /// Returns when nothing is left running. Further calls wait for the first. A hook that a download waits for, such as
+    /// ``RetryPolicy/decide``, must not wait for it in its turn.
     public func shutdown() async {
         list.shutDown()
         works.finish()

@@ -122,7 +122,7 @@ extension DownloadRequest {
         case rename
         /// The finished download replaces the file, atomically and not before it is complete.
         case overwrite
-        /// The file that exists is the result, and nothing is fetched.
+        /// The file that exists is the result, and nothing is fetched; it stays where the download is removed with its file.
         case skip
         /// The download fails with ``DownloadError/Code/fileExists``.
         case fail

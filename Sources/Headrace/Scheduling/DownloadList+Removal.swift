@@ -28,8 +28,9 @@ extension DownloadList {
             var session = PartialSession(removal.record, environment)
             session.removeLeftovers()
         }
-        // Another file that has the name now is not this download's.
-        guard let file = removal.file, let status = status(of: file.url.filePath), file.stamp == FileStamp(status)
+        // One that was there before is not this download's, nor another one that has the name now.
+        guard let file = removal.file, !file.wasSkipped, let status = status(of: file.url.filePath),
+            file.stamp == FileStamp(status)
         else { return }
         try? environment.files.remove(file.url.filePath)
     }

@@ -84,7 +84,7 @@ struct ListState {
             let record = DownloadRecord(member, observers: observers)
             insert(record)
             if case .finished(let url) = member.state {
-                finished[record.id] = FinishedFile(url: url, stamp: member.stamp)
+                finished[record.id] = FinishedFile(url: url, stamp: member.stamp, wasSkipped: member.wasSkipped)
             }
             var item = DownloadQueue.Item(record, at: now)
             item.phase = member.state.phase
@@ -353,14 +353,13 @@ struct ListState {
                 let path = RegistryPath(file.url.filePath, bases: journal.bases)
                 // Of a file that could not be looked at nothing is known later either.
                 let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
-                journal.note(record.id, .finished(path, stamp))
+                journal.note(record.id, file.wasSkipped ? .skipped(path, stamp) : .finished(path, stamp))
             }
             return close(record, telling(.finished(file.url), nil))
         case .failed:
             guard case .failed(let error) = outcome else { return close(record, telling(nil, nil)) }
             let named = error.about(record.request.url)
-            // A message may hold what a server sent.
-            journal?.note(record.id, .failed(code: named.code.description, message: String(named.message.prefix(2000))))
+            journal?.note(record.id, RegistryEntry.State(named))
             defer { failed[record.names.partialPath] = record.id }
             return close(record, telling(.failed(named), .failed(named)))
         case .cancelled:

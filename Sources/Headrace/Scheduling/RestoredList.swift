@@ -15,6 +15,7 @@ struct RestoredList: Sendable {
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var stamp: FileStamp?
+        var wasSkipped: Bool
         var progress: DownloadProgress
         var label: Int64
         var background: BackgroundNote?
@@ -71,7 +72,7 @@ struct RestoredList: Sendable {
                 // Of a list that was damaged, or is of an earlier release: one file has one download.
                 let error = DownloadError.sameFile(request.url, as: other)
                 state = .failed(error)
-                changes.append(.state(entry.id, .failed(code: error.code.description, message: error.message)))
+                changes.append(.state(entry.id, RegistryEntry.State(error)))
             }
             if !state.isEnded { open[names.partialPath] = id }
             members.append(
@@ -82,6 +83,7 @@ struct RestoredList: Sendable {
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
                     stamp: stamp,
+                    wasSkipped: entry.state.isSkipped,
                     progress: entry.state.progress(stamp, at: names.partialPath, files),
                     label: entry.label,
                     background: entry.background
@@ -92,6 +94,15 @@ struct RestoredList: Sendable {
 }
 
 extension RegistryEntry.State {
+    /// That of a download that failed; the message may hold what a server sent.
+    init(_ error: DownloadError) {
+        self = .failed(
+            code: error.code.description,
+            message: String(error.message.prefix(2000)),
+            status: error.statusCode
+        )
+    }
+
     /// What a state means after the process that wrote it.
     func restored(
         _ url: URL,
@@ -104,10 +115,10 @@ extension RegistryEntry.State {
         case .running: return (pausing ? .paused : .waiting, nil)
         case .paused: return (.paused, nil)
         case .cancelled: return (.cancelled, nil)
-        case .failed(let code, let message):
+        case .failed(let code, let message, let status):
             let code = DownloadError.Code(name: code) ?? .fileSystem
-            return (.failed(DownloadError(code, message, url: url)), nil)
-        case .finished(let path, let stamp):
+            return (.failed(DownloadError(code, message, statusCode: status, url: url)), nil)
+        case .finished(let path, let stamp), .skipped(let path, let stamp):
             guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
             return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
         case .finishing(let path, let stamp):
@@ -125,7 +136,8 @@ extension RegistryEntry.State {
     fileprivate func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
         switch self {
         case .waiting, .cancelled: DownloadProgress()
-        case .running, .paused, .failed, .finishing, .finished: DownloadProgress(stamp, orPartialAt: partialPath, files)
+        case .running, .paused, .failed, .finishing, .finished, .skipped:
+            DownloadProgress(stamp, orPartialAt: partialPath, files)
         }
     }
 }

@@ -288,9 +288,14 @@ extension DownloadError {
             switch error.errno {
             case ENOSPC, EDQUOT: (.diskFull, " Make room and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
+            case EMFILE, ENFILE:
+                (.fileSystem, " Allow more open files (ulimit -n), or run fewer downloads at once.")
             case EXDEV: (.fileSystem, " The folder is on two file systems at once; choose another one.")
             default: (.fileSystem, "")
             }
-        return DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
+        var failure = DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
+        // Others close theirs.
+        failure.mayPass = [EMFILE, ENFILE].contains(error.errno)
+        return failure
     }
 }

@@ -1,6 +1,6 @@
 extension DownloadError {
     /// Whether the same request may have another outcome a little later.
-    var isTransient: Bool { isOfNetwork || isRetriedByServer }
+    var isTransient: Bool { isOfNetwork || mayPass }
 
     /// Whether the way to the server may be what failed.
     var isOfNetwork: Bool {
@@ -20,7 +20,7 @@ extension Refusal {
         var error = DownloadError(code, sentence, statusCode: statusCode)
         error.retryAfter = retryAfter
         if statusCode == 401 { error.remedy = .login }
-        error.isRetriedByServer = isTransient
+        error.mayPass = isTransient
         return error
     }
 }

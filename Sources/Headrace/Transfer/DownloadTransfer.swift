@@ -327,7 +327,11 @@ struct DownloadTransfer {
         )
     }
 
-    func skipped(_ path: String) -> FinishedFile { present(path, DownloadEvent.skipped) }
+    func skipped(_ path: String) -> FinishedFile {
+        var file = present(path, DownloadEvent.skipped)
+        file.wasSkipped = true
+        return file
+    }
 
     /// The result is a file that was there before, for the reason that an event tells.
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {

@@ -9,6 +9,8 @@ struct FinishedFile: Sendable {
     let url: URL
     /// The file as it was then; nil where it could not be looked at.
     let stamp: FileStamp?
+    /// Whether it was there before, whoever has written it.
+    var wasSkipped = false
 }
 
 /// How a transfer ended.

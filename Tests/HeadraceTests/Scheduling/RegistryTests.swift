@@ -100,7 +100,7 @@ struct RegistryTests {
                 #expect(await downloads[0].fileIsIntact)
                 guard case .failed(let error) = downloads[2].state else { return }
                 #expect(error.code == .httpStatus)
-                #expect(error.message.contains("404"))
+                #expect(error.message.contains("404") && error.statusCode == 404)
                 #expect(downloads[5].priority == 7)
                 #expect(downloads[5].request.title == "Film")
             }

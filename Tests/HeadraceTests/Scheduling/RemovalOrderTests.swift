@@ -47,6 +47,28 @@ struct RemovalOrderTests {
         return download
     }
 
+    @Test(arguments: [true, false])
+    func `a file that was there before and was skipped stays, also in a later run`(_ isReopened: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "a")
+            try Data("mine".utf8).write(to: file)
+            try await lists.withManager(folder) { manager in
+                let request = try lists.request("a", in: folder) { $0.conflictPolicy = .skip }
+                let download = try await manager.download(request)
+                #expect(try await download.value.filePath == file.filePath)
+                if !isReopened { await download.remove(deletingFile: true) }
+            }
+            try await lists.withManager(folder) { manager in
+                #expect(await manager.downloads.count == (isReopened ? 1 : 0))
+                for download in await manager.downloads {
+                    #expect(await download.fileIsIntact)
+                    await download.remove(deletingFile: true)
+                }
+            }
+            #expect(try FileProbe.bytes(of: file) == Array("mine".utf8))
+        }
+    }
+
     @Test(arguments: Subject.allCases, Verb.allCases)
     func `X01 X02 after a crash at any change no download of the list has lost its bytes`(
         _ subject: Subject,

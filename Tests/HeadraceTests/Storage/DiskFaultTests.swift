@@ -37,6 +37,30 @@ struct DiskFaultTests {
         }
     }
 
+    @Test(arguments: [EMFILE, ENFILE])
+    func `too many open files pass, and the download is tried again`(_ errno: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            let creations = Locked(0)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                guard call == .create else { return }
+                let count = creations.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == 1 { throw SystemError(errno: errno) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls, retries: 1)
+            #expect(outcome.error == nil)
+            let told = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error } else { nil } }
+            #expect(told.map(\.code) == [.fileSystem])
+            #expect(
+                told.first?.message.hasSuffix("Allow more open files (ulimit -n), or run fewer downloads at once.")
+                    == true
+            )
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
     @Test func `K02 a record that cannot be written leaves the old one as it was`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {

@@ -76,6 +76,24 @@ struct VerificationTests {
         #expect(outcome.names == [])
     }
 
+    /// The second source is asked for parts beside the first, and has none.
+    @Test(arguments: [DownloadRequest.ChecksumPolicy.fail, .refetch])
+    func `V13 bytes of one source are believed to be, whoever else was asked for some`(
+        _ policy: DownloadRequest.ChecksumPolicy
+    ) async throws {
+        let (wrong, right) = (Resource(size: 3 << 20, seed: 5), Resource(size: 3 << 20, seed: 6))
+        let expected = try checksum(right)
+        let outcome = try await Fixture.run(withMirrors: ["/a": .file(wrong), "/b": .status(404)]) {
+            $0.checksums = [expected]
+            $0.checksumPolicy = policy
+        } configure: {
+            $0.maxConnectionsPerDownload = nil
+        }
+        #expect(outcome.error != nil)
+        let wasted = outcome.restarts.map(\.bytes)
+        #expect(wasted == (policy == .fail ? [] : [3 << 20]), "\(outcome.restarts)")
+    }
+
     @Test func `of several checksums the strongest counts`() async throws {
         let weak = try #require(ChecksumFixture.checksum(.md5))
         let outcome = try await run(.file(file), [weak, try checksum(), weak])

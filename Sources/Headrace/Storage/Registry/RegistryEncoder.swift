@@ -259,10 +259,12 @@ extension RegistryWriter {
         case .paused: write(RegistryStateName.paused.rawValue)
         case .finishing(let path, let stamp): write(.finishing, path, stamp)
         case .finished(let path, let stamp): write(.finished, path, stamp)
-        case .failed(let code, let message):
+        case .skipped(let path, let stamp): write(.skipped, path, stamp)
+        case .failed(let code, let message, let status):
             write(RegistryStateName.failed.rawValue)
             write(code)
             write(message)
+            if let status { write(status) }
         case .cancelled: write(RegistryStateName.cancelled.rawValue)
         }
         endList()

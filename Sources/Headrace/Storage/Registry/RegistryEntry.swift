@@ -12,17 +12,23 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         case finishing(RegistryPath, FileStamp)
         /// Complete, with the file's place.
         case finished(RegistryPath, FileStamp)
-        /// Ended by an error, with the code's name and the message.
-        case failed(code: String, message: String)
+        /// Complete by a file that was there before, with its place.
+        case skipped(RegistryPath, FileStamp)
+        /// Ended by an error, with the code's name, the message, and the HTTP status where the server refused.
+        case failed(code: String, message: String, status: Int? = nil)
         /// Ended by being cancelled.
         case cancelled
 
         /// Whether nothing is fetched any more, for which the checksums of pieces, which are thousands, would be kept.
         var needsNoPieces: Bool {
             switch self {
-            case .finished, .cancelled: true
+            case .finished, .skipped, .cancelled: true
             case .waiting, .running, .paused, .finishing, .failed: false
             }
+        }
+
+        var isSkipped: Bool {
+            if case .skipped = self { true } else { false }
         }
     }
 

@@ -211,7 +211,10 @@ extension RegistryScanner {
         case .paused: state = .paused
         case .finishing: state = .finishing(try path(), try stamp())
         case .finished: state = .finished(try path(), try stamp())
-        case .failed: state = .failed(code: try text(), message: try text())
+        case .skipped: state = .skipped(try path(), try stamp())
+        case .failed:
+            let (code, message) = (try text(), try text())
+            state = .failed(code: code, message: message, status: isAtListEnd ? nil : try integer())
         case .cancelled: state = .cancelled
         case nil: unknown.append("the state \"\(word)\"")
         }

@@ -21,6 +21,7 @@ enum RegistryStateName: String {
     case paused
     case finishing
     case finished
+    case skipped
     case failed
     case cancelled
 }

@@ -106,7 +106,10 @@ extension SegmentedFetch {
     private func read(_ body: inout ResponseBody, _ accepted: AcceptedBody, _ connection: Connection) async -> End {
         var cutter = BodyCutter(accepted)
         var position = accepted.offset
-        var digester = state.withLock { $0.session.pieces.map(PieceDigester.init) }
+        var digester = state.withLock { state in
+            state.accepted(accepted.proof)
+            return state.session.pieces.map(PieceDigester.init)
+        }
         // The speed of all connections together is watched, not that of each.
         var floor: SpeedFloor?
         while !cutter.isDone {

@@ -34,6 +34,13 @@ final class SegmentedFetch: Sendable {
         var lastFetchedBytes: Int64 = 0
         /// How many tasks are at the disk.
         var writers = 0
+
+        /// Bytes come that go beside the others on this proof.
+        mutating func accepted(_ proof: RangeAsk.Proof) {
+            guard proof == .later(.checksum) else { return }
+            attempts.resume.accepted(proof)
+            session.keepUnproven()
+        }
     }
 
     private enum Command: Sendable {
@@ -92,12 +99,8 @@ final class SegmentedFetch: Sendable {
         let first = FetchSource(answer.chain, known, isProvenAtEnd: isProvenAtEnd)
         let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
         sources = ([first] + mirrors).acquainted
-        var (session, attempts) = (session, attempts)
-        if sources.contains(where: { $0.lateProof != nil }) {
-            attempts.resume.accepted(.later(.checksum))
-            attempts.verification.bind()
-            session.keepUnproven()
-        }
+        var attempts = attempts
+        if sources.contains(where: { $0.lateProof != nil }) { attempts.verification.bind() }
         self.transfer = transfer
         self.answer = answer
         self.file = file

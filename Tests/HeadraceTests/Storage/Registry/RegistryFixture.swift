@@ -146,7 +146,8 @@ enum RegistryFixture {
         let states: [RegistryEntry.State] = [
             .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),
             .finishing(RegistryPath("/a/b", bases: bases), stamp),
-            .failed(code: "httpStatus", message: "No such file: \"x\" (404)."),
+            .failed(code: "httpStatus", message: "No such file: \"x\" (404).", status: 404),
+            .failed(code: "tls", message: "No."), .skipped(RegistryPath("/a/b", bases: bases), stamp),
         ]
         return states.randomElement(using: &random) ?? .waiting
     }

@@ -23,6 +23,8 @@ struct RegistryJournalTests {
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
             .state(2, .running), .state(2, .finishing(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
             .state(2, .finished(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .skipped(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .failed(code: "httpStatus", message: "No.", status: 404)),
             .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]),
         ]
         let payloads = [
@@ -39,6 +41,8 @@ struct RegistryJournalTests {
             #"["state","0000000000000002",["running"]]"#,
             #"["state","0000000000000002",["finishing","temporary:f",5,1767225600123456789,7]]"#,
             #"["state","0000000000000002",["finished","temporary:f",5,1767225600123456789,7]]"#,
+            #"["state","0000000000000002",["skipped","temporary:f",5,1767225600123456789,7]]"#,
+            #"["state","0000000000000002",["failed","httpStatus","No.",404]]"#,
             #"["move","0000000000000002",-1]"#,
             #"["relabel",{"0000000000000002":3}]"#,
             #"["priority","0000000000000002",4]"#,
