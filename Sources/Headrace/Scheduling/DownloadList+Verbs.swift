@@ -68,7 +68,8 @@ extension DownloadList {
             }
             for effect in added.effects {
                 if case .start(let run, _) = effect {
-                    _ = ended(run.record, .stopped(keptBytes: false), taskIsCancelled: true)
+                    // One that was taken over stays in the list, and tells what kept it from the disk.
+                    _ = ended(run.record, .failed(error), taskIsCancelled: true)
                 } else {
                     perform([effect])
                 }

@@ -31,7 +31,7 @@ struct ListState {
     private var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
     private var alarms: Set<Duration> = []
-    private let journal: ListJournal?
+    let journal: ListJournal?
 
     init(queue: DownloadQueue, journal: ListJournal?) {
         self.queue = queue
@@ -70,7 +70,7 @@ struct ListState {
         queue.ids.compactMap { member($0) }
     }
 
-    private func member(_ id: Download.ID) -> ListJournal.Member? {
+    func member(_ id: Download.ID) -> ListJournal.Member? {
         guard let record = records[id], let label = queue.order.label(of: id) else { return nil }
         return ListJournal.Member(record: record, label: label, priority: queue.priority(of: id) ?? 0)
     }
@@ -103,6 +103,7 @@ struct ListState {
 
     /// Adds downloads, or finds those that have the same file, which take over what they did not know of it.
     ///
+    /// One that has failed without its secrets is taken over by a request of this process, which may give them, and waits again.
     /// An identity that is given is that of one which another process has named, and is not added twice. Where one cannot be,
     /// nothing is changed; or all others are added, where it is passed over.
     mutating func add(
@@ -112,8 +113,10 @@ struct ListState {
         at now: Duration
     ) -> Added {
         var items: [DownloadQueue.Item] = []
+        var reopenings: [Effect] = []
         var (additions, refusals) = additions.divided { active[$0] }
         if !passingOver, !refusals.isEmpty { additions = [] }
+        queue.isGathering = true
         let records = additions.map { addition in
             let request = addition.request
             let known = addition.id.flatMap { self.records[$0] }
@@ -133,6 +136,7 @@ struct ListState {
                 state: state,
                 observers: observers
             )
+            if addition.id == nil { reopenings += reopenTwin(of: record, at: now) }
             if let twin = active[record.names.partialPath] {
                 if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
                 twin.takeVolatile(of: request)
@@ -144,6 +148,7 @@ struct ListState {
             items.append(DownloadQueue.Item(record, at: now))
             return record
         }
+        queue.isGathering = false
         let relabellings = queue.relabellings
         let actions = queue.add(items, at: now)
         if queue.relabellings != relabellings { noteAllLabels() }
@@ -155,7 +160,18 @@ struct ListState {
             }
             journal.note(.added(entries))
         }
-        return Added(records: records, new: new, effects: effects(of: actions), refusals: refusals)
+        return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
+    }
+
+    /// Has the download of a file wait again, or be paused, that has failed without its secrets; not where what is told of the
+    /// file is another now.
+    private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
+        let (path, request) = (record.names.partialPath, record.request)
+        guard active[path] == nil, let id = failed[path], let twin = records[id], twin.withoutSecrets != nil,
+            (try? twin.expectations(joinedBy: request.expectations)) != nil
+        else { return [] }
+        let actions = queue.resume(id, at: now, notBefore: delay(of: id).map { now + $0 })
+        return effects(of: actions + (request.startsPaused ? queue.pause(id) : []))
     }
 
     /// Has a download take over what another request tells that its file has to be.
@@ -177,28 +193,6 @@ struct ListState {
         } else if let label = queue.order.label(of: id) {
             journal?.note(.moved(id.rawValue, label: label))
         }
-    }
-
-    /// Has a download begin that was to begin later, now and after a restart.
-    mutating func forgetBegin(of id: Download.ID) {
-        guard let record = records[id], record.request.earliestBegin != nil else { return }
-        record.forgetBegin()
-        if let member = member(id) { journal?.noteRequest(of: member) }
-    }
-
-    /// Changes the limit on a download's bytes per second; false where it is not in the list.
-    func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) -> Bool {
-        guard let record = records[id] else { return false }
-        record.setRateLimit(bytesPerSecond)
-        if let member = member(id) { journal?.noteRequest(of: member) }
-        return true
-    }
-
-    /// Keeps what the system has of a download; false where nothing changes.
-    func setBackgroundNote(_ note: BackgroundNote?, of id: Download.ID) -> Bool {
-        guard let record = records[id], record.setBackgroundNote(note) else { return false }
-        if let member = member(id) { journal?.noteRequest(of: member) }
-        return true
     }
 
     /// Changes the priority of a download that is in the list.
@@ -241,6 +235,10 @@ struct ListState {
         let signal = signals[id]
         defer { if signals[id] === signal { signals[id] = nil } }
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
+        if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.withoutSecrets == nil {
+            // They have been given since the transfer looked.
+            return effects(of: queue.ended(id, .retry(at: now), at: now))
+        }
         return effects(of: queue.ended(id, outcome.forQueue, at: now), outcome)
     }
 

@@ -269,59 +269,6 @@ struct RegistryTests {
         }
     }
 
-    @Test func `secrets are not kept, and their download says what to do`() async throws {
-        try await withTemporaryDirectory { folder in
-            let secret = HeaderField(name: "Authorization", value: "Bearer s3cret")
-            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
-                _ = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
-            }
-            let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
-            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-            #expect(!text.contains("s3cret"))
-            let asked = Asked()
-            for _ in 0..<2 {
-                try await withManager(folder, asked: asked) { manager in
-                    let download = try #require(await manager.downloads.first)
-                    await download.resume()
-                    let error = await #expect(throws: DownloadError.self) { try await download.value }
-                    #expect(error?.code == .credentialsMissing)
-                    #expect(error?.message.contains("Authorization") == true)
-                }
-            }
-            #expect(asked.requests.withLock { $0.isEmpty })
-            try await withManager(folder) { manager in
-                let again = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
-                #expect(DiskFixture.isExact(try await again.value))
-            }
-        }
-    }
-
-    @Test func `secrets that are given again are used, also before the download has failed without them`() async throws
-    {
-        try await withTemporaryDirectory { folder in
-            let secret = HeaderField(name: "Authorization", value: "Bearer s3cret")
-            let kept = try await registry(folder).add(
-                [
-                    request("a", in: folder) { $0.headers = [secret] },
-                    request("b", in: folder) { $0.headers = [secret] },
-                ]
-            )
-            let asked = Asked()
-            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
-                let again = try await manager.download(request("a", in: folder) { $0.headers = [secret] })
-                #expect(again.id == kept.ids[0])
-                #expect(again.request.headers == [secret])
-            }
-            try await withManager(folder, asked: asked) { manager in
-                await manager.waitUntilIdle()
-                #expect(await kinds(manager) == [.failed, .failed])
-                let again = try await manager.download(request("b", in: folder) { $0.headers = [secret] })
-                _ = try await again.value
-            }
-            #expect(asked.requests.withLock { $0.map { $0.fields.contains { $0.value == secret.value } } } == [true])
-        }
-    }
-
     @Test func `after the shutdown every call comes back`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
