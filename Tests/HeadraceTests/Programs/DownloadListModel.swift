@@ -24,7 +24,10 @@ final class DownloadListModel {
 
     func toggle(_ row: DownloadSnapshot) async {
         guard let download = manager[row.id] else { return }
-        if row.state == .paused { await download.resume() } else { await download.pause() }
+        switch row.state {
+        case .waiting, .running: await download.pause()
+        case .paused, .failed, .cancelled, .finished: await download.resume()
+        }
     }
 }
 
@@ -34,15 +37,21 @@ struct DownloadListModelTests {
     @Test func `the model of the sample has a row for each download, and its button works`() async throws {
         let gate = try Gate()
         let file = Response.file(Resource(size: 300_000))
-        try await withFaultServer(.sequence([file.held(after: 1000, until: gate)], then: file)) { server in
+        let held = file.held(after: 1000, until: gate)
+        try await withFaultServer(.sequence([held, held], then: file)) { server in
             try await withTemporaryDirectory { folder in
                 try await withDownloadManager { manager in
                     let model = await DownloadListModel(manager)
                     async let followed: Void = model.follow()
-                    _ = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
+                    let request = DownloadRequest(server.url("/a"), to: .directory(folder))
+                    let download = try await manager.download(request)
                     try await waits(for: .running, in: model)
                     await model.toggle(try #require(await model.rows.first))
                     try await waits(for: .paused, in: model)
+                    await model.toggle(try #require(await model.rows.first))
+                    try await waits(for: .running, in: model)
+                    await download.cancel()
+                    try await waits(for: .cancelled, in: model)
                     await model.toggle(try #require(await model.rows.first))
                     try await waits(for: .finished, in: model)
                     await manager.shutdown()
