@@ -75,12 +75,15 @@ public struct DownloadError: Error, Sendable {
         DownloadError(.cancelled, "The download was cancelled.", url: url)
     }
 
-    static func timedOut(_ url: URL, after limit: Duration) -> DownloadError {
-        DownloadError(
-            .timedOut,
-            "The download was not complete within \(limit.inSeconds). Start it again to go on with it, or allow more time.",
-            url: url
-        )
+    static func timedOut(_ url: URL, after limit: Duration, hostWait: Duration? = nil) -> DownloadError {
+        let message =
+            if let hostWait, hostWait > .zero {
+                "The host has asked to wait \(hostWait.inSeconds), also for its other files, and the download has to be "
+                    + "complete within \(limit.inSeconds). Start it again after that, or allow more time."
+            } else {
+                "The download was not complete within \(limit.inSeconds). Start it again to go on with it, or allow more time."
+            }
+        return DownloadError(.timedOut, message, url: url)
     }
 
     static func unknown(_ id: Download.ID) -> DownloadError {

@@ -29,8 +29,10 @@ enum TransferOutcome: Sendable {
             return
         }
         let end = transfer.attempts.start + limit
-        guard end > transfer.environment.clock.now() else {
-            self = .failed(.timedOut(transfer.request.url, after: limit))
+        let now = transfer.environment.clock.now()
+        guard end > now else {
+            let wait = transfer.environment.hosts.notBefore(transfer.attempts.sources.current).map { $0 - now }
+            self = .failed(.timedOut(transfer.request.url, after: limit, hostWait: wait))
             return
         }
         self = await withDiscardingTaskGroup { group in

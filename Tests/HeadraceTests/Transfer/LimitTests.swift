@@ -161,6 +161,33 @@ struct LimitTests {
         }
     }
 
+    @Test func `T17 the wait that a host asks for is told where it takes the time of its other downloads`() async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let asked = Locked<[String]>([])
+            let manager = try await manager(clock, limit: .seconds(2)) { request in
+                asked.withLock { $0.append(request.url.path()) }
+                return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
+            }
+            let downloads = try await manager.download(
+                ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
+            )
+            for await event in downloads[1].events { if case .fellBack = event { break } }
+            for await state in downloads[1].states where state == .waiting { break }
+            try await clock.sleeperArmed(for: .seconds(2))
+            clock.advance(by: .seconds(2))
+            for download in downloads {
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.code == .timedOut)
+                #expect(error?.message.hasPrefix("The host has asked to wait 58 s, also for its other files") == true)
+                #expect(error?.message.contains("within 2 s") == true)
+            }
+            #expect(asked.withLock { $0 } == ["/a"])
+            await manager.shutdown()
+        }
+    }
+
     @Test func `T17 one that waits to be tried again and then for its turn has its time for itself`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
