@@ -112,6 +112,11 @@ package final class BackgroundTransfers: Sendable {
         return outcome
     }
 
+    /// Runs `body` while no file of the system's is on its way to be a partial.
+    func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value {
+        try state.withLock { _ throws(DownloadError) in try body() }
+    }
+
     /// The run of a download has ended.
     func left(_ id: Download.ID) {
         change { $0.machine.left(id) }

@@ -57,7 +57,7 @@ struct DownloadTransfer {
             return skipped(path)
         }
         defer { session.close() }
-        switch try session.open() {
+        switch try open(&session) {
         case .nothing, .bytes: break
         case .complete(let path): return skipped(path)
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
@@ -90,6 +90,11 @@ struct DownloadTransfer {
             }
             throw Stopped(keptBytes: keepsBytes)
         }
+    }
+
+    private func open(_ session: inout PartialSession) throws(DownloadError) -> PartialSession.Legacy {
+        guard let background = environment.background else { return try session.open() }
+        return try background.betweenFiles { () throws(DownloadError) in try session.open() }
     }
 
     /// Asks until the file is there, or until something fails.
