@@ -53,6 +53,16 @@ struct ByteRangeSet: Sendable, Hashable {
         remove(max(0, length)..<Int64.max)
     }
 
+    /// Forgets so many bytes, the last ones, or all where there are fewer.
+    mutating func removeLast(_ count: Int64) {
+        var rest = count
+        while rest > 0, let last = ranges.last {
+            let cut = min(rest, last.upperBound - last.lowerBound)
+            truncate(to: last.upperBound - cut)
+            rest -= cut
+        }
+    }
+
     /// Whether all bytes of a range are there; true for an empty one.
     func contains(_ range: Range<Int64>) -> Bool {
         guard !range.isEmpty else { return true }

@@ -245,51 +245,7 @@ struct PartialSession {
         }
     }
 
-    // MARK: At the end of an attempt
-
-    /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
-    mutating func keep() {
-        // A failure shortens what the record claims, which is all that is left to do about it.
-        try? complete(policy.stopping(.keeping, at: environment.clock.now()))
-        policy = newPolicy()
-        guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }
-        let held = HeldBytes(
-            stamp: FileStamp(status),
-            written: policy.written,
-            durable: policy.durable,
-            representation: representation,
-            finalPath: finalPath,
-            pieces: pieces
-        )
-        record.keep(held)
-        readers.change { $0.kept(held.stamp) }
-    }
-
-    /// Removes everything that is this download's.
-    func remove() {
-        readers.keeper.ended()
-        guard let partial, partial.namedStatus != nil else { return }
-        recordFile.remove()
-        partial.remove()
-    }
-
-    /// Removes what an earlier run left, unless another one is writing it.
-    mutating func removeLeftovers() {
-        do {
-            partial = try PartialFile.existing(path, calls: environment.files)
-        } catch {
-            return
-        }
-        if partial == nil { return recordFile.remove() }
-        remove()
-        close()
-    }
-
-    func close() {
-        readers.keeper.closed()
-        readers.change { $0.closed() }
-        partial?.close()
-    }
+    // MARK: At the end of all
 
     /// Gives the complete file its final name: data, record, name, folder, in this order.
     ///
@@ -378,7 +334,7 @@ struct PartialSession {
         }
     }
 
-    private func controlRecord(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
+    func controlRecord(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
         var record = ControlRecord(
             url: url,
             fileName: names.name(of: finalPath ?? names.plannedPath),

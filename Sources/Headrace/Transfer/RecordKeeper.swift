@@ -25,9 +25,14 @@ final class RecordKeeper: Sendable {
         var isUnknown = false
         /// A failure is told to one sync alone, and by then the kernel has given up bytes.
         var hasSyncFailed = false
+        /// Whether the last record could not be written.
+        var isBehind = false
     }
 
     private let state = Locked(State())
+
+    /// Whether the record on the disk is not the one that was written last, since that failed.
+    var isBehind: Bool { state.withLock { $0.isBehind } }
 
     /// From now on bytes come, besides those that are durable already.
     func began(durable: ByteRangeSet, _ work: Work) {
@@ -51,7 +56,7 @@ final class RecordKeeper: Sendable {
     /// The file is closed, and with it what is known of its syncs.
     func closed() {
         ended()
-        state.withLock { $0.hasSyncFailed = false }
+        state.withLock { ($0.hasSyncFailed, $0.isBehind) = (false, false) }
     }
 
     /// Syncs for the transfer; false where this one, or one from outside, has failed.
@@ -68,7 +73,8 @@ final class RecordKeeper: Sendable {
             var record = record
             for range in state.written.ranges { record.written.insert(range) }
             for range in state.durable.intersection(record.written).ranges { record.durable.insert(range) }
-            guard write(record) else { return false }
+            state.isBehind = !write(record)
+            guard !state.isBehind else { return false }
             (state.durable, state.pieces) = (record.durable, record.pieces)
             return true
         }
@@ -89,7 +95,8 @@ final class RecordKeeper: Sendable {
                 if !sync() { state.hasSyncFailed = true }
                 if !state.hasSyncFailed { durable = written }
             }
-            guard work.write(written, durable, state.pieces, syncing) else { return }
+            state.isBehind = !work.write(written, durable, state.pieces, syncing)
+            guard !state.isBehind else { return }
             (state.written, state.durable, state.isUnknown) = (written, durable, true)
         }
     }

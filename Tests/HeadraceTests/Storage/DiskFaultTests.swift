@@ -37,6 +37,36 @@ struct DiskFaultTests {
         }
     }
 
+    /// Once the partial was left without a record, and all of it was fetched again.
+    @Test(arguments: [true, false])
+    func `K01 the record gets its room from the last bytes where the disk has no more`(
+        _ hasTornWrite: Bool
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let limit: Int64 = 700_000
+            let isFull = Locked(false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                switch call {
+                case .write(let offset, let count) where offset + Int64(count) > limit:
+                    isFull.withLock { $0 = true }
+                    throw SystemError(errno: ENOSPC)
+                case .truncate(let size) where hasTornWrite || size <= limit - 100_000: isFull.withLock { $0 = false }
+                case .create where isFull.withLock { $0 }: throw SystemError(errno: ENOSPC)
+                default: break
+                }
+            }
+            let first = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(first.error?.code == .diskFull)
+            #expect(try FileProbe.names(in: folder).count == 2)
+            let second = try await DiskFixture.run(to: .directory(folder), files: .system)
+            #expect(second.error == nil)
+            let start = try #require(second.starts.first)
+            #expect(hasTornWrite ? start == 10 * 64 << 10 : (560_000..<600_000).contains(start))
+            #expect(second.starts.count == 1)
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
     @Test(arguments: [EMFILE, ENFILE])
     func `too many open files pass, and the download is tried again`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
@@ -307,7 +337,7 @@ struct DiskFaultTests {
             try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
         #expect(session.held.isEmpty && session.file == nil)
-        session.keep()
+        session.keep(onFullDisk: false)
         try session.discard()
         session.remove()
         #expect(disk.image.bytes(of: "/folder/file.bin") == bytes)

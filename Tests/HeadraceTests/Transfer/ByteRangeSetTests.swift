@@ -74,6 +74,19 @@ struct ByteRangeSetTests {
 
     @Test(
         arguments: [
+            (0, [10..<20, 30..<40]), (3, [10..<20, 30..<37]), (10, [10..<20]), (12, [10..<18]), (20, []),
+            (Int64.max, []),
+            (-1, [10..<20, 30..<40]),
+        ] as [(Int64, [Range<Int64>])]
+    )
+    func `the last bytes go, from as many ranges as it takes`(_ count: Int64, _ ranges: [Range<Int64>]) {
+        var set = some
+        set.removeLast(count)
+        #expect(set.ranges == ranges)
+    }
+
+    @Test(
+        arguments: [
             (0, 0), (10, 0), (11, 1), (25, 10), (35, 15), (40, 20), (Int64.max, 20), (-1, 0), (Int64.min, 0),
         ] as [(Int64, Int64)]
     )

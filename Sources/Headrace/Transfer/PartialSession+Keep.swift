@@ -1,0 +1,63 @@
+/// What becomes of the bytes at the end of an attempt.
+extension PartialSession {
+    /// What a file takes on a disk beyond its bytes, with the largest blocks that are usual.
+    private static let blockBytes: Int64 = 64 << 10
+
+    /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
+    mutating func keep(onFullDisk isDiskFull: Bool) {
+        // A failure shortens what the record claims, which is all that is left to do about it.
+        try? complete(policy.stopping(.keeping, at: environment.clock.now()))
+        policy = newPolicy()
+        if isDiskFull { makeRoomForRecord() }
+        guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }
+        let held = HeldBytes(
+            stamp: FileStamp(status),
+            written: policy.written,
+            durable: policy.durable,
+            representation: representation,
+            finalPath: finalPath,
+            pieces: pieces
+        )
+        record.keep(held)
+        readers.change { $0.kept(held.stamp) }
+    }
+
+    /// Gives the disk's last room to the record where it does not have it: without it, a later run would lose all bytes.
+    private mutating func makeRoomForRecord() {
+        guard let partial, let size = (try? controlRecord(of: partial))?.encoded()?.count else { return }
+        // A write that failed may have left a part that nobody counts.
+        for room in [0, Int64(size) + Self.blockBytes] where readers.keeper.isBehind && room < held.count {
+            var kept = held
+            kept.removeLast(room)
+            keepOnly(kept)
+            guard (try? partial.truncate(to: kept.end)) != nil else { return }
+            _ = work(for: .writeRecord)()
+        }
+    }
+
+    /// Removes everything that is this download's.
+    func remove() {
+        readers.keeper.ended()
+        guard let partial, partial.namedStatus != nil else { return }
+        recordFile.remove()
+        partial.remove()
+    }
+
+    /// Removes what an earlier run left, unless another one is writing it.
+    mutating func removeLeftovers() {
+        do {
+            partial = try PartialFile.existing(path, calls: environment.files)
+        } catch {
+            return
+        }
+        if partial == nil { return recordFile.remove() }
+        remove()
+        close()
+    }
+
+    func close() {
+        readers.keeper.closed()
+        readers.change { $0.closed() }
+        partial?.close()
+    }
+}
