@@ -18,6 +18,13 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var progress: DownloadProgress
     /// What of the network keeps it from running; nil where it does not wait for that.
     public var networkObstacle: NetworkObstacle?
+    /// When a waiting download may run at the earliest, to the second; nil where it waits for no time.
+    ///
+    /// That is the end of the back-off after a failure, the time that the host has asked to wait for (`Retry-After`, RFC 9110,
+    /// section 10.2.3), or ``DownloadRequest/earliestBegin``.
+    public var nextAttempt: Date?
+    /// The failure after which a waiting download is to be tried again; nil where it waits for something else.
+    public var lastFailure: DownloadError?
 
     /// Where bytes lie before they have their final name, whether there are any or not.
     public var partialFile: URL { URL(filePath: DestinationNames(request).partialPath) }
@@ -30,13 +37,17 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - priority: Its present priority.
     ///   - progress: How far it is.
     ///   - networkObstacle: What of the network keeps it from running.
+    ///   - nextAttempt: When it may run at the earliest.
+    ///   - lastFailure: The failure after which it is to be tried again.
     public init(
         id: Download.ID,
         request: DownloadRequest,
         state: DownloadState,
         priority: DownloadPriority = .normal,
         progress: DownloadProgress = DownloadProgress(),
-        networkObstacle: NetworkObstacle? = nil
+        networkObstacle: NetworkObstacle? = nil,
+        nextAttempt: Date? = nil,
+        lastFailure: DownloadError? = nil
     ) {
         self.id = id
         self.request = request
@@ -44,6 +55,8 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
         self.priority = priority
         self.progress = progress
         self.networkObstacle = networkObstacle
+        self.nextAttempt = nextAttempt
+        self.lastFailure = lastFailure
     }
 }
 

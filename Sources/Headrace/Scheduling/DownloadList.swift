@@ -87,9 +87,10 @@ final class DownloadList: Sendable {
 
     /// How the downloads of a group, or all of them, stand.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
-        state.withLock { state in
+        let now = clock.now()
+        return state.withLock { state in
             let ids = try? state.ids(group.map { .group($0) } ?? .all)
-            return (ids ?? []).compactMap { state.snapshot(of: $0) }
+            return (ids ?? []).compactMap { state.snapshot(of: $0, at: now) }
         }
     }
 

@@ -24,7 +24,7 @@ struct DownloadQueue: Sendable {
     var isGathering = false
     private var entries: [ID: Entry] = [:]
     /// The times that downloads wait for; apart from the entries, since few do.
-    private var notBefore: [ID: Duration] = [:]
+    private(set) var notBefore: [ID: Duration] = [:]
     /// The running ones, with the order in which they began.
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0

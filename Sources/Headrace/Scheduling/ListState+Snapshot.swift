@@ -1,6 +1,6 @@
 /// What is told of one download.
 extension ListState {
-    func snapshot(of id: Download.ID) -> DownloadSnapshot? {
+    func snapshot(of id: Download.ID, at now: Duration) -> DownloadSnapshot? {
         guard let record = records[id] else { return nil }
         let (state, progress) = record.status.now
         let priority = DownloadPriority(rawValue: queue.priority(of: id) ?? 0)
@@ -10,7 +10,9 @@ extension ListState {
             state: state,
             priority: priority,
             progress: progress,
-            networkObstacle: queue.networkObstacle(of: id)
+            networkObstacle: queue.networkObstacle(of: id),
+            nextAttempt: queue.notBefore[id].map { WallTime.date(after: $0 - now) },
+            lastFailure: attempts[id]?.lastFailure
         )
     }
 

@@ -16,7 +16,7 @@ struct ListState {
     /// The signals of those that run.
     private var signals: [Download.ID: StopSignal] = [:]
     /// What is known of those that wait to be tried again.
-    private var attempts: [Download.ID: Attempts] = [:]
+    private(set) var attempts: [Download.ID: Attempts] = [:]
     /// Those that have not ended, by the path of their partial: one file has one download.
     private var active: [String: DownloadRecord] = [:]
     /// The last of those that failed, by the path of their partial, which may go on with its bytes.

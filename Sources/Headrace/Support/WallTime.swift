@@ -20,6 +20,12 @@ enum WallTime {
         .seconds(min(max(0, time.timeIntervalSinceNow), 3.2e9))
     }
 
+    /// When a duration will be over, to the second.
+    static func date(after duration: Duration) -> Date {
+        let now = Date().timeIntervalSinceReferenceDate
+        return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded())
+    }
+
     /// The time in nanoseconds since 1970.
     static func nanoseconds() -> UInt64 {
         var time = timespec()

@@ -32,6 +32,8 @@ struct Attempts: Sendable {
     private var due: Duration?
     /// Whether the present one was asked for before it was due.
     private(set) var isHastened = false
+    /// What the last of them ended with since the download's last turn began; nil where that was no failure.
+    var lastFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several
@@ -132,6 +134,7 @@ struct Attempts: Sendable {
 
     /// It is the download's turn again.
     mutating func goOn(at now: Duration) {
+        lastFailure = nil
         guard let due = due.take() else { return }
         start += max(.zero, now - due)
         isHastened = due > now

@@ -117,6 +117,7 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
+                attempts.lastFailure = error
                 // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
                 if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))

@@ -98,6 +98,32 @@ struct ListVerbsTests {
         }
     }
 
+    @Test func `a snapshot tells when one that waits is tried again, and after what`() async throws {
+        try await withList(limit: 3) { list in
+            func snapshot(of download: Download) async throws -> DownloadSnapshot {
+                try #require(await list.manager.snapshots.first { _ in true }?.first { $0.id == download.id })
+            }
+            let (before, busy) = (Date(), try await list.add("busy"))
+            try await list.clock.sleeperArmed(for: .seconds(60))
+            let waiting = try await snapshot(of: busy)
+            #expect(waiting.lastFailure?.statusCode == 503)
+            let wait = try #require(waiting.nextAttempt).timeIntervalSince(before)
+            #expect((59...120).contains(wait), "the wall's clock goes on while the test's stands")
+            // The host's wish holds for this one, which has not failed.
+            let other = try await list.add("busy-too")
+            for await event in other.events { if case .fellBack = event { break } }
+            for await state in other.states where state == .waiting { break }
+            let held = try await snapshot(of: other)
+            #expect(held.lastFailure == nil)
+            #expect(held.nextAttempt != nil)
+            await busy.resume()
+            _ = try await busy.value
+            let finished = try await snapshot(of: busy)
+            #expect(finished.nextAttempt == nil)
+            #expect(finished.lastFailure == nil)
+        }
+    }
+
     @Test func `T07 a host that asks to wait is left alone by its other downloads, unless they are resumed by hand`()
         async throws
     {
@@ -468,25 +494,5 @@ struct ListVerbsTests {
             #expect(last.fractionCompleted == 1)
             #expect(downloads.count == 3)
         }
-    }
-
-    @Test func `a group of unknown size has no fraction, and one too large for a number does not trap`() throws {
-        let request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .directory(URL(filePath: "/")))
-        func snapshot(_ id: UInt64, _ state: DownloadState, _ received: Int64, _ total: Int64?) -> DownloadSnapshot {
-            DownloadSnapshot(
-                id: Download.ID(rawValue: id),
-                request: request,
-                state: state,
-                progress: DownloadProgress(bytesReceived: received, totalBytes: total, bytesPerSecond: 10)
-            )
-        }
-        let unknown = GroupProgress(of: [snapshot(1, .running, 5, nil), snapshot(2, .running, 5, 10)])
-        #expect(unknown.fractionCompleted == nil)
-        #expect(unknown.bytesPerSecond == 20)
-        #expect(!unknown.isEnded)
-        let large = GroupProgress(of: [snapshot(1, .running, 5, .max), snapshot(2, .waiting, 5, .max)])
-        #expect(large.totalBytes == .max)
-        let ended = GroupProgress(of: [snapshot(1, .cancelled, 5, nil), snapshot(2, .running, 5, 15)])
-        #expect(ended.fractionCompleted == 0.5)
     }
 }

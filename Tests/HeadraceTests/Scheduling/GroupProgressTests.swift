@@ -1,0 +1,27 @@
+import FoundationEssentials
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct GroupProgressTests {
+    @Test func `a group of unknown size has no fraction, and one too large for a number does not trap`() throws {
+        let request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .directory(URL(filePath: "/")))
+        func snapshot(_ id: UInt64, _ state: DownloadState, _ received: Int64, _ total: Int64?) -> DownloadSnapshot {
+            DownloadSnapshot(
+                id: Download.ID(rawValue: id),
+                request: request,
+                state: state,
+                progress: DownloadProgress(bytesReceived: received, totalBytes: total, bytesPerSecond: 10)
+            )
+        }
+        let unknown = GroupProgress(of: [snapshot(1, .running, 5, nil), snapshot(2, .running, 5, 10)])
+        #expect(unknown.fractionCompleted == nil)
+        #expect(unknown.bytesPerSecond == 20)
+        #expect(!unknown.isEnded)
+        let large = GroupProgress(of: [snapshot(1, .running, 5, .max), snapshot(2, .waiting, 5, .max)])
+        #expect(large.totalBytes == .max)
+        let ended = GroupProgress(of: [snapshot(1, .cancelled, 5, nil), snapshot(2, .running, 5, 15)])
+        #expect(ended.fractionCompleted == 0.5)
+    }
+}
