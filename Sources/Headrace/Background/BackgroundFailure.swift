@@ -54,7 +54,3 @@ extension BackgroundFailure {
         }
     }
 }
-
-extension String {
-    fileprivate var withoutFullStop: Substring { hasSuffix(".") ? dropLast() : self[...] }
-}

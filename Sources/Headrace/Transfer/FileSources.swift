@@ -120,10 +120,7 @@ struct FileSources: Sendable, Equatable {
     private var summary: DownloadError {
         let first = failures[0].error
         guard failures.count > 1 else { return first }
-        let reasons = failures.map { failure in
-            let message = failure.error.message
-            return "\(failure.url.withoutQuery): \(message.hasSuffix(".") ? String(message.dropLast()) : message)"
-        }
+        let reasons = failures.map { "\($0.url.withoutQuery): \($0.error.message.withoutFullStop)" }
         let status = first.statusCode
         return DownloadError(
             first.code,

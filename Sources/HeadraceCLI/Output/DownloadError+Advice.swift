@@ -4,7 +4,7 @@ extension DownloadError {
     /// The message with the option that may help, where there is one.
     var advisedMessage: String {
         guard let advice = remedy?.advice else { return message }
-        return "\(message.hasSuffix(".") ? String(message.dropLast()) : message); \(advice)."
+        return "\(message.withoutFullStop); \(advice)."
     }
 }
 

@@ -114,8 +114,3 @@ extension NetworkObstacle {
         }
     }
 }
-
-extension String {
-    /// The text as it stands before a parenthesis.
-    fileprivate var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
-}

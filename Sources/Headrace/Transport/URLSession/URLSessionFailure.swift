@@ -51,7 +51,7 @@ struct URLSessionFailure: Sendable {
     }
 
     /// Without the full stop, which the sentence has.
-    private var words: String { detail.hasSuffix(".") ? String(detail.dropLast()) : detail }
+    private var words: String { detail.withoutFullStop }
 
     /// On Linux, nearly all failures have one code, and the words of libcurl below.
     private var isViolation: Bool {
