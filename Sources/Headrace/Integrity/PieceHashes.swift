@@ -71,9 +71,15 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
+    /// Which pieces are not what they should be; `found` has their checksums, from the first piece on.
+    func wrongPieces(found: [Checksum]) -> [Int] {
+        let size = algorithm.byteCount
+        return found.indices.filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
+    }
+
     /// The bytes of the pieces of a file that they fit which are not what they should be; `found` has each piece's checksum.
     func badRanges(found: [Checksum], fileSize: Int64) -> ByteRangeSet {
-        let (ranges, checksums) = (ranges(fileSize: fileSize), checksums)
-        return ByteRangeSet(ranges.indices.filter { found[$0] != checksums[$0] }.map { ranges[$0] })
+        let ranges = ranges(fileSize: fileSize)
+        return ByteRangeSet(wrongPieces(found: found).map { ranges[$0] })
     }
 }

@@ -112,8 +112,7 @@ extension DownloadTransfer {
         }
         // Where only the whole is wrong, one of the two is told wrongly, and nobody knows which.
         let isRepairable = !bad.isEmpty && bad.count < size
-        let count = zip(found, pieces.checksums).count { $0 != $1 }
-        return Mismatch(error: error, bad: isRepairable ? (bad, count) : nil)
+        return Mismatch(error: error, bad: isRepairable ? (bad, pieces.wrongPieces(found: found).count) : nil)
     }
 
     /// Copies the right pieces of a file that is there into the partial, where the request has checksums of them, so that only
@@ -138,13 +137,14 @@ extension DownloadTransfer {
         var right = ByteRangeSet(pieces.ranges(fileSize: size))
         for range in bad.ranges { right.remove(range) }
         guard !right.isEmpty else { return false }
+        let wrong = pieces.wrongPieces(found: found)
         // Where the last piece is right, its end is that of the file.
-        let hasEnd = found.count == pieces.count && found.last == pieces.checksums.last
+        let hasEnd = found.count == pieces.count && wrong.last != pieces.count - 1
         let missing = (hasEnd ? size : pieces.mostBytes) - right.count
         try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
-        let count = zip(found, pieces.checksums).count { $0 == $1 }
+        let count = pieces.count - found.count + wrong.count
         let excess = file.status.size - size
-        tell(.repairing(pieces: pieces.count - count, bytesWasted: missing > 0 ? missing : excess))
+        tell(.repairing(pieces: count, bytesWasted: missing > 0 ? missing : excess))
         return false
     }
 
