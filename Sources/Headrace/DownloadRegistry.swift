@@ -57,13 +57,13 @@ public struct DownloadRegistry: Sendable, Hashable {
             let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
             return image.ordered.compactMap { entry in
                 guard let request = entry.request.downloadRequest(in: bases) else { return nil }
-                let (state, stamp) = entry.state.restored(request.url, bases: bases)
+                let (state, file) = entry.state.restored(request.url, bases: bases)
                 return DownloadSnapshot(
                     id: Download.ID(rawValue: entry.id),
                     request: request,
                     state: isRun && entry.state.isRunning ? .running : state,
                     priority: request.priority,
-                    progress: DownloadProgress(stamp, orPartialAt: DestinationNames(request).partialPath, .system)
+                    progress: DownloadProgress(file?.stamp, orPartialAt: DestinationNames(request).partialPath, .system)
                 )
             }
         }

@@ -83,9 +83,7 @@ struct ListState {
         for member in list.members {
             let record = DownloadRecord(member, observers: observers)
             insert(record)
-            if case .finished(let url) = member.state {
-                finished[record.id] = FinishedFile(url: url, stamp: member.stamp, wasSkipped: member.wasSkipped)
-            }
+            finished[record.id] = member.file
             var item = DownloadQueue.Item(record, at: now)
             item.phase = member.state.phase
             item.label = member.label

@@ -14,8 +14,7 @@ struct RestoredList: Sendable {
         /// What was kept of the request, where that is not all of it.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
-        var stamp: FileStamp?
-        var wasSkipped: Bool
+        var file: FinishedFile?
         var progress: DownloadProgress
         var label: Int64
         var background: BackgroundNote?
@@ -57,7 +56,7 @@ struct RestoredList: Sendable {
             // What it was changed to since.
             request.priority = DownloadPriority(rawValue: entry.request.priority)
             let names = DestinationNames(request)
-            var (state, stamp) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
+            var (state, file) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
             switch (entry.state, state) {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
             case (.running, .waiting), (.finishing, .waiting):
@@ -82,9 +81,8 @@ struct RestoredList: Sendable {
                     names: names,
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
-                    stamp: stamp,
-                    wasSkipped: entry.state.isSkipped,
-                    progress: entry.state.progress(stamp, at: names.partialPath, files),
+                    file: file,
+                    progress: entry.state.progress(file?.stamp, at: names.partialPath, files),
                     label: entry.label,
                     background: entry.background
                 )
@@ -109,7 +107,7 @@ extension RegistryEntry.State {
         bases: RegistryBases,
         pausing: Bool = false,
         files: FileCalls? = nil
-    ) -> (DownloadState, FileStamp?) {
+    ) -> (DownloadState, FinishedFile?) {
         switch self {
         case .waiting: return (.waiting, nil)
         case .running: return (pausing ? .paused : .waiting, nil)
@@ -120,18 +118,22 @@ extension RegistryEntry.State {
             return (.failed(DownloadError(code, message, statusCode: status, url: url)), nil)
         case .finished(let path, let stamp), .skipped(let path, let stamp):
             guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
-            return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
+            return restored(at: path, stamp)
         case .finishing(let path, let stamp):
             // Whether it got its name is told by the file itself.
             guard let path = path.resolved(in: bases), let status = (try? files?.status(path)) ?? nil,
                 FileStamp(status) == stamp
             else { return (pausing ? .paused : .waiting, nil) }
-            return (.finished(URL(filePath: path, directoryHint: .notDirectory)), stamp)
+            return restored(at: path, stamp)
         }
     }
-}
 
-extension RegistryEntry.State {
+    private func restored(at path: String, _ stamp: FileStamp) -> (DownloadState, FinishedFile?) {
+        let url = URL(filePath: path, directoryHint: .notDirectory)
+        let wasSkipped = if case .skipped = self { true } else { false }
+        return (.finished(url), FinishedFile(url: url, stamp: stamp, wasSkipped: wasSkipped))
+    }
+
     /// How far a download was; of one that has not begun nothing is looked up.
     fileprivate func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
         switch self {

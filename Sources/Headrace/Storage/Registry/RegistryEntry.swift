@@ -26,10 +26,6 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
             case .waiting, .running, .paused, .finishing, .failed: false
             }
         }
-
-        var isSkipped: Bool {
-            if case .skipped = self { true } else { false }
-        }
     }
 
     /// The number behind the download's identity.
