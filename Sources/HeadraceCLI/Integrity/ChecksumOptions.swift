@@ -40,7 +40,8 @@ extension GetOptions {
         guard let place = integrity.list else { return nil }
         let name = place.withoutCredentials
         let isRemote = place.contains("://")
-        if let function = Self.otherFunction(of: isRemote ? URL(string: place)?.lastPathComponent ?? "" : place) {
+        let path = isRemote ? URL(string: place)?.path(percentEncoded: false) ?? "" : place
+        if let function = Self.otherFunction(of: path) {
             throw UsageError(
                 "--checksum-file: \(name): by its name it has checksums of \(function), which are not computed here; "
                     + "take a list of SHA-2, such as SHA256SUMS"
