@@ -218,7 +218,7 @@ public actor DownloadManager {
 
     /// What a file is; nil where there is none.
     nonisolated func status(of file: URL) async -> FileStatus? {
-        await executor.run { [files = environment.files] in (try? files.status(file.filePath)) ?? nil }
+        await executor.run { [files = environment.files] in try? files.status(file.filePath) }
     }
 
     /// Changes how many downloads run at once, from now on.

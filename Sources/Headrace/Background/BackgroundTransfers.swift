@@ -147,7 +147,7 @@ package final class BackgroundTransfers: Sendable {
     /// A task has its file, with its last answer; when this returns it is taken over, or of no use.
     package func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
-            let hasFile = ((try? files.status(file)) ?? nil)?.kind == .regular
+            let hasFile = (try? files.status(file))?.kind == .regular
             return state.machine.finished(task, standing(of: task), hasFile: hasFile)
         }
     }

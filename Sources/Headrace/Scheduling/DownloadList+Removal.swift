@@ -29,8 +29,8 @@ extension DownloadList {
             session.removeLeftovers()
         }
         // One that was there before is not this download's, nor another one that has the name now.
-        guard let file = removal.file, !file.wasSkipped, let status = status(of: file.url.filePath),
-            file.stamp == FileStamp(status)
+        guard let file = removal.file, !file.wasSkipped,
+            let status = try? environment.files.status(file.url.filePath), file.stamp == FileStamp(status)
         else { return }
         try? environment.files.remove(file.url.filePath)
     }
@@ -40,10 +40,7 @@ extension DownloadList {
         guard let directory = environment.configuration.registryDirectory else { return false }
         let file = removal.file?.url.filePath ?? removal.record.names.partialPath
         let journal = "\(directory.filePath)/\(RegistryStore.fileName)"
-        return status(of: file)?.device == status(of: journal)?.device
-    }
-
-    private func status(of path: String) -> FileStatus? {
-        (try? environment.files.status(path)) ?? nil
+        let files = environment.files
+        return (try? files.status(file))?.device == (try? files.status(journal))?.device
     }
 }

@@ -121,7 +121,7 @@ extension RegistryEntry.State {
             return restored(at: path, stamp)
         case .finishing(let path, let stamp):
             // Whether it got its name is told by the file itself.
-            guard let path = path.resolved(in: bases), let status = (try? files?.status(path)) ?? nil,
+            guard let path = path.resolved(in: bases), let status = try? files?.status(path),
                 FileStamp(status) == stamp
             else { return (pausing ? .paused : .waiting, nil) }
             return restored(at: path, stamp)
@@ -151,7 +151,7 @@ extension DownloadProgress {
             self.init(bytesReceived: finished.size, totalBytes: finished.size)
             return
         }
-        guard let status = (try? files.status(path)) ?? nil else {
+        guard let status = try? files.status(path) else {
             self.init()
             return
         }

@@ -84,10 +84,10 @@ extension DownloadTransfer {
     /// What is there under the name and, where an earlier download may have counted it up, under the next ones, as far as it
     /// may have the size that is expected.
     private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
-        guard let status = (try? environment.files.status(path)) ?? nil else { return [] }
+        guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]
         var others = FinalNames(path, record.names, mayRename: request.replacement == .rename)
-        while let next = others.next(), let status = (try? environment.files.status(next)) ?? nil {
+        while let next = others.next(), let status = try? environment.files.status(next) {
             found.append((next, status))
         }
         guard let size = expectedSize else { return found }

@@ -347,7 +347,7 @@ struct DownloadTransfer {
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         tell(event(file))
-        let status = (try? environment.files.status(path)) ?? nil
+        let status = try? environment.files.status(path)
         return FinishedFile(url: file, stamp: status.map { FileStamp($0) })
     }
 

@@ -114,7 +114,7 @@ struct RegistryLock: Sendable {
     /// Whether a process has a file open, also where that may not be seen: its number may have gone to another one.
     private static func has(_ path: String, open id: Int32, _ calls: FileCalls) -> Bool {
         #if os(Linux)
-        guard let wanted = (try? calls.status(path)) ?? nil else { return false }
+        guard let wanted = try? calls.status(path) else { return false }
         guard let folder = opendir("/proc/\(id)/fd") else { return errno == EACCES }
         defer { closedir(folder) }
         while let entry = readdir(folder) {

@@ -110,7 +110,7 @@ final class CredentialStore: Sendable {
         // Where it is this download that ends, another one asks.
         let finding = Task.isCancelled ? Finding.change : .answer(result)
         let waiters = state.withLock { state in
-            state.book.answered(origin, (try? result.get(unless: refused)) ?? nil)
+            state.book.answered(origin, try? result.get(unless: refused))
             let waiters = state.waiters.filter { $0.value.origin == origin }
             for id in waiters.keys { state.waiters[id] = nil }
             return Array(waiters.values)
