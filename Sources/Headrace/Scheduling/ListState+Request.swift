@@ -10,21 +10,21 @@ extension ListState {
     mutating func forgetBegin(of id: Download.ID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
         record.forgetBegin()
-        if let member = member(id) { journal?.noteRequest(of: member) }
+        noteRequest(of: id)
     }
 
     /// Changes the limit on a download's bytes per second; false where it is not in the list.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) -> Bool {
         guard let record = records[id] else { return false }
         record.setRateLimit(bytesPerSecond)
-        if let member = member(id) { journal?.noteRequest(of: member) }
+        noteRequest(of: id)
         return true
     }
 
     /// Keeps what the system has of a download; false where nothing changes.
     func setBackgroundNote(_ note: BackgroundNote?, of id: Download.ID) -> Bool {
         guard let record = records[id], record.setBackgroundNote(note) else { return false }
-        if let member = member(id) { journal?.noteRequest(of: member) }
+        noteRequest(of: id)
         return true
     }
 }

@@ -31,7 +31,7 @@ struct ListState {
     private var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
     private var alarms: Set<Duration> = []
-    let journal: ListJournal?
+    private let journal: ListJournal?
 
     init(queue: DownloadQueue, journal: ListJournal?) {
         self.queue = queue
@@ -70,7 +70,7 @@ struct ListState {
         queue.ids.compactMap { member($0) }
     }
 
-    func member(_ id: Download.ID) -> ListJournal.Member? {
+    private func member(_ id: Download.ID) -> ListJournal.Member? {
         guard let record = records[id], let label = queue.order.label(of: id) else { return nil }
         return ListJournal.Member(record: record, label: label, priority: queue.priority(of: id) ?? 0)
     }
@@ -175,7 +175,7 @@ struct ListState {
     /// Has a download take over what another request tells that its file has to be.
     private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
-            if try twin.takeExpectations(of: request), let member = member(twin.id) { journal?.noteRequest(of: member) }
+            if try twin.takeExpectations(of: request) { noteRequest(of: twin.id) }
         } catch {
             // Its file was compared a moment ago.
             refusals.append(error)
@@ -197,6 +197,11 @@ struct ListState {
     mutating func setPriority(_ priority: Int, of id: Download.ID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
+    }
+
+    /// Notes a request that is another one now.
+    func noteRequest(of id: Download.ID) {
+        if let member = member(id) { journal?.noteRequest(of: member) }
     }
 
     private func noteAllLabels() {
