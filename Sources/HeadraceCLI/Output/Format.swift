@@ -62,7 +62,7 @@ enum Format {
         return Int64(exactly: value.rounded(.down)) ?? (value < 0 ? .min : .max)
     }
 
-    private static func twoDigits(_ number: Int64) -> String {
+    static func twoDigits(_ number: some BinaryInteger) -> String {
         number < 10 ? "0\(number)" : "\(number)"
     }
 }

@@ -30,10 +30,11 @@ enum BeginTime {
     static func text(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
         var time = tm()
+        // As mktime does by itself.
+        tzset()
         localtime_r(&seconds, &time)
-        let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec].map {
-            $0 < 10 ? "0\($0)" : "\($0)"
-        }
+        let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]
+            .map { Format.twoDigits($0) }
         let text = parts[..<3].joined(separator: "-") + "T" + parts[3..<5].joined(separator: ":")
         return time.tm_sec == 0 ? text : "\(text):\(parts[5])"
     }
