@@ -82,7 +82,6 @@ typedef enum hr_easy_info {
 enum {
     HR_PROTO_HTTP = 1,
     HR_PROTO_HTTPS = 2,
-    HR_HTTP_VERSION_1_1 = 2,
     HR_HTTP_VERSION_2TLS = 4,
     HR_SSLVERSION_TLSv1_2 = 6,
     HR_PIPE_NOTHING = 0,
@@ -109,9 +108,6 @@ typedef enum hr_code {
     HR_E_COULDNT_RESOLVE_HOST = 6,
     HR_E_COULDNT_CONNECT = 7,
     HR_E_WEIRD_SERVER_REPLY = 8,
-    HR_E_HTTP2 = 16,
-    HR_E_PARTIAL_FILE = 18,
-    HR_E_WRITE_ERROR = 23,
     HR_E_OUT_OF_MEMORY = 27,
     HR_E_OPERATION_TIMEDOUT = 28,
     HR_E_SSL_CONNECT_ERROR = 35,
@@ -129,7 +125,6 @@ typedef enum hr_code {
     HR_E_SSL_ISSUER_ERROR = 83,
     HR_E_SSL_PINNEDPUBKEYNOTMATCH = 90,
     HR_E_SSL_INVALIDCERTSTATUS = 91,
-    HR_E_HTTP2_STREAM = 92,
     HR_E_PROXY = 97,
     HR_E_SSL_CLIENTCERT = 98,
 } hr_code;
