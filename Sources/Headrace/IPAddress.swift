@@ -36,6 +36,11 @@ public struct IPAddress: Sendable, Hashable {
         }
     }
 
+    /// Reads the host of a URL, where an address of version 6 is between brackets (RFC 3986, section 3.2.2).
+    init?(host: String) {
+        self.init(host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host)
+    }
+
     /// Ten zeros and two ones (RFC 4291, section 2.5.5.2).
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
 }

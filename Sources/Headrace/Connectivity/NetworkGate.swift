@@ -20,14 +20,7 @@ extension NetworkNeed {
     static func isLoopback(_ host: String) -> Bool {
         let name = host.lowercased()
         if name == "localhost" || name.hasSuffix(".localhost") { return true }
-        return IPAddress(name.trimmingBrackets)?.isLoopback ?? false
-    }
-}
-
-extension String {
-    /// An address of version 6 as it is without the brackets of a URL (RFC 3986, section 3.2.2).
-    fileprivate var trimmingBrackets: String {
-        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+        return IPAddress(host: name)?.isLoopback ?? false
     }
 }
 

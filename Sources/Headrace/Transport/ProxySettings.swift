@@ -92,7 +92,7 @@ struct ProxyExceptions: Sendable, Hashable {
     func matches(_ host: String, port: Int) -> Bool {
         guard !entries.isEmpty else { return false }
         let name = Self.name(host)
-        let address = IPAddress(name.trimmingBrackets)
+        let address = IPAddress(host: name)
         return entries.contains { entry in
             guard entry.port ?? port == port else { return false }
             return switch entry.host {
@@ -117,7 +117,7 @@ struct ProxyExceptions: Sendable, Hashable {
             port = Int(number)
             host = host[..<colon]
         }
-        if let address = IPAddress(String(host).trimmingBrackets) { return Entry(host: .address(address), port: port) }
+        if let address = IPAddress(host: String(host)) { return Entry(host: .address(address), port: port) }
         let name = name(host.drop { $0 == "*" || $0 == "." })
         return name.isEmpty ? nil : Entry(host: .name(name), port: port)
     }
@@ -126,11 +126,5 @@ struct ProxyExceptions: Sendable, Hashable {
     private static func name(_ text: some StringProtocol) -> String {
         let name = text.lowercased()
         return name.hasSuffix(".") ? String(name.dropLast()) : name
-    }
-}
-
-extension String {
-    fileprivate var trimmingBrackets: String {
-        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
     }
 }
