@@ -4,16 +4,23 @@ extension HeaderField {
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
     ]
 
-    /// Fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
-    private static let bound: Set<String> = ["authorization", "cookie", "origin", "proxy-authorization", "referer"]
+    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+    /// Further fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
+    private static let bound: Set<String> = ["origin", "referer"]
 
     static let authorization = "Authorization"
 
     /// Whether it is the field that a login goes in.
     var isAuthorization: Bool { name.lowercased() == "authorization" }
 
+    /// True for a field whose value is never written to a disk.
+    ///
+    /// `Referer` and `Origin` are no credentials, and many a server answers only to them.
+    package var isCredential: Bool { isSecret || Self.credentials.contains(name.lowercased()) }
+
     /// True for fields that carry or name credentials and so stay with the origin they were given for.
-    var isBoundToOrigin: Bool { isSecret || Self.bound.contains(name.lowercased()) }
+    var isBoundToOrigin: Bool { isCredential || Self.bound.contains(name.lowercased()) }
 
     /// Throws unless the field can be sent as it is and is the caller's to set.
     func validate() throws(DownloadError) {

@@ -23,7 +23,7 @@ struct QueueAddOptions: Sendable {
         priority = try arguments.value(.priority).map { text throws(UsageError) in try Self.priority(text) } ?? .normal
         begin = try arguments.value(.begin).map { text throws(UsageError) in try BeginTime.date(text, now: now) }
         isPaused = arguments.has(.paused)
-        for field in places.headers where Self.secret.contains(field.name.lowercased()) {
+        for field in places.headers where field.isCredential {
             throw UsageError("--header: \(field.name) is a secret, and the list keeps none; headrace get takes it")
         }
         if places.integrity.list?.contains("://") != true,
@@ -34,8 +34,6 @@ struct QueueAddOptions: Sendable {
             )
         }
     }
-
-    private static let secret: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
     private static func priority(_ text: String) throws(UsageError) -> DownloadPriority {
         switch text {

@@ -181,13 +181,6 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
-
-    /// True for a field whose value is never written to a disk.
-    ///
-    /// `Referer` and `Origin` are no credentials, and many a server answers only to them.
-    var isCredential: Bool { isSecret || Self.credentials.contains(name.lowercased()) }
-
     /// A `Referer` has no user and password (RFC 9110, section 10.1.3); all other fields are as they were.
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
