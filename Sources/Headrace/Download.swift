@@ -22,10 +22,7 @@ public struct Download: Sendable, Identifiable {
         }
 
         /// Sixteen hexadecimal digits.
-        public var description: String {
-            let digits = String(rawValue, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }
+        public var description: String { rawValue.hexadecimal }
 
         /// Reads an identity; nil for what is not sixteen hexadecimal digits.
         /// - Parameter description: What ``description`` gave.

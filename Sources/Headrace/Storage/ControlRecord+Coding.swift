@@ -59,19 +59,13 @@ extension ControlRecord {
     }
 
     static func framed(_ payload: [UInt8]) -> [UInt8] {
-        let header = "\(magic)\(version) \(checksum(of: payload)) \(payload.count)\n"
+        let header = "\(magic)\(version) \(CRC32C.checksum(of: payload).hexadecimal) \(payload.count)\n"
         return Array(header.utf8) + payload + [newline]
     }
 
     private static let magic = "headrace-record "
     private static let newline = UInt8(ascii: "\n")
     private static let space = UInt8(ascii: " ")
-
-    /// In exactly one spelling, so that no bit of it can change unnoticed.
-    private static func checksum(of payload: some Sequence<UInt8>) -> String {
-        let digits = String(CRC32C.checksum(of: payload), radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
-    }
 
     private static func payload(of bytes: [UInt8]) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard bytes.starts(with: magic.utf8) else {
@@ -86,11 +80,11 @@ extension ControlRecord {
         let payload = bytes[(lineEnd + 1)...].dropLast()
         let header = bytes[..<lineEnd].split(separator: space, omittingEmptySubsequences: false)
         guard header.count == 4, header[1].elementsEqual(String(version).utf8) else { throw .damaged(.header) }
-        // Compared as text, so that no number in the bytes needs reading.
+        // Compared as text: each number has one spelling, and none in the bytes needs reading.
         guard bytes[(lineEnd + 1)...].last == newline, header[3].elementsEqual(String(payload.count).utf8) else {
             throw .damaged(.length)
         }
-        guard header[2].elementsEqual(checksum(of: payload).utf8) else { throw .damaged(.checksum) }
+        guard header[2].elementsEqual(CRC32C.checksum(of: payload).hexadecimalDigits) else { throw .damaged(.checksum) }
         return payload
     }
 

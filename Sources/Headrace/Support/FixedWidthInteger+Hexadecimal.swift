@@ -1,6 +1,6 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// As many hexadecimal digits as the type holds, so that each number has one spelling.
-    var hexadecimal: String { String(decoding: hexadecimalDigits, as: UTF8.self) }
+    package var hexadecimal: String { String(decoding: hexadecimalDigits, as: UTF8.self) }
 
     /// ``hexadecimal`` as bytes.
     var hexadecimalDigits: [UInt8] {

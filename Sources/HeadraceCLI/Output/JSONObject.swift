@@ -1,3 +1,5 @@
+import Headrace
+
 /// A JSON object in one line, with its members in their order (RFC 8259).
 struct JSONObject: Sendable {
     enum Value: Sendable {
@@ -47,8 +49,7 @@ struct JSONObject: Sendable {
             case "\r": quoted += "\\r"
             case "\t": quoted += "\\t"
             case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                quoted += "\\u" + UInt16(scalar.value).hexadecimal
             default: quoted.unicodeScalars.append(scalar)
             }
         }

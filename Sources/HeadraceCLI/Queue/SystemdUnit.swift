@@ -1,3 +1,5 @@
+import Headrace
+
 /// A unit of systemd that runs this tool (systemd.service(5)).
 struct SystemdUnit: Sendable, Equatable {
     let executable: String
@@ -32,8 +34,7 @@ struct SystemdUnit: Sendable, Equatable {
             case "$" where variables: quoted += "$$"
             case "\"", "\\": quoted += "\\\(scalar)"
             case "\n": quoted += "\\n"
-            case _ where scalar.value < 0x20:
-                quoted += "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            case _ where scalar.value < 0x20: quoted += "\\x" + UInt8(scalar.value).hexadecimal
             default: quoted.unicodeScalars.append(scalar)
             }
         }
