@@ -17,10 +17,6 @@ struct MirrorLink: Sendable, Hashable {
     let url: URL
     /// From 1, the first to ask, to 999,999, which is also that of a mirror without.
     let priority: Int
-    /// Whether its bytes are the origin's, with the same entity tags (`pref`).
-    let isPreferred: Bool
-    /// Where it is: two letters of ISO 3166-1, in lower case.
-    let country: String?
 
     /// Nil for a link that is none, or is about another resource.
     init?(_ link: WebLink, of url: URL) {
@@ -31,11 +27,6 @@ struct MirrorLink: Sendable, Hashable {
         self.url = target
         let number = link.value("pri").flatMap { Int64(digits: $0) } ?? 0
         priority = number > 0 ? Int(min(number, Int64(Self.lastPriority))) : Self.lastPriority
-        isPreferred = link.value("pref") != nil
-        country = link.value("geo").flatMap { geo in
-            let isCode = geo.utf8.count == 2 && geo.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) && $0 >= 0x41 }
-            return isCode ? geo.lowercased() : nil
-        }
     }
 
     /// The addresses of the mirrors of an answer, in the order in which to ask them; from https to http only where allowed.

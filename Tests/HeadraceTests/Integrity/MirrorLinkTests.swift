@@ -65,8 +65,6 @@ struct MirrorLinkTests {
             ]
         )
         #expect(mirrors.map(\.priority) == [1, 1, 3, 999_999, 999_999])
-        #expect(mirrors.map(\.isPreferred) == [true, false, false, false, false])
-        #expect(mirrors.map(\.country) == ["gb", "de", nil, nil, nil])
     }
 
     @Test(

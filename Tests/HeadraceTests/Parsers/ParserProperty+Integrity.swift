@@ -70,16 +70,9 @@ extension ParserProperty {
             guard ["http", "https"].contains(mirror.url.scheme?.lowercased()), mirror.url.host()?.isEmpty == false,
                 mirror.url.user == nil, (1...999_999).contains(mirror.priority)
             else { return "\(mirror) is no mirror" }
-            guard mirror.country.map({ $0.utf8.count == 2 && $0 == $0.lowercased() }) ?? true else {
-                return "\(mirror) is nowhere"
-            }
         }
         guard zip(found, found.dropFirst()).allSatisfy({ $0.priority <= $1.priority }) else { return "not in order" }
-        let written = found.map { mirror in
-            "<\(mirror.url.absoluteString)>; rel=duplicate; pri=\(mirror.priority)"
-                + (mirror.isPreferred ? "; pref" : "")
-                + (mirror.country.map { "; geo=\($0)" } ?? "")
-        }
+        let written = found.map { "<\($0.url.absoluteString)>; rel=duplicate; pri=\($0.priority)" }
         guard written.joined().utf8.count < WebLink.maxBytes / 2 else { return nil }
         return mirrors(written.joined(separator: ", ")) == found ? nil : "\(found) is not read back from \(written)"
     }
