@@ -29,7 +29,6 @@ struct DownloadQueue: Sendable {
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
-    private var waitingCount = 0
     /// What was put into the heaps since they were last rid of what is void.
     private var insertions = 0
     /// Those that may run as soon as there is a place.
@@ -56,14 +55,10 @@ struct DownloadQueue: Sendable {
     /// What the heaps hold, with what is void of it.
     var candidateCount: Int { ready.count + delayed.count + barred.count + held.values.reduce(0) { $0 + $1.count } }
 
-    func contains(_ id: ID) -> Bool { entries[id] != nil }
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
     func networkObstacle(of id: ID) -> NetworkObstacle? { obstacles[id] }
-
-    /// True where nothing runs and nothing waits.
-    var isIdle: Bool { startNumbers.isEmpty && waitingCount == 0 }
 
     // MARK: The list
 
@@ -72,7 +67,6 @@ struct DownloadQueue: Sendable {
             entries[item.id] = Entry(priority: item.priority, host: hosts.number(of: item.host), need: item.need)
             notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
-            if item.phase == .waiting { waitingCount += 1 }
             if order.append(item.id, label: item.label) {
                 relabelled(at: now)
             } else {
@@ -277,8 +271,6 @@ struct DownloadQueue: Sendable {
 
     private mutating func setPhase(_ phase: Phase, of id: ID) {
         guard var entry = entries[id] else { return }
-        if entry.phase == .waiting { waitingCount -= 1 }
-        if phase == .waiting { waitingCount += 1 }
         lastGeneration += 1
         entry.phase = phase
         entry.generation = lastGeneration
@@ -314,7 +306,7 @@ struct DownloadQueue: Sendable {
     }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
-        if entries.removeValue(forKey: id)?.phase == .waiting { waitingCount -= 1 }
+        entries[id] = nil
         notBefore[id] = nil
         obstacles[id] = nil
         order.remove(id)

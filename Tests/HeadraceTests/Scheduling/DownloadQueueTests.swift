@@ -155,7 +155,7 @@ struct DownloadQueueTests {
     func `one that runs is removed when its transfer has ended`(_ deletingFile: Bool) {
         var queue = queue()
         expect(queue.remove(a, deletingFile: deletingFile), [.stop(a, deletingFile ? .cancelled : .paused)])
-        #expect(queue.contains(a))
+        #expect(queue.phase(of: a) == .running)
         expect(
             queue.ended(a, .stopped(keptBytes: true), at: .zero),
             [.remove(a, deletingFile: deletingFile), .start(b)]
@@ -323,4 +323,9 @@ struct DownloadQueueTests {
             [.enter(a, .paused), .enter(a, .interrupted)]
         )
     }
+}
+
+extension DownloadQueue {
+    /// True where nothing runs and nothing waits.
+    var isIdle: Bool { running.isEmpty && !ids.contains { phase(of: $0) == .waiting } }
 }
