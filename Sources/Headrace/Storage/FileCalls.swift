@@ -251,6 +251,9 @@ extension FileCalls {
     /// How much of a file is read at once where all of it is.
     package static let readBytes = 512 << 10
 
+    /// Whether nothing has a name; false where that cannot be looked up.
+    func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
+
     /// Opens a file for reading only.
     package static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK

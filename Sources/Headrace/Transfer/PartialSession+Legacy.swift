@@ -98,7 +98,7 @@ extension PartialSession {
 
     /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.
     func removeStaleRecord() {
-        guard (try? environment.files.status(path)) == .some(nil), case .record(let record) = try? recordFile.read(),
+        guard environment.files.isMissing(path), case .record(let record) = try? recordFile.read(),
             case .finalising = record.state
         else { return }
         recordFile.remove()

@@ -157,6 +157,26 @@ struct LegacyPartialTests {
         }
     }
 
+    /// What was no file before was also one that could not be looked up.
+    @Test func `X03 a record whose partial cannot be looked up stays`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            let partialPath = DestinationNames(try DiskFixture.request(to: .file(file))).partialPath
+            var record = try ControlRecord.sample()
+            record.state = .finalising("file.bin")
+            try Data("whole".utf8).write(to: file)
+            try Data(try #require(record.encoded())).write(to: URL(filePath: partialPath + RecordFile.suffix))
+            var files = FileCalls.system
+            files.status = { path throws(SystemError) in
+                guard path != partialPath else { throw SystemError(errno: EIO) }
+                return try FileCalls.system.status(path)
+            }
+            let outcome = try await DiskFixture.run(to: .file(file), .skip, files: files)
+            #expect(outcome.events.contains(.skipped(file)))
+            #expect(try FileProbe.names(in: folder).count == 2)
+        }
+    }
+
     @Test func `K27 of two downloads on one partial the second is refused, until the first is gone`() async throws {
         try await withLeftovers { folder, partial, _ in
             // Another process holds the lock, as its own descriptor does here.

@@ -110,12 +110,12 @@ struct RegistryInbox: Sendable {
 
     /// Whether a command that was left is done.
     /// - Parameter path: The path of its file.
-    /// - Returns: False while it waits.
+    /// - Returns: False while it waits, or cannot be looked up.
     /// - Throws: `fileSystem` where it was set aside, and will not be.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
-        guard (try? calls.status(path)) == .some(nil) else { return false }
+        guard calls.isMissing(path) else { return false }
         let unreadPath = path + Self.unreadSuffix
-        guard (try? calls.status(unreadPath)) == .some(nil) else {
+        guard calls.isMissing(unreadPath) else {
             throw DownloadError(
                 .fileSystem,
                 "The command was not done: the process that has the list does not know what is in it, or may not read it, "

@@ -123,6 +123,16 @@ struct RegistryInboxTests {
         }
     }
 
+    /// What was done before was also what could not be looked up.
+    @Test func `a command that cannot be looked up is not taken for done`() async throws {
+        try await withTemporaryDirectory { folder in
+            let path = try inbox(folder).post(.pause([1]))
+            var calls = FileCalls.unsynced
+            calls.status = { _ throws(SystemError) in throw SystemError(errno: EIO) }
+            #expect(try inbox(folder, calls: calls).isDone(path) == false)
+        }
+    }
+
     @Test func `a file that another process is writing stays, and goes when that one is long dead`() async throws {
         try await withTemporaryDirectory { folder in
             try inbox(folder).post(.pause([1]), at: 1)
