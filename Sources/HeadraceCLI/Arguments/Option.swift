@@ -8,6 +8,7 @@ enum Option: String, CaseIterable, Sendable {
     case jobs
     case connections
     case limitRate = "limit-rate"
+    case limitPerHost = "limit-per-host"
     case checksum
     case checksumFile = "checksum-file"
     case header
@@ -16,6 +17,8 @@ enum Option: String, CaseIterable, Sendable {
     case retries
     case timeout
     case connectTimeout = "connect-timeout"
+    case minSpeed = "min-speed"
+    case timeLimit = "time-limit"
     case waitForNetwork = "wait-for-network"
     case ifExists = "if-exists"
     case ifChanged = "if-changed"
@@ -45,7 +48,6 @@ enum Option: String, CaseIterable, Sendable {
     case begin
     case state
     case files
-    case limitPerHost = "limit-per-host"
     case watch
     case network
     case background
@@ -58,7 +60,7 @@ enum Option: String, CaseIterable, Sendable {
 
     /// Those that mean nothing without a list on the disk.
     static let ofQueueOnly: Set<Option> = [
-        .registry, .title, .group, .priority, .paused, .begin, .state, .files, .limitPerHost, .watch, .background,
+        .registry, .title, .group, .priority, .paused, .begin, .state, .files, .watch, .background,
     ]
 
     /// Those of files that are there.
@@ -66,8 +68,8 @@ enum Option: String, CaseIterable, Sendable {
 
     /// Those of the process that runs a list.
     static let ofQueueRun = ofNetwork.union([
-        .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .waitForNetwork, .noResume,
-        .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+        .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
+        .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
     ])
 
     /// Whether its argument is the path of a file.
@@ -94,6 +96,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
         Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - for stdin"),
         Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),
+        Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
         Entry(
             option: .connections,
             short: "x",
@@ -126,6 +129,8 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
+        Entry(option: .minSpeed, argument: "RATE", help: "slower for the time of --timeout is a stall, too"),
+        Entry(option: .timeLimit, argument: "SECONDS", help: "end a download that takes longer; its bytes stay"),
         Entry(option: .waitForNetwork, help: "wait while there is no network, instead of spending retries"),
         Entry(
             option: .network,
@@ -161,7 +166,6 @@ enum Option: String, CaseIterable, Sendable {
         Entry(option: .netrcFile, argument: "FILE", help: "log in as this file says"),
         Entry(option: .cookies, argument: "FILE", help: "send the cookies of this cookies.txt, and new ones"),
         Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
-        Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
         Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),
         Entry(
             option: .background,

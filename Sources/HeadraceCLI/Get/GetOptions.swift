@@ -86,6 +86,12 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.timeout) {
             configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
         }
+        if let value = arguments.value(.minSpeed) {
+            configuration.minimumSpeed = try ArgumentCheck.rate(value, of: .minSpeed)
+        }
+        if let value = arguments.value(.timeLimit) {
+            configuration.timeLimit = try ArgumentCheck.seconds(value, of: .timeLimit)
+        }
         if let value = arguments.value(.retries) {
             configuration.retryPolicy.maxFailures = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
         }

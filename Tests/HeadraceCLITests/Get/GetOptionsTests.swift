@@ -36,6 +36,9 @@ struct GetOptionsTests {
             "--timeout",
             "2.5",
             "--connect-timeout=1",
+            "--min-speed=20K",
+            "--time-limit=3600",
+            "--limit-per-host=2",
             "--allow-downgrade",
             "--cacert",
             "/ca.pem",
@@ -48,6 +51,9 @@ struct GetOptionsTests {
         #expect(options.configuration.maxConcurrentDownloads == 8)
         #expect(options.configuration.stallTimeout == .milliseconds(2500))
         #expect(options.configuration.connectTimeout == .seconds(1))
+        #expect(options.configuration.minimumSpeed == 20 << 10)
+        #expect(options.configuration.timeLimit == .seconds(3600))
+        #expect(options.configuration.maxConcurrentDownloadsPerHost == 2)
         #expect(options.configuration.allowsInsecureRedirects)
         #expect(options.configuration.certificateAuthorities?.path(percentEncoded: false) == "/ca.pem")
         #expect(options.configuration.proxy == .url(try #require(URL(string: "http://p:3128"))))
@@ -237,6 +243,8 @@ struct GetOptionsTests {
         (["--timeout", "1e9"], "--timeout: \"1e9\" is not a number of seconds"),
         (["--timeout", "1.2.3"], "--timeout: \"1.2.3\" is not a number of seconds"),
         (["--timeout", "9999999999"], "--timeout: \"9999999999\" is not a number of seconds"),
+        (["--min-speed", "slow"], "--min-speed: \"slow\" is no rate such as 500K or 1.5M, and not none"),
+        (["--time-limit", "1h"], "--time-limit: \"1h\" is not a number of seconds"),
         (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
         (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
         (
