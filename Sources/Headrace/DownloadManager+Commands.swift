@@ -8,7 +8,7 @@ extension DownloadManager {
     ///
     /// A command goes when what it changed outlives a power cut, whatever ``Configuration/durability-swift.property`` is.
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
-    ///   stay there then.
+    ///   stay there then. `fileSystem` also where the directory was removed, moved or replaced, from then on.
     public nonisolated func takeCommands() async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
         guard let journal = list.journal else { return }
@@ -29,7 +29,8 @@ extension DownloadManager {
     /// Takes commands all the time, until the manager is shut down or the task is cancelled.
     ///
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
-    package nonisolated func keepTakingCommands() async {
+    /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/tellsOfLostRegistry`` tells.
+    package nonisolated func keepTakingCommands() async throws(DownloadError) {
         var pace = CommandPace()
         repeat {
             do throws(DownloadError) {
@@ -37,6 +38,7 @@ extension DownloadManager {
                 pace.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
+                guard !error.tellsOfLostRegistry else { throw error }
                 if !pace.isFailing { list.observers.tell(.registryFailed(error)) }
                 pace.failed()
             }
@@ -44,7 +46,7 @@ extension DownloadManager {
     }
 
     private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
-        let contents = try await executor.run { () throws(DownloadError) in try journal.inbox.take() }
+        let contents = try await executor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
         for item in contents.items where !journal.isCarriedOut(item) {
             do throws(DownloadError) {

@@ -67,6 +67,9 @@ package final class FileCallRecorder: Sendable {
     /// All calls so far, those that failed included.
     package var calls: [Call] { log.withLock { $0 } }
 
+    /// Those but looks at what a name, or an open file, is.
+    package var callsButLooks: [Call] { calls.filter { $0 != .status && $0 != .openStatus } }
+
     /// Creates a recorder.
     /// - Parameters:
     ///   - system: What the calls reach.

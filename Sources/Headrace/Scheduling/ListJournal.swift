@@ -150,6 +150,12 @@ final class ListJournal: Sendable {
         for continuation in looks.withLock({ $0.end() }) { continuation.finish() }
     }
 
+    /// Reads the commands in the order of posting, which are for this list alone; blocks.
+    func takeCommands() throws(DownloadError) -> RegistryInbox.Contents {
+        try file.check()
+        return try inbox.take()
+    }
+
     /// Whether a command needs nothing more than the disk: done again, it would undo what was decided since.
     func isCarriedOut(_ item: RegistryInbox.Item) -> Bool {
         carriedOut.withLock { $0.contains(item.path) }
@@ -162,6 +168,7 @@ final class ListJournal: Sendable {
 
     /// Removes the files of commands that were carried out, once what they changed is on the disk; blocks.
     func done(_ items: [RegistryInbox.Item]) throws(DownloadError) {
+        try file.check()
         for item in items where isCarriedOut(item) {
             try inbox.done(item.path)
             _ = carriedOut.withLock { $0.remove(item.path) }

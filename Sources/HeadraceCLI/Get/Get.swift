@@ -28,7 +28,7 @@ func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws
         let limit = options.configuration.maxConcurrentDownloads
         try await manager.download(Array(requests.prefix(limit)))
         try await manager.download(Array(requests.dropFirst(limit)))
-        return await run.finish()
+        return try await run.finish()
     }
 }
 

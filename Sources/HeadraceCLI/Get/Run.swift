@@ -10,6 +10,13 @@ struct Run {
         case shared(directory: String, watches: Bool)
     }
 
+    /// What ended the run before all was done.
+    private enum End {
+        case interrupted(Interruption)
+        /// The list is gone.
+        case lost(DownloadError)
+    }
+
     let manager: DownloadManager
     let mode: Mode
     private let options: GetOptions
@@ -28,23 +35,24 @@ struct Run {
         events = mode.isAlone && reporter.isQuiet ? nil : manager.events
     }
 
-    /// Returns when all is done, or stopped by a signal.
-    func finish() async -> ExitCode {
-        let interruption = await withTaskGroup(of: Interruption?.self) { group in
+    /// Returns when all is done, or stopped by a signal; throws what took the list away.
+    func finish() async throws(DownloadError) -> ExitCode {
+        let end = await withTaskGroup(of: End?.self) { group in
             group.addTask { await obeySignals() }
             group.addTask { await draw() }
-            if !mode.isAlone {
-                group.addTask {
-                    await manager.keepTakingCommands()
-                    return nil
-                }
-            }
+            if !mode.isAlone { group.addTask { await takeCommands() } }
             await followAll()
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
         }
         if reporter.isQuiet { await reporter.look(at: manager.downloads) }
-        return await reporter.end(after: interruption, interruption.map(message) ?? "")
+        switch end {
+        case nil: return await reporter.end(after: nil, "")
+        case .interrupted(let interruption): return await reporter.end(after: interruption, message(interruption))
+        case .lost(let error):
+            _ = await reporter.end(after: nil, "")
+            throw error
+        }
     }
 
     /// Follows what runs until nothing does and nothing waits.
@@ -63,9 +71,10 @@ struct Run {
                 case .stateChanged(let id, let state): await note(id, state, in: &group)
                 case .removed(let id): await reporter.forget(id)
                 case .registryDamaged(let message): await reporter.warn(mode.naming(message))
-                case .registryFailed(let error): await reporter.warn(error)
+                case .registryFailed(let error): await warn(error)
                 case .idle:
-                    await takeLastCommands()
+                    // Where the list is gone, who takes commands ends the run.
+                    guard await takeLastCommands() else { continue }
                     await followMissed(in: &group)
                     guard await goesOn() else { return }
                 default: break
@@ -111,17 +120,19 @@ struct Run {
     }
 
     /// Stops everything at the first signal that asks for it, and tells what that stopped.
-    private func obeySignals() async -> Interruption? {
+    private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
             case .redraw: await reporter.forgetArea()
             case .stop(let number):
                 let open = await manager.downloads.filter(\.isOpen)
                 await manager.shutdown()
-                return Interruption(
-                    signal: number,
-                    downloads: open.filter(\.isInterrupted),
-                    hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
+                return .interrupted(
+                    Interruption(
+                        signal: number,
+                        downloads: open.filter(\.isInterrupted),
+                        hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
+                    )
                 )
             }
         }
@@ -143,7 +154,7 @@ struct Run {
         return rest.message
     }
 
-    private func draw() async -> Interruption? {
+    private func draw() async -> End? {
         guard let interval = await reporter.interval() else { return nil }
         while !Task.isCancelled {
             if reporter.isQuiet {
@@ -156,14 +167,32 @@ struct Run {
         return nil
     }
 
-    /// Carries out what other processes want of the list, where the run would end for want of downloads.
-    private func takeLastCommands() async {
-        guard case .shared(_, watches: false) = mode else { return }
+    /// Carries out what other processes want of the list, until it is gone, which stops everything.
+    private func takeCommands() async -> End? {
+        do throws(DownloadError) {
+            try await manager.keepTakingCommands()
+            return nil
+        } catch {
+            await manager.shutdown()
+            return .lost(error)
+        }
+    }
+
+    /// Carries out what other processes want of the list, where the run would end for want of downloads; false where it is gone.
+    private func takeLastCommands() async -> Bool {
+        guard case .shared(_, watches: false) = mode else { return true }
         do throws(DownloadError) {
             try await manager.takeCommands()
         } catch {
-            if error.code != .shutDown { await reporter.warn(error) }
+            if error.code != .shutDown { await warn(error) }
+            return !error.tellsOfLostRegistry
         }
+        return true
+    }
+
+    /// Tells why the list cannot be written or read; that it is gone, the end of the run tells.
+    private func warn(_ error: DownloadError) async {
+        if !error.tellsOfLostRegistry { await reporter.warn(error) }
     }
 }
 

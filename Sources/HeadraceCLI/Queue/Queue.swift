@@ -194,7 +194,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
                         directory: registry.directory.path(percentEncoded: false),
                         watches: arguments.has(.watch)
                     )
-                    return await Run(manager, mode, options, signals.requests).finish()
+                    return try await Run(manager, mode, options, signals.requests).finish()
                 }
             } catch let error as DownloadError where error.code == .busy {
                 guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }

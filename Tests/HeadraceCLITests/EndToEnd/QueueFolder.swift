@@ -92,6 +92,13 @@ struct QueueFolder {
         while try await !isWanted(list()) { try await Task.sleep(for: .milliseconds(20)) }
     }
 
+    /// Suspends until the first file among the downloads' has a size.
+    func waitForFirstPart(size: Int64) async throws {
+        while ((try? FileProbe.names(in: files))?.first).flatMap({ FileProbe.size(of: files.appending(path: $0)) }) != size {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     private func arguments(_ words: [String]) -> [String] {
         ["queue"] + words.prefix(1) + ["--registry", registry] + words.dropFirst()
     }

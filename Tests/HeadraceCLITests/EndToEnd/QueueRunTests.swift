@@ -130,11 +130,7 @@ struct QueueRunTests {
             try await withQueueFolder { folder in
                 let ids = try await folder.add(server.url("/a"))
                 var killed = try folder.run()
-                var parts: [URL] = []
-                while parts.first.flatMap({ FileProbe.size(of: $0) }) != 200_000 {
-                    try await Task.sleep(for: .milliseconds(5))
-                    parts = ((try? FileProbe.names(in: folder.files)) ?? []).map { folder.files.appending(path: $0) }
-                }
+                try await folder.waitForFirstPart(size: 200_000)
                 killed.send(SIGKILL)
                 #expect(try await killed.result().status == nil)
                 var run = try folder.run("-v")
@@ -182,6 +178,42 @@ struct QueueRunTests {
                 }
             }
         }
+    }
+
+    /// Once it went on beside the run of the list that was put in its place, and took that one's commands.
+    @Test(arguments: ["-v", "-q", "--json"])
+    func `a run whose list is removed stops and says so, and the list in its place is left alone`(
+        _ option: String
+    ) async throws {
+        let gate = try Gate()
+        let held = file.held(after: 200_000, until: gate)
+        try await withFaultServer(.routes(["/a": .sequence([held], then: file), "/b": file])) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var run = try folder.run("--watch", option)
+                try await folder.waitForFirstPart(size: 200_000)
+                let list = folder.url.appending(path: "list")
+                try FileManager.default.removeItem(at: list)
+                _ = try await folder.add(server.url("/b"), server.url("/a"))
+                let result = try await run.result()
+                #expect(result.status == 5)
+                let told = result.errorLines.filter { $0.hasPrefix("headrace: ") }
+                #expect(told.count == 1, "\(result.errors)")
+                #expect(told.first?.contains(list.path(percentEncoded: false)) == true, "\(result.errors)")
+                if option == "--json" {
+                    #expect(result.outputLines.last?.contains(#""event":"error","code":"fileSystem""#) == true)
+                }
+                #expect(try await folder.states() == ["waiting", "waiting"])
+                #expect(server.requests.map(\.path) == ["/a"])
+                // What came before is gone on with.
+                var next = try folder.run("-j", "1")
+                #expect(try await next.result().status == 0)
+                let ranges = server.requests.map { $0["Range"] }
+                #expect(ranges == [nil, nil, "bytes=200000-"])
+                #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)
+            }
+        }
+        gate.open()
     }
 
     @Test

@@ -136,7 +136,7 @@ struct RegistryTakingTests {
                 try RegistryInbox(in: directory.filePath).post(.pause([1]))
                 isBroken.withLock { $0 = true }
                 try await withThrowingDiscardingTaskGroup { group in
-                    group.addTask { await manager.keepTakingCommands() }
+                    group.addTask { try await manager.keepTakingCommands() }
                     for seconds in [1, 2, 4, 8, 16, 30] {
                         try await clock.sleeperArmed(for: .seconds(seconds))
                         clock.advance(by: .seconds(seconds))
@@ -289,6 +289,48 @@ struct RegistryTakingTests {
                 #expect(names.count == 1)
                 #expect(names.allSatisfy { $0.hasSuffix(RegistryInbox.unreadSuffix) })
             }
+        }
+    }
+
+    /// How a list's directory is lost to the manager that has it.
+    enum Loss: CaseIterable {
+        case removed, movedAway, withoutLock
+
+        func happen(to directory: URL) throws {
+            switch self {
+            case .removed: try FileManager.default.removeItem(at: directory)
+            case .movedAway:
+                let place = directory.deletingLastPathComponent().appending(path: "elsewhere")
+                try FileManager.default.moveItem(at: directory, to: place)
+            case .withoutLock:
+                try FileManager.default.removeItem(at: directory.appending(path: RegistryLock.fileName))
+            }
+        }
+    }
+
+    /// Once the earlier manager went on: it took the commands of the new list, and wrote its journal over that one.
+    @Test(arguments: Loss.allCases)
+    func `a manager whose list is lost leaves a new one in its place alone, and says so`(_ loss: Loss) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { old in
+                try loss.happen(to: directory)
+                // With nobody in its place it is lost as well.
+                var error = await #expect(throws: DownloadError.self) { try await old.takeCommands() }
+                #expect(error?.cause is RegistryLost)
+                try await withManager(directory, files: .unsynced, isFirst: loss != .withoutLock) { new in
+                    try RegistryInbox(in: directory.filePath).post(.pause([1]))
+                    error = await #expect(throws: DownloadError.self) { try await old.keepTakingCommands() }
+                    #expect(error?.code == .fileSystem && error?.cause is RegistryLost)
+                    #expect(error?.message.contains(directory.filePath) == true)
+                    error = await #expect(throws: DownloadError.self) { try await old.download(request("old")) }
+                    #expect(error?.cause is RegistryLost)
+                    #expect(await new.downloads.map(\.state) == [.waiting, .paused])
+                    try await new.takeCommands()
+                    #expect(await new.downloads.map(\.state) == [.paused, .paused])
+                }
+            }
+            let list = try await DownloadRegistry(directory: directory).downloads()
+            #expect(list.map(\.state) == [.paused, .paused])
         }
     }
 

@@ -74,7 +74,7 @@ final class RegistryFile: Sendable {
     /// - Returns: Whether the whole list is to go to ``replace(with:)``: it should where that is worth it, and it has
     ///   to where the changes are not recorded, after a sync that failed for one.
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
-    ///   more than a list takes, `shutDown` once the file is closed.
+    ///   more than a list takes, and as ``check()`` does.
     func append(
         _ changes: [RegistryChange],
         syncing: Bool = true,
@@ -96,6 +96,12 @@ final class RegistryFile: Sendable {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }
 
+    /// Throws `fileSystem` with ``RegistryLost`` as its cause where the directory is no more the one that was opened, and
+    /// `shutDown` once the file is closed.
+    func check() throws(DownloadError) {
+        try withStore { _ in }
+    }
+
     /// Gives the list free for other managers; does nothing the second time.
     func close() {
         guard var store = store.withLock({ $0.take() }) else { return }
@@ -111,6 +117,7 @@ final class RegistryFile: Sendable {
         try store.withLock { store throws(DownloadError) in
             guard var open = store.take() else { throw .shutDown() }
             defer { store = open }
+            try lock.check()
             try body(&open)
         }
     }

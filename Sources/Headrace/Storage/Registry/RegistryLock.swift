@@ -12,6 +12,9 @@ struct RegistryHolder: Error, Hashable {
     let processID: Int32?
 }
 
+/// The list's directory is no more the one that a manager has; the cause of the error that this manager gets from then on.
+struct RegistryLost: Error, Hashable {}
+
 /// A list's lock: a file that one open descriptor holds, so that the end of the process frees it, however it ends.
 ///
 /// The file stays for good, since one that was removed could be held twice.
@@ -29,6 +32,7 @@ struct RegistryLock: Sendable {
         case impossible(SystemError)
     }
 
+    private let path: String
     private let file: Int32
     private let calls: FileCalls
 
@@ -49,6 +53,13 @@ struct RegistryLock: Sendable {
             }
         }
         throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
+    }
+
+    /// Throws where the file has lost its name: another process may have the list that has that name now.
+    func check() throws(DownloadError) {
+        // Who cannot tell has not lost it.
+        guard let isNamed = try? Self.isNamed(path, calls.openStatus(file), calls), !isNamed else { return }
+        throw .registryLost(path)
     }
 
     /// Frees the lock.
@@ -88,13 +99,22 @@ struct RegistryLock: Sendable {
             // Unlike a partial, a journal would be written by two processes at once, and lose what one of them wrote.
             return .impossible(error)
         }
-        let named = try calls.status(path)
-        guard opened.device == named?.device, opened.inode == named?.inode else { return .removed }
-        let lock = RegistryLock(file: file, calls: calls)
+        guard try isNamed(path, opened, calls) else { return .removed }
+        let lock = RegistryLock(path: path, file: file, calls: calls)
         // It is for a message only; a disk that is full does not keep the list from being read.
         try? calls.truncate(file, 0)
         if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
         return .taken(lock)
+    }
+
+    /// Whether an open file is the one that has a path.
+    private static func isNamed(
+        _ path: String,
+        _ opened: FileStatus,
+        _ calls: FileCalls
+    ) throws(SystemError) -> Bool {
+        let named = try calls.status(path)
+        return opened.device == named?.device && opened.inode == named?.inode
     }
 
     /// Whether a process that lives runs the list of a directory, as its lock's file tells; takes nothing.
@@ -155,6 +175,19 @@ extension DownloadError {
             )
         default: .storage(what, error)
         }
+    }
+
+    /// Whether a manager has lost its list for good.
+    package var tellsOfLostRegistry: Bool { cause is RegistryLost }
+
+    fileprivate static func registryLost(_ lock: String) -> DownloadError {
+        DownloadError(
+            .fileSystem,
+            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count)) is gone: its folder was "
+                + "removed, moved or replaced while it was in use. Start again with the list that is there now. Partial files "
+                + "are kept, and a download that is added again goes on with its own.",
+            cause: RegistryLost()
+        )
     }
 
     fileprivate static func registryHeld(_ directory: String, by holder: RegistryHolder) -> DownloadError {

@@ -51,10 +51,10 @@ struct RegistryFileTests {
                     try file.append([changes[count]])
                     #expect(file.image == Fixture.image(changes[...count]))
                 }
-                let before = recorder.calls.count
+                let before = recorder.callsButLooks.count
                 try file.append([])
                 try file.append([.added([]), .removed([])])
-                #expect(recorder.calls.count == before)
+                #expect(recorder.callsButLooks.count == before)
             }
             #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
             #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal(changes))
@@ -84,9 +84,9 @@ struct RegistryFileTests {
             let recorder = FileCallRecorder(to: .unsynced)
             let many = (0..<1000).map { Fixture.entry($0, label: Int64($0)) }
             let calls = try withList(folder, calls: recorder.fileCalls) { file, _ in
-                let before = recorder.calls.count
+                let before = recorder.callsButLooks.count
                 try file.append([.added(many)])
-                return Array(recorder.calls.dropFirst(before))
+                return Array(recorder.callsButLooks.dropFirst(before))
             }
             let size = Int64(try Fixture.journal([.added(many)]).count)
             let start = Int64(RegistryJournal.header.count)
@@ -100,9 +100,9 @@ struct RegistryFileTests {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder(to: .unsynced)
             try withList(folder, syncs: false, calls: recorder.fileCalls) { file, _ in
-                let before = recorder.calls.count
+                let before = recorder.callsButLooks.count
                 try file.append([.added(entries)])
-                #expect(recorder.calls.count == before + 1)
+                #expect(recorder.callsButLooks.count == before + 1)
             }
         }
     }
@@ -126,9 +126,9 @@ struct RegistryFileTests {
             let recorder = FileCallRecorder(to: .unsynced)
             let list = try Fixture.open(folder, calls: recorder.fileCalls).list
             func kinds(_ body: () throws -> Void) rethrows -> [Call] {
-                let before = recorder.calls.count
+                let before = recorder.callsButLooks.count
                 try body()
-                return recorder.calls.dropFirst(before).map {
+                return recorder.callsButLooks.dropFirst(before).map {
                     if case .write = $0 { .write(offset: 0, count: 0) } else { $0 }
                 }
             }
