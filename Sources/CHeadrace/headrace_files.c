@@ -3,10 +3,13 @@
 #define _GNU_SOURCE
 #include "headrace_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 int hr_rename_exclusive(const char *path, const char *new_path) {
     return renameat2(AT_FDCWD, path, AT_FDCWD, new_path, RENAME_NOREPLACE);
@@ -23,6 +26,21 @@ int hr_set_attribute(int file, const char *name, const void *bytes, size_t count
 
 ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count) {
     return lgetxattr(path, name, bytes, count);
+}
+
+int hr_watch_folder(const char *path) {
+    int file = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (file < 0) {
+        return -1;
+    }
+    uint32_t events = IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW;
+    if (inotify_add_watch(file, path, events) < 0) {
+        int error = errno;
+        close(file);
+        errno = error;
+        return -1;
+    }
+    return file;
 }
 
 #endif

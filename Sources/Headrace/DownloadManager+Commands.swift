@@ -26,11 +26,13 @@ extension DownloadManager {
         }
     }
 
-    /// Takes commands all the time, until the manager is shut down or the task is cancelled.
+    /// Takes commands as they come, until the manager is shut down or the task is cancelled.
     ///
+    /// Looks for them twice a second as well, as not every system tells of them.
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
     /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/tellsOfLostRegistry`` tells.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
+        let watch = await executor.run { [list] in list.journal?.inbox.watch() }
         var pace = CommandPace()
         repeat {
             do throws(DownloadError) {
@@ -42,7 +44,17 @@ extension DownloadManager {
                 if !pace.isFailing { list.observers.tell(.registryFailed(error)) }
                 pace.failed()
             }
-        } while (try? await clock.sleep(clock.now() + pace.delay)) != nil
+            await waitForCommand(watch, until: clock.now() + pace.delay)
+        } while !Task.isCancelled
+    }
+
+    private nonisolated func waitForCommand(_ watch: FolderWatch?, until end: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try? await clock.sleep(end) }
+            if let watch { group.addTask { await watch.change() } }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {

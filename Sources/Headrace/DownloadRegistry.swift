@@ -178,6 +178,8 @@ public struct DownloadRegistry: Sendable, Hashable {
             try RegistryInbox(in: directory.filePath).post(command)
         }
         let end = ContinuousClock.now + Self.patience
+        // It takes a few milliseconds where that one is told of the command, and else a part of a second.
+        var pause = Duration.milliseconds(1)
         repeat {
             let (isRun, isDone) = try await blocking { () throws(DownloadError) in
                 (
@@ -192,14 +194,15 @@ public struct DownloadRegistry: Sendable, Hashable {
                     try RegistryInbox(in: directory.filePath).isDone(file)
                 }
             }
-        } while await sleeps(until: end)
+            pause = min(pause * 2, .milliseconds(25))
+        } while await sleeps(for: pause, until: end)
         return false
     }
 
     /// Waits a moment; false where the end is reached, or the task cancelled.
-    private func sleeps(until end: ContinuousClock.Instant) async -> Bool {
+    private func sleeps(for pause: Duration, until end: ContinuousClock.Instant) async -> Bool {
         guard ContinuousClock.now < end else { return false }
-        return (try? await Task.sleep(for: .milliseconds(25))) != nil
+        return (try? await Task.sleep(for: pause)) != nil
     }
 
     /// Carries out what was left; false where a manager of another process has the list.

@@ -21,5 +21,9 @@ int hr_set_attribute(int file, const char *name, const void *bytes, size_t count
 /// Reads an extended attribute of what has a path, links not followed: the number of its bytes, or -1 with errno.
 ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count);
 
+/// Opens a descriptor that can be read, without waiting, once a file was moved into a folder, or the folder was removed or
+/// moved (inotify(7)): -1 with errno where the kernel does not tell.
+int hr_watch_folder(const char *path);
+
 #endif
 #endif

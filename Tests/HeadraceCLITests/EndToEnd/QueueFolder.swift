@@ -94,7 +94,9 @@ struct QueueFolder {
 
     /// Suspends until the first file among the downloads' has a size.
     func waitForFirstPart(size: Int64) async throws {
-        while ((try? FileProbe.names(in: files))?.first).flatMap({ FileProbe.size(of: files.appending(path: $0)) }) != size {
+        while true {
+            let name = (try? FileProbe.names(in: files))?.first
+            guard name.flatMap({ FileProbe.size(of: files.appending(path: $0)) }) != size else { return }
             try await Task.sleep(for: .milliseconds(5))
         }
     }

@@ -128,6 +128,13 @@ struct RegistryInbox: Sendable {
 
     // MARK: Taking
 
+    /// Tells of each command that is posted from now on; nil where the system does not.
+    func watch() -> FolderWatch? {
+        // Else who posts the first command would make it.
+        try? calls.makeRegistryFolder(path)
+        return FolderWatch(path)
+    }
+
     /// Whether there is a command to be taken.
     /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
     var hasCommands: Bool {

@@ -183,7 +183,7 @@ extension DownloadError {
     fileprivate static func registryLost(_ lock: String) -> DownloadError {
         DownloadError(
             .fileSystem,
-            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count)) is gone: its folder was "
+            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
                 + "removed, moved or replaced while it was in use. Start again with the list that is there now. Partial files "
                 + "are kept, and a download that is added again goes on with its own.",
             cause: RegistryLost()
