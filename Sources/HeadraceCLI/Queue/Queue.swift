@@ -53,12 +53,11 @@ extension Verb {
             command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
             command("remove", "take downloads out of the list, whatever they do", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
-            } then: { removed, arguments, isDone in
+            } then: { removed, arguments in
                 for path in removed.map({ $0.partialFile.path(percentEncoded: false) }) where Files.exists(path) {
-                    let reason = isDone ? "" : ": the process that runs the list has not answered so far"
                     let message =
                         arguments.has(.files)
-                        ? "\(path) is not deleted yet\(reason)"
+                        ? "\(path) is not deleted yet"
                         : "\(path) is kept: the URL added again goes on with it; --files deletes such files"
                     Console.error.write("headrace: \(message)".printable + "\n")
                 }
@@ -73,13 +72,13 @@ extension Verb {
             ),
         ] + queueProcess
 
-    /// A command on downloads that are there; `then` also learns whether it was carried out already.
+    /// A command on downloads that are there; `then` tells what came of it.
     private static func command(
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
         _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
-        then tell: @escaping @Sendable ([DownloadSnapshot], ParsedArguments, Bool) -> Void = { _, _, _ in }
+        then tell: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
     ) -> Verb {
         Verb(
             name: "queue \(name)",
@@ -95,11 +94,13 @@ extension Verb {
                     let ids = try selector.resolve(in: list)
                     let command = command(ids, arguments)
                     let isDone = ids.isEmpty ? true : try await registry.perform(command)
-                    guard !arguments.has(.quiet) else { return .success }
-                    let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
-                    for line in lines { Console.error.write(line + "\n") }
+                    if !arguments.has(.quiet) {
+                        let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
+                        for line in lines { Console.error.write(line + "\n") }
+                    }
+                    guard isDone else { throw await registry.hasNotAnswered() }
                     let chosen = Set(ids)
-                    tell(list.filter { chosen.contains($0.id) }, arguments, isDone)
+                    if !arguments.has(.quiet) { tell(list.filter { chosen.contains($0.id) }, arguments) }
                     return .success
                 }
             }
@@ -117,7 +118,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         try registry.makeParent()
         let before = try await registry.presentDownloads()
-        let ids = try await registry.add(requests).ids
+        let (ids, isDone) = try await registry.add(requests)
         if options.places.verbosity != .quiet {
             var known = before.enumerated().reduce(into: [:]) { known, download in
                 let (place, state) = (download.offset + 1, download.element.state.kind.rawValue)
@@ -146,7 +147,9 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                 return list[index].json(place: index + 1)
             }
         }
-        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+        let isWritten = Console.output.write(lines.map { $0 + "\n" }.joined())
+        guard isDone else { throw await registry.hasNotAnswered() }
+        return isWritten ? .success : .disk
     }
 }
 
@@ -216,7 +219,8 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
     return try await reportingErrors(to: arguments) {
         let list = try await registry.presentDownloads()
         let id = try QueueSelector.find(term, in: list).id
-        _ = try await registry.perform(.move(id, to: try ListPlace(arguments.operands.dropFirst(), in: list)))
+        let place = try ListPlace(arguments.operands.dropFirst(), in: list)
+        guard try await registry.perform(.move(id, to: place)) else { throw await registry.hasNotAnswered() }
         return .success
     }
 }
@@ -244,6 +248,17 @@ extension DownloadRegistry {
         // Who may only read the list still sees it; what changes it fails for the same reason.
         try? await takeCommands()
         return try await downloads()
+    }
+
+    /// What is told of a command that the process that has the list has not carried out in the time that is waited for it.
+    fileprivate func hasNotAnswered() async -> DownloadError {
+        var process = "the process that has the list"
+        if let holder = try? await processID { process = "process \(holder), which runs the list," }
+        return DownloadError(
+            .busy,
+            "\(directory.path(percentEncoded: false)): \(process) has not answered. The command is kept there: it is carried out when "
+                + "that process goes on, or by the next queue command once that process has ended"
+        )
     }
 
     /// Makes the directories above that of the list.

@@ -28,13 +28,48 @@ struct QueueMessageTests {
                 var run = try folder.run("-j", "1")
                 try await server.waitForRequests(count: 1)
                 run.send(SIGSTOP)
-                #expect(try await folder.queue("pause", "%2").status == 0)
+                #expect(try await folder.queue("pause", "%2").status == 5)
                 let inbox = folder.url.appending(path: "list/inbox")
                 #expect(try FileProbe.names(in: inbox).count == 1)
                 run.send(SIGKILL)
                 #expect(try await run.result().status == nil)
                 #expect(try await folder.states() == ["waiting", "paused"])
                 #expect(try FileProbe.names(in: inbox) == [])
+            }
+        }
+    }
+
+    /// Once it was told as done.
+    @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
+    func `a command that the process of the list does not answer is told as left, and is carried out later`(
+        _ command: String
+    ) async throws {
+        try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
+            try await withQueueFolder { folder in
+                let ids = try await folder.add(server.url("/a"), server.url("/b"))
+                var run = try folder.run("--watch", "-j", "1")
+                try await server.waitForRequests(count: 1)
+                run.send(SIGSTOP)
+                let words = command.split(separator: " ").map(String.init)
+                let result = try await folder.queue(words.map { $0 == "URL" ? server.url("/c").absoluteString : $0 })
+                #expect(result.status == 5)
+                let told = "list/: process \(run.id), which runs the list, has not answered. The command is kept there"
+                #expect(result.errorLines.count == 1 && result.errors.contains(told), "\(result.errors)")
+                if command.hasPrefix("add") {
+                    #expect(result.outputLines.first?.contains(#""place":null"#) == true, "\(result.output)")
+                    #expect(result.outputLines.last?.contains(#""code":"busy""#) == true, "\(result.output)")
+                }
+                run.send(SIGCONT)
+                try await folder.waitUntil { list in
+                    switch words[0] {
+                    case "pause": list[0].state == "paused"
+                    case "move": list.map(\.id) == ids.reversed()
+                    case "remove": list.map(\.id) == [ids[1]]
+                    default: list.count == 3
+                    }
+                }
+                run.send(SIGTERM)
+                _ = try await run.result()
             }
         }
     }

@@ -240,26 +240,6 @@ struct QueueProcessTests {
         }
     }
 
-    @Test
-    func `files that the process of the list has yet to delete are told as such`() async throws {
-        try await withFaultServer(file.stalled(after: 100_000)) { server in
-            try await withQueueFolder { folder in
-                _ = try await folder.add(server.url("/a"))
-                var run = try folder.run()
-                while (try? FileProbe.names(in: folder.files))?.contains(where: { $0.hasSuffix(".part") }) != true {
-                    try await Task.sleep(for: .milliseconds(20))
-                }
-                run.send(SIGSTOP)
-                let removed = try await folder.queue("remove", "--files", "%1")
-                #expect(removed.status == 0)
-                let message = ".part is not deleted yet: the process that runs the list has not answered so far\n"
-                #expect(removed.errors.hasSuffix(message), "\(removed.errors)")
-                run.send(SIGKILL)
-                _ = try await run.result()
-            }
-        }
-    }
-
     #if os(Linux)
     @Test
     func `a size that no terminal has is not believed`() async throws {

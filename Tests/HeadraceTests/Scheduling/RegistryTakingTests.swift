@@ -292,6 +292,48 @@ struct RegistryTakingTests {
         }
     }
 
+    /// Once each command waited for the next look, of which there are two a second.
+    @Test func `a command is taken as soon as it is left`() async throws {
+        try await withDirectory { directory in
+            let clock = TestClock()
+            try await withManager(directory, files: .unsynced, clock: clock) { manager in
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await manager.keepTakingCommands() }
+                    let download = try #require(await manager.downloads.first)
+                    let steps: [(RegistryCommand, DownloadState)] = [(.pause([1]), .paused), (.resume([1]), .waiting)]
+                    for (command, state) in steps {
+                        // It waits, and no time passes.
+                        try await clock.sleeperArmed(for: .milliseconds(500))
+                        try RegistryInbox(in: directory.filePath).post(command)
+                        for await now in download.states where now == state { break }
+                    }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
+    /// Where nobody makes the folder, or the system does not tell of it.
+    @Test func `where nothing tells of a command it is taken by the next look`() async throws {
+        try await withDirectory { directory in
+            let clock = TestClock()
+            try await withManager(directory, files: .unsynced, clock: clock) { manager in
+                let inbox = directory.appending(path: RegistryInbox.folderName)
+                try Data().write(to: inbox)
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await manager.keepTakingCommands() }
+                    try await clock.sleeperArmed(for: .seconds(1))
+                    try FileManager.default.removeItem(at: inbox)
+                    try RegistryInbox(in: directory.filePath).post(.pause([1]))
+                    clock.advance(by: .seconds(1))
+                    let download = try #require(await manager.downloads.first)
+                    for await state in download.states where state == .paused { break }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
     /// How a list's directory is lost to the manager that has it.
     enum Loss: CaseIterable {
         case removed, movedAway, withoutLock
