@@ -44,8 +44,7 @@ struct ToolDocumentationTests {
             Self.events.map { JSONLines.line(for: $0, of: .connecting()) }
             + [JSONLines.progressLine(of: .running(progress))]
         for line in lines {
-            // What is quoted before a colon is a name; the samples have no colons in their values but that of a URL.
-            let names = line.matches(of: /"(\w+)":/).map { String($0.1) }
+            let names = Self.members(of: line)
             #expect(names.prefix(3) == ["event", "id", "url"])
             let event = try #require(line.firstMatch(of: /"event":"(\w+)"/)).1
             #expect(rows[String(event)] == Array(names.dropFirst(3)), "\(event)")
@@ -70,14 +69,81 @@ struct ToolDocumentationTests {
         #expect(page.contains("`--\(option.rawValue)`"))
     }
 
+    // MARK: Lists
+
+    @Test func `the page and the help have the members of a download in a list, in their order`() throws {
+        var blocked = DownloadSnapshot.sample(1)
+        blocked.networkObstacle = .offline
+        let downloads = [
+            blocked, .sample(2) { $0.destination = .directory(URL(filePath: "/d/")) },
+            .sample(3, .finished(Self.file)), .sample(4, .failed(Self.error)),
+        ]
+        let rows = try Self.table("The list")
+        for download in downloads {
+            var conditions = ["", "`\(download.state.kind.rawValue)`"]
+            if case .file = download.request.destination {
+                conditions.append("to a file")
+            } else {
+                conditions.append("to a directory")
+            }
+            let wanted = rows.filter { row in
+                conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkObstacle != nil)
+            }
+            #expect(Self.members(of: download.json(place: 1)) == wanted.flatMap { Self.words($0[0]) })
+        }
+        for name in ["queue list", "queue add"] { try expectHelp(of: name, toHave: rows) }
+    }
+
+    @Test func `the page and the help have the members of a list's status, in their order`() throws {
+        let rows = try Self.table("The process")
+        let status = QueueStatus(processID: 7, counts: [:], log: nil)
+        #expect(Self.members(of: status.json) == rows.flatMap { Self.words($0[0]) })
+        try expectHelp(of: "queue status", toHave: rows)
+    }
+
+    @Test func `the built tool writes the members that the page has`() async throws {
+        let always = try Self.table("The list").filter { $0[1].isEmpty || $0[1] == "to a directory" }
+        try await withQueueFolder { folder in
+            let added = try await folder.queue("add", "--json", "http://127.0.0.1:1/a")
+            let listed = try await folder.queue("list", "--json")
+            for result in [added, listed] {
+                #expect(result.status == 0 && result.outputLines.count == 1)
+                #expect(Self.members(of: result.output) == always.flatMap { Self.words($0[0]) })
+            }
+            let status = try await folder.queue("status", "--json").output
+            #expect(Self.members(of: status) == (try Self.table("The process").flatMap { Self.words($0[0]) }))
+        }
+    }
+
+    private func expectHelp(of name: String, toHave rows: [[String]]) throws {
+        let verb = try #require(Verb.table.first { $0.name == name })
+        let words = Set(Help.text(on: [verb]).matches(of: /\w+/).map { String($0.0) })
+        for member in rows.flatMap({ Self.words($0[0]) }) { #expect(words.contains(member), "\(member)") }
+    }
+
+    // MARK: The page
+
     /// The members of each event, by the table of the page.
     private static func rows() throws -> [String: [String]] {
-        let page = try text("Sources/Headrace/Documentation.docc/JSONLines.md")
-        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { row in
-            row.split(separator: "|").prefix(2).map { cell in cell.matches(of: /`(\w+)`/).map { String($0.1) } }
-        }
-        return Dictionary(uniqueKeysWithValues: rows.map { ($0[0][0], $0[1]) })
+        Dictionary(uniqueKeysWithValues: try table("Events").map { (words($0[0])[0], words($0[1])) })
     }
+
+    /// The cells of the table below a heading of the page.
+    private static func table(_ heading: String) throws -> [[String]] {
+        let page = try text("Sources/Headrace/Documentation.docc/JSONLines.md")
+        let section = try #require(page.components(separatedBy: "\n## ").first { $0.hasPrefix("\(heading)\n") })
+        return section.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { row in
+            row.split(separator: "|", omittingEmptySubsequences: false).dropFirst().map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+        }
+    }
+
+    /// What is in code voice.
+    private static func words(_ cell: String) -> [String] { cell.matches(of: /`(\w+)`/).map { String($0.1) } }
+
+    /// The names of an object's members, where no value has what looks like one.
+    private static func members(of line: String) -> [String] { line.matches(of: /"(\w+)":/).map { String($0.1) } }
 
     private static func text(_ path: String) throws -> String {
         let root = URL(filePath: #filePath).appending(path: "../../..").standardized

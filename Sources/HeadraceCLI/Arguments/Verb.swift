@@ -7,6 +7,8 @@ struct Verb: Sendable {
     let options: [Option.Entry]
     /// What the help text says below the options.
     var notes: String?
+    /// What it says of the lines that `--json` writes.
+    var jsonNotes: String?
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
     /// The options of downloads that are in no list.

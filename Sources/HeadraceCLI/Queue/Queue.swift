@@ -25,6 +25,7 @@ extension Verb {
                     What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
                     queue run takes what is for the downloads.
                     """,
+                jsonNotes: DownloadSnapshot.jsonNotes,
                 run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
             ),
             Verb(
@@ -32,6 +33,7 @@ extension Verb {
                 operands: "",
                 summary: "show the list",
                 options: .those(of: [.state, .group, .registry, .json, .help]),
+                jsonNotes: DownloadSnapshot.jsonNotes,
                 run: { arguments async throws(UsageError) in try await queueList(arguments) }
             ),
             Verb(

@@ -22,6 +22,7 @@ extension Verb {
             operands: "",
             summary: "tell whether a process runs the list, and how many downloads stand how",
             options: .those(of: [.registry, .json, .help]),
+            jsonNotes: QueueStatus.jsonNotes,
             run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
         ),
         Verb(

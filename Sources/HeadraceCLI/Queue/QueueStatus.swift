@@ -16,6 +16,12 @@ struct QueueStatus: Sendable, Equatable {
         ] + (log.map { ["Log: \($0)".printable] } ?? [])
     }
 
+    /// What the help text says of ``json``.
+    static let jsonNotes = """
+        --json: one object, with the processID of the process that runs the list, and the path of its log, or null; then
+        how many downloads are waiting, running, paused, finished, failed and cancelled. Later releases may add members.
+        """
+
     var json: String {
         var object = JSONObject([
             "processID": .optional(processID.map(Int64.init)), "log": .optional(log),

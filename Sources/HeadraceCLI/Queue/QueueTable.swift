@@ -109,31 +109,3 @@ extension DownloadSnapshot {
         return Item(id: id.description, request: request).name
     }
 }
-
-extension DownloadSnapshot {
-    /// The download as a JSON object in a line; the place is that in the list, where it is known.
-    func json(place: Int?) -> String {
-        let item = Item(id: id.description, request: request)
-        var object = JSONObject([
-            "place": .optional(place.map { Int64($0) }), "id": .string(item.id), "state": .string(state.kind.rawValue),
-            "url": .string(item.url), "name": .string(item.name), "title": .optional(request.title),
-            "group": .optional(request.group), "priority": .integer(Int64(priority.rawValue)),
-            "begin": .optional(request.earliestBegin?.formatted(.iso8601)),
-            "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
-        ])
-        switch request.destination {
-        case .file(let file): object.append("destination", .string(file.path(percentEncoded: false)))
-        case .directory(let folder): object.append("directory", .string(folder.path(percentEncoded: false)))
-        }
-        switch state {
-        case .finished(let file): object.append("file", .string(file.path(percentEncoded: false)))
-        case .failed(let error):
-            object.append("code", .string("\(error.code)"))
-            object.append("message", .string(error.message))
-            object.append("exitStatus", .integer(Int64(ExitCode(error.code).code)))
-        default: break
-        }
-        if let obstacle = networkObstacle { object.append("networkObstacle", .string(obstacle.rawValue)) }
-        return object.text
-    }
-}
