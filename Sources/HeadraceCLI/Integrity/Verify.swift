@@ -32,10 +32,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         guard !expected.isEmpty else {
             throw DownloadError(.fileSystem, "None of the files that the list names is here.")
         }
-        guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else {
-            Console.tellOutputFailed()
-            return .disk
-        }
+        guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
             let lines = count == 1 ? "1 line is no checksum" : "\(count) lines are no checksums"
             let name = (options.integrity.list ?? "").withoutCredentials
@@ -45,10 +42,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
             let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-            guard let status = await Comparison(file, place: place, options).run() else {
-                Console.tellOutputFailed()
-                return .disk
-            }
+            guard let status = await Comparison(file, place: place, options).run() else { return .disk }
             if status != .success { failures.append(status) }
         }
         if all.count > 1, !options.writesJSON, options.verbosity != .quiet {

@@ -165,11 +165,7 @@ actor Reporter {
         if canWriteOutput { canWriteOutput = Self.write(text) }
     }
 
-    private static func write(_ line: String) -> Bool {
-        if Console.output.write(line + "\n") { return true }
-        Console.tellOutputFailed()
-        return false
-    }
+    private static func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
 
     private func drawArea(_ snapshot: Snapshot) {
         guard report.style == .live, Console.error.isForeground || snapshot.running.isEmpty else { return }

@@ -1,3 +1,5 @@
+import Headrace
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -11,9 +13,13 @@ struct Console: Sendable {
     static let output = Console(descriptor: STDOUT_FILENO)
     static let error = Console(descriptor: STDERR_FILENO)
 
+    private static let hasToldFailure = Locked(false)
+
     private let descriptor: Int32
 
     /// Writes the text in as few calls as the system takes; false where it is not all written.
+    ///
+    /// That standard output takes nothing more is told once, unless it is a pipe that nobody reads any more.
     @discardableResult
     func write(_ text: String) -> Bool {
         var text = text
@@ -34,6 +40,7 @@ struct Console: Sendable {
                     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&ready, 1, -1)
                 } else if errno != EINTR {
+                    if descriptor == STDOUT_FILENO, errno != EPIPE { Self.tellOutputFailed(errno) }
                     return false
                 }
             }
@@ -41,9 +48,12 @@ struct Console: Sendable {
         }
     }
 
-    /// Says that standard output takes nothing more.
-    static func tellOutputFailed() {
-        error.write("headrace: standard output cannot be written\n")
+    private static func tellOutputFailed(_ number: Int32) {
+        let isFirst = hasToldFailure.withLock { hasTold in
+            defer { hasTold = true }
+            return !hasTold
+        }
+        if isFirst { error.write("headrace: standard output cannot be written: \(Files.Failure(number).reason)\n") }
     }
 
     /// What the locale lets live lines be drawn with.

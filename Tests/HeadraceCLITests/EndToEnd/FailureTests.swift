@@ -230,6 +230,38 @@ struct FailureTests {
         }
     }
 
+    /// Once only the status told it.
+    @Test(arguments: [
+        "--version", "--help", "queue --help", "completions bash", "queue list --registry l", "queue status --registry l",
+        "queue list --json --registry l", "queue stop --registry l", "queue unit --registry l", "get --json ftp://h/a",
+        "queue add --registry l --paused -q http://127.0.0.1:1/b",
+    ])
+    func `output that the disk does not take is told, whatever the command`(_ line: String) async throws {
+        try await withTemporaryDirectory { folder in
+            let url = "http://127.0.0.1:1/a"
+            _ = try await ToolProcess.run("queue", "add", "--registry", "l", "--paused", url, in: folder)
+            let words = line.split(separator: " ").map(String.init)
+            var process = try ToolProcess(words, in: folder, output: "/dev/full")
+            let result = try await process.result()
+            let fails = words[0] == "get"
+            #expect(result.status == (fails ? 2 : 5))
+            #expect(result.errorLines.first == "headrace: standard output cannot be written: no space left on device")
+            #expect(result.errorLines.count == (fails ? 2 : 1), "\(result.errors)")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a pipe that nobody reads any more ends the tool without a word`(_ ignoresSignal: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let closed = #"mkfifo "$0/p"; (: < "$0/p") & exec > "$0/p"; wait"#
+            let preparation = ignoresSignal ? "\(closed); trap '' PIPE" : closed
+            var process = try ToolProcess(["--help"], in: folder, after: preparation)
+            let result = try await process.result()
+            #expect(result.status == (ignoresSignal ? 5 : nil))
+            #expect(result.errors.isEmpty)
+        }
+    }
+
     @Test
     func `output that nobody takes is told, and the file is there`() async throws {
         try await withFaultServer(.ok(Self.body)) { server in
@@ -238,7 +270,7 @@ struct FailureTests {
                 var process = try ToolProcess(["get", "--json", url], in: folder, output: "/dev/full")
                 let result = try await process.result()
                 #expect(result.status == 5)
-                #expect(result.errors == "headrace: standard output cannot be written\n")
+                #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
                 #expect(Self.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
         }

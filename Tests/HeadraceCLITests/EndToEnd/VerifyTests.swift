@@ -84,7 +84,7 @@ struct VerifyTests {
             var process = try ToolProcess(line, in: folder, output: "/dev/full")
             let result = try await process.result()
             #expect(result.status == 5)
-            #expect(result.errors == "headrace: standard output cannot be written\n")
+            #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
         }
     }
     #endif
