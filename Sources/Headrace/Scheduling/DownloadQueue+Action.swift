@@ -31,8 +31,8 @@ extension DownloadQueue {
         case failed
         /// It was told to; `keptBytes` where a partial is left.
         case stopped(keptBytes: Bool)
-        /// It is to be tried again, but not before this time; `isRefused` where the host has answered that it takes no more.
-        case retry(at: Duration, isRefused: Bool = false)
+        /// It is to be tried again, but not before this time.
+        case retry(at: Duration)
     }
 
     enum Action: Sendable, Hashable {

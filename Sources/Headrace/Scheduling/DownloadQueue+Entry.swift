@@ -1,4 +1,4 @@
-/// What the queue keeps of each download.
+/// What the queue keeps of each download and each host.
 extension DownloadQueue {
     /// What was asked of a running download and happens when its transfer has ended; a later one outranks an earlier.
     enum Intent: Comparable {
@@ -55,5 +55,29 @@ extension DownloadQueue {
         var generation: UInt64
 
         static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
+    }
+
+    /// How many downloads run from each host.
+    struct Hosts: Sendable {
+        /// A host in few bytes.
+        typealias Number = Int32
+
+        private var numbers: [String: Number] = [:]
+        private var running: [Int] = []
+
+        /// The number of a host, a new one where it is not known.
+        mutating func number(of host: String) -> Number {
+            if let number = numbers[host] { return number }
+            let number = Number(running.count)
+            numbers[host] = number
+            running.append(0)
+            return number
+        }
+
+        /// The downloads that run from a host.
+        subscript(host: Number) -> Int {
+            get { running[Int(host)] }
+            set { running[Int(host)] = newValue }
+        }
     }
 }

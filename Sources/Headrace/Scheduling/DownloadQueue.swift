@@ -59,8 +59,6 @@ struct DownloadQueue: Sendable {
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
     func networkObstacle(of id: ID) -> NetworkObstacle? { obstacles[id] }
-    /// Whether other downloads run from the host of one that runs.
-    func sharesHost(_ id: ID) -> Bool { entries[id].map { hosts[$0.host] > 1 } ?? false }
 
     // MARK: The list
 
@@ -152,7 +150,7 @@ struct DownloadQueue: Sendable {
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, obstacles[id] == nil
         else { return [] }
-        let isHostFull = active.count { entries[$0]?.host == entry.host } >= limit(of: entry.host)
+        let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
         guard isHostFull || active.count >= limit else { return [] }
         // Where its host has as many as it may, no place of another one is of use to it.
         let victims = active.reversed().filter { id in
@@ -199,13 +197,12 @@ struct DownloadQueue: Sendable {
 
     /// Takes note that time has passed.
     mutating func tick(at now: Duration) -> [Action] {
-        pass(now)
+        admitDelayed(at: now)
         return startNext()
     }
 
-    /// Those whose time has come wait for nothing but a place, and hosts may have one more.
-    private mutating func pass(_ now: Duration) {
-        for host in hosts.raise(upTo: mostOfHost, at: now) { release(host) }
+    /// Those whose time has come wait for nothing but a place.
+    private mutating func admitDelayed(at now: Duration) {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
             guard entries[first.id]?.generation == first.generation else { continue }
@@ -216,8 +213,11 @@ struct DownloadQueue: Sendable {
 
     /// When ``tick(at:)`` is wanted next; nil where nobody waits for a time.
     mutating func nextTick() -> Duration? {
-        while let first = delayed.min, entries[first.id]?.generation != first.generation { _ = delayed.popMin() }
-        return [delayed.min?.time, hosts.nextRaise(of: held.keys, upTo: mostOfHost)].compactMap(\.self).min()
+        while let first = delayed.min {
+            if entries[first.id]?.generation == first.generation { return first.time }
+            _ = delayed.popMin()
+        }
+        return nil
     }
 
     // MARK: What transfers tell
@@ -227,9 +227,8 @@ struct DownloadQueue: Sendable {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
         hosts[entry.host] -= 1
-        if case .retry(_, isRefused: true) = outcome { hosts.refused(entry.host, at: now) }
         release(entry.host)
-        pass(now)
+        admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
     }
 
@@ -242,7 +241,7 @@ struct DownloadQueue: Sendable {
         case (.interrupt, _): return enter(.interrupted, id)
         case (.pause, _): return enter(.paused, id) + (isShutDown ? enter(.interrupted, id) : [])
         case (.requeue, .failed), (nil, .failed): return enter(.failed, id)
-        case (.requeue, .retry(let time, _)), (nil, .retry(let time, _)): return requeue(id, notBefore: time, at: now)
+        case (.requeue, .retry(let time)), (nil, .retry(let time)): return requeue(id, notBefore: time, at: now)
         case (.requeue, .stopped): return requeue(id, at: now)
         }
     }
@@ -330,11 +329,6 @@ struct DownloadQueue: Sendable {
         if insertions > 2 * entries.count + 1000 { dropVoid() }
     }
 
-    /// As many may run from a host that has refused none.
-    private var mostOfHost: Int { min(limit, hostLimit ?? .max) }
-
-    private func limit(of host: Hosts.Number) -> Int { min(hostLimit ?? .max, hosts.limit(of: host)) }
-
     private func isCurrent(_ candidate: Candidate) -> Bool {
         entries[candidate.id]?.generation == candidate.generation
     }
@@ -371,7 +365,7 @@ struct DownloadQueue: Sendable {
                 }
                 continue
             }
-            guard hosts[entry.host] < limit(of: entry.host) else {
+            guard hosts[entry.host] < hostLimit ?? .max else {
                 held[entry.host, default: Heap()].insert(candidate)
                 continue
             }
@@ -387,7 +381,7 @@ struct DownloadQueue: Sendable {
     /// Lets the first of those that were held for their host try again, as many as there is room for.
     private mutating func release(_ host: Hosts.Number) {
         guard var waiting = held[host] else { return }
-        var room = limit(of: host) - hosts[host]
+        var room = (hostLimit ?? .max) - hosts[host]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)

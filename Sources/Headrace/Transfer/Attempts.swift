@@ -86,14 +86,6 @@ struct Attempts: Sendable {
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
     }
 
-    /// Whether the host has answered the last time that it takes no more.
-    var isRefused: Bool { lastFailure?.statusCode.map(ResponseHead.isHostRefusal) ?? false }
-
-    /// Does not count that the host takes no more: it sends others, after which it may take this one.
-    mutating func forgiveRefusal() {
-        if isRefused { backoff.forgive() }
-    }
-
     /// Counts a failure that somebody has decided to try again.
     mutating func failedAnyway() {
         backoff.failedAnyway()

@@ -73,12 +73,6 @@ struct RetryBackoff: Sendable, Hashable {
         totalFailures += 1
     }
 
-    /// Takes the last failure back.
-    mutating func forgive() {
-        failures = max(0, failures - 1)
-        totalFailures = max(0, totalFailures - 1)
-    }
-
     /// The upper bound of the next delay.
     private var ceiling: Int64 {
         // Doubling 62 times reaches any bound.

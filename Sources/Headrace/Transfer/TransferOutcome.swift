@@ -79,7 +79,7 @@ enum TransferOutcome: Sendable {
         case .finished: .finished
         case .failed: .failed
         case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
-        case .retry(let attempts, let time): .retry(at: time, isRefused: attempts.isRefused)
+        case .retry(_, let time): .retry(at: time)
         }
     }
 }

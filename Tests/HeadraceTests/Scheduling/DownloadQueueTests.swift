@@ -288,40 +288,6 @@ struct DownloadQueueTests {
         expect(queue.setHostLimit(nil), [.start(b)])
     }
 
-    @Test func `a host that refuses some has as many as it takes, and is tried with one more ever less often`() {
-        var queue = DownloadQueue(limit: 4)
-        let refused = DownloadQueue.Outcome.retry(at: .zero, isRefused: true)
-        let (d, other) = (Download.ID(rawValue: 14), Download.ID(rawValue: 15))
-        _ = queue.add([item(a), item(b), item(c), item(d)], at: .zero)
-        #expect(queue.sharesHost(a))
-        expect(queue.ended(c, refused, at: .zero), [.enter(c, .waiting)])
-        expect(queue.ended(d, refused, at: .zero), [.enter(d, .waiting)])
-        expect(queue.add([item(other, host: "y")], at: .zero), [.start(other)])
-        #expect(!queue.sharesHost(other))
-        var now = Duration.zero
-        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-            #expect(queue.nextTick() == now + .seconds(seconds))
-            expect(queue.tick(at: now + .seconds(seconds) - .milliseconds(1)), [])
-            now += .seconds(seconds)
-            expect(queue.tick(at: now), [.start(c)])
-            expect(queue.ended(c, refused, at: now), [.enter(c, .waiting)])
-        }
-        expect(queue.ended(a, .finished, at: now), [.enter(a, .finished), .start(c)])
-        expect(queue.tick(at: now + .seconds(60)), [.start(d)])
-        #expect(queue.nextTick() == nil)
-    }
-
-    @Test func `a host that refuses all is asked by one at a time, and then by as many as may run`() {
-        var queue = DownloadQueue(limit: 2)
-        let refused = DownloadQueue.Outcome.retry(at: .zero, isRefused: true)
-        _ = queue.add([item(a), item(b)], at: .zero)
-        expect(queue.ended(a, refused, at: .zero), [.enter(a, .waiting)])
-        expect(queue.ended(b, refused, at: .zero), [.enter(b, .waiting), .start(a)])
-        #expect(!queue.sharesHost(a))
-        expect(queue.tick(at: .seconds(1)), [.start(b)])
-        #expect(queue.nextTick() == nil)
-    }
-
     @Test func `one that waits for a time holds up nobody, and can be told to go`() {
         var queue = DownloadQueue(limit: 1)
         var late = item(a)

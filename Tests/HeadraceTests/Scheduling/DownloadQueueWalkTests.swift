@@ -15,8 +15,6 @@ struct DownloadQueueWalkTests {
         var notBefore: [Download.ID: Duration] = [:]
         var needs: [Download.ID: NetworkNeed] = [:]
         var gate = NetworkGate()
-        /// Hosts that have refused a download, and may have fewer than the limit.
-        var refusing: Set<String> = []
         /// Running ones that were told to stop and have not ended.
         var stopping: Set<Download.ID> = []
         var now = Duration.zero
@@ -114,8 +112,6 @@ struct DownloadQueueWalkTests {
             case 10: note(queue.preempt(for: id))
             case 11:
                 if Int.random(in: 0..<20, using: &random) == 0 {
-                    // Those that refused some once are tried with as many as may run now.
-                    refusing = Set(hosts.values)
                     note(queue.setLimit(Int.random(in: 1...6, using: &random)))
                     note(queue.setHostLimit(Bool.random(using: &random) ? nil : .random(in: 1...4, using: &random)))
                 }
@@ -130,15 +126,11 @@ struct DownloadQueueWalkTests {
                 let outcomes: [DownloadQueue.Outcome] =
                     wasStopping
                     ? [.stopped(keptBytes: true), .stopped(keptBytes: false), .finished, .failed, .retry(at: now)]
-                    : [
-                        .finished, .failed, .retry(at: now + .seconds(2)),
-                        .retry(at: now + .seconds(2), isRefused: true),
-                    ]
+                    : [.finished, .failed, .retry(at: now + .seconds(2))]
                 let outcome = outcomes.randomElement(using: &random) ?? .finished
-                if case .retry(_, isRefused: true) = outcome { refusing.insert(hosts[id] ?? "") }
                 let actions = queue.ended(id, outcome, at: now)
                 note(actions)
-                if case .retry(let time, _) = outcome, phases[id] == .waiting { notBefore[id] = time }
+                if case .retry(let time) = outcome, phases[id] == .waiting { notBefore[id] = time }
                 check(phases[id] != .running || actions.contains(.start(id)), "\(id) ended and runs")
             }
         }
@@ -156,19 +148,9 @@ struct DownloadQueueWalkTests {
             guard running.count < queue.limit else { return }
             let eligible = order.filter { id in
                 phases[id] == .waiting && notBefore[id] ?? .zero <= now && obstacle(of: id) == nil
-                    && !refusing.contains(hosts[id] ?? "")
                     && running.filter { hosts[$0] == hosts[id] }.count < queue.hostLimit ?? .max
             }
             check(eligible.isEmpty, "\(eligible) could run, and a place is free")
-        }
-
-        /// Hosts that refuse nothing have all that they may after some time.
-        mutating func recover() {
-            for _ in 0..<10 {
-                now += .seconds(60)
-                note(queue.tick(at: now))
-            }
-            refusing = []
         }
     }
 
@@ -179,7 +161,6 @@ struct DownloadQueueWalkTests {
             walk.step()
             if !walk.problems.isEmpty { walk.problems.append("at step \(step)") }
             walk.checkAll()
-            if step % 1_000 == 999 { walk.recover() }
         }
         #expect(walk.problems == [])
     }

@@ -44,9 +44,7 @@ enum SegmentVerdict: Sendable, Equatable {
 
 extension ResponseHead {
     /// Whether the host as a whole asks for fewer requests (RFC 6585, section 4; RFC 9110, section 15.6.4).
-    var isHostRefusal: Bool { Self.isHostRefusal(status) }
-
-    static func isHostRefusal(_ status: Int) -> Bool { status == 429 || status == 503 }
+    var isHostRefusal: Bool { status == 429 || status == 503 }
 }
 
 extension RestartReason {
