@@ -74,7 +74,7 @@ public struct PieceHashes: Sendable, Hashable {
     /// Which pieces are not what they should be; `found` has their checksums, from the first piece on.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
-        return found.indices.filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
+        return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
     }
 
     /// The bytes of the pieces of a file that they fit which are not what they should be; `found` has each piece's checksum.

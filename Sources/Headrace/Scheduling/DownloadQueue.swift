@@ -24,7 +24,7 @@ struct DownloadQueue: Sendable {
     var isGathering = false
     private var entries: [ID: Entry] = [:]
     /// The times that downloads wait for; apart from the entries, since few do.
-    private(set) var notBefore: [ID: Duration] = [:]
+    private var notBefore: [ID: Duration] = [:]
     /// The running ones, with the order in which they began.
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
@@ -59,6 +59,7 @@ struct DownloadQueue: Sendable {
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
     func networkObstacle(of id: ID) -> NetworkObstacle? { obstacles[id] }
+    func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? notBefore[id] : nil }
 
     // MARK: The list
 

@@ -11,7 +11,7 @@ extension ListState {
             priority: priority,
             progress: progress,
             networkObstacle: queue.networkObstacle(of: id),
-            nextAttempt: queue.notBefore[id].map { WallTime.date(after: $0 - now) },
+            nextAttempt: queue.waitEnd(of: id).map { WallTime.date(after: $0 - now) },
             lastFailure: attempts[id]?.lastFailure
         )
     }

@@ -35,7 +35,8 @@ final class FolderWatch: Sendable {
     }
 
     private let core = Core()
-    private let source: Locked<any DispatchSourceProtocol>
+    // Dispatch's objects may be used on any thread, which their type does not say; this one is only cancelled.
+    nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
     /// Begins to watch; nil where the system does not tell.
     init?(_ path: String) {
@@ -59,11 +60,11 @@ final class FolderWatch: Sendable {
         #endif
         source.setCancelHandler { close(file) }
         source.activate()
-        self.source = Locked(source)
+        self.source = source
     }
 
     deinit {
-        source.withLock { $0.cancel() }
+        source.cancel()
     }
 
     /// Returns when something has changed since the last time that it returned, or when the task is cancelled; for one caller.

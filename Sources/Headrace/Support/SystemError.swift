@@ -29,4 +29,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
 extension SystemError {
     /// Whether the file system does not have what was asked for.
     var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP || errno == ENOSYS }
+
+    /// Whether the disk, or the user's part of it, has no room.
+    var isOfFullDisk: Bool { errno == ENOSPC || errno == EDQUOT }
 }

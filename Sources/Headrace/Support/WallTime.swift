@@ -23,7 +23,7 @@ enum WallTime {
     /// When a duration will be over, to the second.
     static func date(after duration: Duration) -> Date {
         let now = Date().timeIntervalSinceReferenceDate
-        return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded())
+        return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded(.up))
     }
 
     /// The time in nanoseconds since 1970.

@@ -85,7 +85,7 @@ struct DownloadTransfer {
             if !keepsBytes {
                 session.remove()
             } else if reason != .cancelled {
-                session.keep(onFullDisk: (error as? DownloadError)?.code == .diskFull)
+                session.keep()
             }
             guard reason != nil || error is CancellationError else { throw error }
             if reason == .networkChanged {
@@ -117,7 +117,6 @@ struct DownloadTransfer {
             } catch let error as DownloadError {
                 attempts.progressed(by: session.held.count - held)
                 guard stop.reason == nil else { throw error }
-                attempts.lastFailure = error
                 // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
                 if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
@@ -135,6 +134,7 @@ struct DownloadTransfer {
                 let now = environment.clock.now()
                 let begin = environment.hosts.beginRetry(source, at: now + delay, now: now)
                 tell(.retrying(error, attempt: attempts.count, after: begin - now))
+                attempts.lastFailure = error
                 throw Retry(attempts: attempts, time: begin)
             }
         }

@@ -4,11 +4,11 @@ extension PartialSession {
     private static let blockBytes: Int64 = 64 << 10
 
     /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
-    mutating func keep(onFullDisk isDiskFull: Bool) {
+    mutating func keep() {
         // A failure shortens what the record claims, which is all that is left to do about it.
         try? complete(policy.stopping(.keeping, at: environment.clock.now()))
         policy = newPolicy()
-        if isDiskFull { makeRoomForRecord() }
+        makeRoomForRecord()
         guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }
         let held = HeldBytes(
             stamp: FileStamp(status),
@@ -22,11 +22,14 @@ extension PartialSession {
         readers.change { $0.kept(held.stamp) }
     }
 
-    /// Gives the disk's last room to the record where it does not have it: without it, a later run would lose all bytes.
+    /// Gives the last bytes of a full disk to the first record, without which a later run would lose all of them.
     private mutating func makeRoomForRecord() {
-        guard let partial, let size = (try? controlRecord(of: partial))?.encoded()?.count else { return }
+        guard case .receiving = state, readers.keeper.failure?.isOfFullDisk == true, let partial,
+            environment.files.isMissing(recordFile.path),
+            let size = (try? controlRecord(of: partial))?.encoded()?.count
+        else { return }
         // A write that failed may have left a part that nobody counts.
-        for room in [0, Int64(size) + Self.blockBytes] where readers.keeper.isBehind && room < held.count {
+        for room in [0, Int64(size) + Self.blockBytes] where readers.keeper.failure != nil && room < held.count {
             var kept = held
             kept.removeLast(room)
             keepOnly(kept)

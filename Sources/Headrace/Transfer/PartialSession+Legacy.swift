@@ -78,7 +78,7 @@ extension PartialSession {
         let final = names.directory + "/" + name
         let bootID = try bootID()
         guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
-            status.size == record.written.end
+            status.size == record.written.end, status.size == record.totalBytes ?? status.size
         else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)

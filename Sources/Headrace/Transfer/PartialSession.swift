@@ -38,7 +38,7 @@ struct PartialSession {
     var policy: CheckpointPolicy
     /// The version that the bytes are of; nil where there are none.
     var representation: Representation?
-    private var state = ControlRecord.State.receiving
+    private(set) var state = ControlRecord.State.receiving
     /// The final path as the last answer that was used meant it.
     var finalPath: String?
     /// The pieces as they came; nil where nobody compares them.
@@ -125,15 +125,15 @@ struct PartialSession {
             guard var record = try? controlRecord(of: partial) else { return false }
             (record.written, record.durable) = (written, durable)
             if let pieces { record.pieces = pieces }
-            return write(record, syncing: syncing)
+            return (try? write(record, syncing: syncing)) != nil
         }
         readers.keeper.began(durable: policy.durable, work)
     }
 
-    /// Whether a record could be written; one that cannot be is written a little later, and the download goes on.
-    private func write(_ record: ControlRecord, syncing: Bool = true) -> Bool {
+    /// Writes a record; one that cannot be is written a little later, and the download goes on.
+    private func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
-        return (try? recordFile.write(record, syncing: directory)) != nil
+        try recordFile.write(record, syncing: directory)
     }
 
     /// Goes by fewer bytes than before from now on, as do those outside.
@@ -216,7 +216,7 @@ struct PartialSession {
             return { [readers] in readers.keeper.sync { (try? partial.sync()) != nil } }
         case .writeRecord:
             guard let record = try? controlRecord(of: partial) else { return { false } }
-            return { [self] in readers.keeper.write(record) { write($0) } }
+            return { [self] in readers.keeper.write(record) { record throws(SystemError) in try write(record) } }
         }
     }
 

@@ -25,14 +25,14 @@ final class RecordKeeper: Sendable {
         var isUnknown = false
         /// A failure is told to one sync alone, and by then the kernel has given up bytes.
         var hasSyncFailed = false
-        /// Whether the last record could not be written.
-        var isBehind = false
+        /// Why the transfer's last record could not be written; nil where it was.
+        var failure: SystemError?
     }
 
     private let state = Locked(State())
 
-    /// Whether the record on the disk is not the one that was written last, since that failed.
-    var isBehind: Bool { state.withLock { $0.isBehind } }
+    /// Why the record on the disk is not the transfer's last; nil where it is.
+    var failure: SystemError? { state.withLock { $0.failure } }
 
     /// From now on bytes come, besides those that are durable already.
     func began(durable: ByteRangeSet, _ work: Work) {
@@ -56,7 +56,7 @@ final class RecordKeeper: Sendable {
     /// The file is closed, and with it what is known of its syncs.
     func closed() {
         ended()
-        state.withLock { ($0.hasSyncFailed, $0.isBehind) = (false, false) }
+        state.withLock { ($0.hasSyncFailed, $0.failure) = (false, nil) }
     }
 
     /// Syncs for the transfer; false where this one, or one from outside, has failed.
@@ -68,13 +68,18 @@ final class RecordKeeper: Sendable {
     }
 
     /// Writes the transfer's record, which may be older than one that was written from outside.
-    func write(_ record: ControlRecord, _ write: (ControlRecord) -> Bool) -> Bool {
+    func write(_ record: ControlRecord, _ write: (ControlRecord) throws(SystemError) -> Void) -> Bool {
         state.withLock { state in
             var record = record
             for range in state.written.ranges { record.written.insert(range) }
             for range in state.durable.intersection(record.written).ranges { record.durable.insert(range) }
-            state.isBehind = !write(record)
-            guard !state.isBehind else { return false }
+            do throws(SystemError) {
+                try write(record)
+            } catch {
+                state.failure = error
+                return false
+            }
+            state.failure = nil
             (state.durable, state.pieces) = (record.durable, record.pieces)
             return true
         }
@@ -95,8 +100,7 @@ final class RecordKeeper: Sendable {
                 if !sync() { state.hasSyncFailed = true }
                 if !state.hasSyncFailed { durable = written }
             }
-            state.isBehind = !work.write(written, durable, state.pieces, syncing)
-            guard !state.isBehind else { return }
+            guard work.write(written, durable, state.pieces, syncing) else { return }
             (state.written, state.durable, state.isUnknown) = (written, durable, true)
         }
     }

@@ -232,7 +232,8 @@ struct FailureTests {
 
     /// Once only the status told it.
     @Test(arguments: [
-        "--version", "--help", "queue --help", "completions bash", "queue list --registry l", "queue status --registry l",
+        "--version", "--help", "queue --help", "completions bash", "queue list --registry l",
+        "queue status --registry l",
         "queue list --json --registry l", "queue stop --registry l", "queue unit --registry l", "get --json ftp://h/a",
         "queue add --registry l --paused -q http://127.0.0.1:1/b",
     ])

@@ -337,7 +337,7 @@ struct DiskFaultTests {
             try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
         #expect(session.held.isEmpty && session.file == nil)
-        session.keep(onFullDisk: false)
+        session.keep()
         try session.discard()
         session.remove()
         #expect(disk.image.bytes(of: "/folder/file.bin") == bytes)

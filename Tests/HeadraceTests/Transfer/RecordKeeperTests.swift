@@ -42,7 +42,6 @@ struct RecordKeeperTests {
         (record.written, record.durable, record.pieces) = (written, durable, pieces)
         let isWritten = keeper.write(record) { record in
             disk.records.withLock { $0.append((record.written, record.durable)) }
-            return true
         }
         #expect(isWritten)
     }
