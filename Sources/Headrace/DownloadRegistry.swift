@@ -33,7 +33,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// How long a manager that has the list may take to carry out a command before nobody waits for it.
-    private static let patience: Duration = .seconds(3)
+    private static func patience(for command: RegistryCommand) -> Duration {
+        // Of a hundred thousand downloads it takes some seconds.
+        .seconds(3) + .microseconds(200) * command.weight
+    }
 
     /// The registry's own directory; see ``DownloadManager/Configuration/registryDirectory``.
     public let directory: URL
@@ -157,8 +160,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Has a command carried out: at once where no manager has the list, else by the one that has it.
     ///
-    /// Waits up to three seconds for that one, so that who reads the list next sees what was done. A command that is not done by
-    /// then stays there and is carried out later, also where the task is cancelled.
+    /// Waits three seconds for that one, and longer for thousands of downloads, so that who reads the list next sees what was
+    /// done. A command that is not done by then stays there and is carried out later, also where the task is cancelled.
     /// - Parameter command: What to do.
     /// - Returns: Whether it is done.
     /// - Throws: What keeps the registry from being written, and `fileSystem` where the manager that has it has set the command
@@ -177,7 +180,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         let file = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).post(command)
         }
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + Self.patience(for: command)
         // It takes a few milliseconds where that one is told of the command, and else a part of a second.
         var pause = Duration.milliseconds(1)
         repeat {

@@ -100,7 +100,7 @@ extension Verb {
                         let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
                         for line in lines { Console.error.write(line + "\n") }
                     }
-                    guard isDone else { throw await registry.hasNotAnswered() }
+                    guard isDone else { throw await registry.isYetToCarryOut() }
                     let chosen = Set(ids)
                     if !arguments.has(.quiet) { tell(list.filter { chosen.contains($0.id) }, arguments) }
                     return .success
@@ -150,7 +150,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
             }
         }
         let isWritten = Console.output.write(lines.map { $0 + "\n" }.joined())
-        guard isDone else { throw await registry.hasNotAnswered() }
+        guard isDone else { throw await registry.isYetToCarryOut() }
         return isWritten ? .success : .disk
     }
 }
@@ -222,7 +222,7 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
         let list = try await registry.presentDownloads()
         let id = try QueueSelector.find(term, in: list).id
         let place = try ListPlace(arguments.operands.dropFirst(), in: list)
-        guard try await registry.perform(.move(id, to: place)) else { throw await registry.hasNotAnswered() }
+        guard try await registry.perform(.move(id, to: place)) else { throw await registry.isYetToCarryOut() }
         return .success
     }
 }
@@ -253,13 +253,13 @@ extension DownloadRegistry {
     }
 
     /// What is told of a command that the process that has the list has not carried out in the time that is waited for it.
-    fileprivate func hasNotAnswered() async -> DownloadError {
+    fileprivate func isYetToCarryOut() async -> DownloadError {
         var process = "the process that has the list"
         if let holder = try? await processID { process = "process \(holder), which runs the list," }
         return DownloadError(
             .busy,
-            "\(directory.path(percentEncoded: false)): \(process) has not answered. The command is kept there: it is carried out when "
-                + "that process goes on, or by the next queue command once that process has ended"
+            "\(directory.path(percentEncoded: false)): \(process) has not carried out the command yet. It is kept there: that process "
+                + "does it as soon as it can, or once that one has ended, the next queue command"
         )
     }
 

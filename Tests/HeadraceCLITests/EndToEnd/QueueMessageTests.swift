@@ -53,7 +53,7 @@ struct QueueMessageTests {
                 let words = command.split(separator: " ").map(String.init)
                 let result = try await folder.queue(words.map { $0 == "URL" ? server.url("/c").absoluteString : $0 })
                 #expect(result.status == 5)
-                let told = "list/: process \(run.id), which runs the list, has not answered. The command is kept there"
+                let told = "list/: process \(run.id), which runs the list, has not carried out the command yet. "
                 #expect(result.errorLines.count == 1 && result.errors.contains(told), "\(result.errors)")
                 if command.hasPrefix("add") {
                     #expect(result.outputLines.first?.contains(#""place":null"#) == true, "\(result.output)")
@@ -99,7 +99,7 @@ struct QueueMessageTests {
             var run = try folder.run("--watch", after: "trap '' XFSZ; ulimit -f 16")
             let lock = folder.url.appending(path: "list/registry.lock")
             while try FileProbe.bytes(of: lock) != Array("\(run.id)\n".utf8) { await Task.yield() }
-            _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/b")))
+            #expect(try await folder.queue("add", "http://127.0.0.1:1/b").status == 5)
             run.send(SIGTERM)
             let errors = try await run.result().errorLines
             #expect(errors.count { $0.contains("registry.journal") } == 1, "\(errors)")

@@ -17,6 +17,15 @@ enum RegistryCommand: Sendable, Hashable {
     case move(UInt64, ListPlace)
     /// Give a download another priority.
     case priority(UInt64, Int)
+
+    /// How many downloads it tells of: a measure of what carrying it out costs.
+    var weight: Int {
+        switch self {
+        case .add(let entries): entries.count
+        case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids.count
+        case .move, .priority: 1
+        }
+    }
 }
 
 /// A command is one line, as in a journal: a checksum and the list of its values, its kind first.
