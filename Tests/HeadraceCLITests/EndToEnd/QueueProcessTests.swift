@@ -101,7 +101,7 @@ struct QueueProcessTests {
                 let winner = try #require(results.first { $0.status == 0 })
                 #expect(winner.output.hasPrefix("Process \(process) runs the list"))
                 let losers = results.filter { $0.status == 5 }
-                #expect(losers.count == 2)
+                #expect(losers.count == 2, "\(results.map { ($0.status, $0.output, $0.errors) })")
                 for loser in losers {
                     #expect(loser.errorLines.count == 1, "\(loser.errors)")
                     #expect(loser.errors.contains("process \(process) runs the list already"), "\(loser.errors)")
