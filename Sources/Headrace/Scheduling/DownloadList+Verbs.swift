@@ -95,7 +95,8 @@ extension DownloadList {
     ) throws(DownloadError) {
         try requeue(selection, passingOver: passingOver) { state, id, now in
             guard state.queue.phase(of: id) == phase else { return [] }
-            return state.queue.resume(id, at: now, notBefore: state.delay(of: id).map { now + $0 })
+            let begin = state.records[id]?.requested { $0.notBefore(at: now) }
+            return state.queue.resume(id, at: now, notBefore: begin)
         }
     }
 

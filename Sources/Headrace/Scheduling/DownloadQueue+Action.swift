@@ -71,9 +71,16 @@ extension DownloadQueue.Item {
             host: HostConnections.host(of: request.url),
             priority: request.priority.rawValue,
             phase: request.startsPaused ? .paused : .waiting,
-            notBefore: request.earliestBegin.map { now + WallTime.duration(until: $0) },
+            notBefore: request.notBefore(at: now),
             need: NetworkNeed(request)
         )
+    }
+}
+
+extension DownloadRequest {
+    /// When a download that is to begin later may begin, on the queue's clock.
+    func notBefore(at now: Duration) -> Duration? {
+        earliestBegin.map { now + WallTime.duration(until: $0) }
     }
 }
 

@@ -15,9 +15,4 @@ extension ListState {
             lastFailure: attempts[id]?.lastFailure
         )
     }
-
-    /// How long a download still has to wait for its time.
-    func delay(of id: Download.ID) -> Duration? {
-        records[id]?.requested { $0.earliestBegin }.map { WallTime.duration(until: $0) }
-    }
 }

@@ -168,7 +168,7 @@ struct ListState {
         guard active[path] == nil, let id = failed[path], let twin = records[id], twin.withoutSecrets != nil,
             (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return [] }
-        let actions = queue.resume(id, at: now, notBefore: delay(of: id).map { now + $0 })
+        let actions = queue.resume(id, at: now, notBefore: twin.requested { $0.notBefore(at: now) })
         return effects(of: actions + (request.startsPaused ? queue.pause(id) : []))
     }
 

@@ -254,6 +254,11 @@ extension FileCalls {
     /// Whether nothing has a name; false where that cannot be looked up.
     func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
 
+    /// Whether an open file is the one that has a path.
+    func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
+        try status(path)?.identity == opened.identity
+    }
+
     /// Opens a file for reading only.
     package static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK

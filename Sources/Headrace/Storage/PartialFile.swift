@@ -33,8 +33,8 @@ final class PartialFile: Sendable {
                 do throws(SystemError) {
                     guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
-                    let (opened, named) = (try calls.openStatus(file), try calls.status(path))
-                    let isNamed = opened.device == named?.device && opened.inode == named?.inode
+                    let opened = try calls.openStatus(file)
+                    let isNamed = try calls.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
                         if isNamed { return partial }
                         partial.close()
@@ -90,9 +90,7 @@ final class PartialFile: Sendable {
 
     /// What the file is; nil where its name was removed or given to another.
     var namedStatus: FileStatus? {
-        guard let opened = try? calls.openStatus(file), let named = try? calls.status(path),
-            opened.device == named.device, opened.inode == named.inode
-        else { return nil }
+        guard let opened = try? calls.openStatus(file), (try? calls.isNamed(path, opened)) == true else { return nil }
         return opened
     }
 
@@ -286,7 +284,7 @@ extension DownloadError {
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {
-            case ENOSPC, EDQUOT: (.diskFull, " Make room and start again.")
+            case _ where error.isOfFullDisk: (.diskFull, " Make room and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
             case EMFILE, ENFILE:
                 (.fileSystem, " Allow more open files (ulimit -n), or run fewer downloads at once.")

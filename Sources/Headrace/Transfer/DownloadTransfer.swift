@@ -82,11 +82,7 @@ struct DownloadTransfer {
             tell(attempts.meter.progress(at: environment.clock.now()))
             let (reason, keepsBytes) = (stop.reason, !session.held.isEmpty)
             // Bytes that nobody wants any more go when the list on the disk has given them up.
-            if !keepsBytes {
-                session.remove()
-            } else if reason != .cancelled {
-                session.keep()
-            }
+            if !keepsBytes { session.remove() } else if reason != .cancelled { session.keep() }
             guard reason != nil || error is CancellationError else { throw error }
             if reason == .networkChanged {
                 tell(.networkChanged)

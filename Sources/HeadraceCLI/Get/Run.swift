@@ -46,13 +46,12 @@ struct Run {
             return await group.reduce(nil) { $0 ?? $1 }
         }
         if reporter.isQuiet { await reporter.look(at: manager.downloads) }
-        switch end {
-        case nil: return await reporter.end(after: nil, "")
-        case .interrupted(let interruption): return await reporter.end(after: interruption, message(interruption))
-        case .lost(let error):
-            _ = await reporter.end(after: nil, "")
-            throw error
+        if case .interrupted(let interruption) = end {
+            return await reporter.end(after: interruption, message(interruption))
         }
+        let status = await reporter.end(after: nil, "")
+        if case .lost(let error) = end { throw error }
+        return status
     }
 
     /// Follows what runs until nothing does and nothing waits.

@@ -58,7 +58,7 @@ struct RegistryLock: Sendable {
     /// Throws where the file has lost its name: another process may have the list that has that name now.
     func check() throws(DownloadError) {
         // Who cannot tell has not lost it.
-        guard let isNamed = try? Self.isNamed(path, calls.openStatus(file), calls), !isNamed else { return }
+        guard let isNamed = try? calls.isNamed(path, calls.openStatus(file)), !isNamed else { return }
         throw .registryLost(path)
     }
 
@@ -99,22 +99,12 @@ struct RegistryLock: Sendable {
             // Unlike a partial, a journal would be written by two processes at once, and lose what one of them wrote.
             return .impossible(error)
         }
-        guard try isNamed(path, opened, calls) else { return .removed }
+        guard try calls.isNamed(path, opened) else { return .removed }
         let lock = RegistryLock(path: path, file: file, calls: calls)
         // It is for a message only; a disk that is full does not keep the list from being read.
         try? calls.truncate(file, 0)
         if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
         return .taken(lock)
-    }
-
-    /// Whether an open file is the one that has a path.
-    private static func isNamed(
-        _ path: String,
-        _ opened: FileStatus,
-        _ calls: FileCalls
-    ) throws(SystemError) -> Bool {
-        let named = try calls.status(path)
-        return opened.device == named?.device && opened.inode == named?.inode
     }
 
     /// Whether a process that lives runs the list of a directory, as its lock's file tells; takes nothing.
