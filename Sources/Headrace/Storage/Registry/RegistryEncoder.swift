@@ -13,8 +13,6 @@ enum RegistryEncoder {
         case indivisible
     }
 
-    /// So many downloads share a line: with more of them more are lost with it, with fewer it takes longer to read.
-    fileprivate static let entriesPerLine = 32
     private static let idsPerLine = 4096
 
     /// The lines of changes, in order.
@@ -61,39 +59,21 @@ enum RegistryEncoder {
         }
     }
 
-    /// The lines of downloads as they are; `maxBytes` is the longest payload.
+    /// The lines of downloads as they are, one for each, so that a damaged one loses no other; `maxBytes` is the longest payload.
     fileprivate static func append(
         _ entries: some Sequence<RegistryEntry>,
         to bytes: inout [UInt8],
         maxBytes: Int
     ) throws(Failure) {
         var payload = RegistryWriter()
-        var count = 0
         for entry in entries {
-            if count == entriesPerLine {
-                payload.endList()
-                RegistryJournal.append(payload.bytes, to: &bytes)
-                count = 0
-            }
-            if count > 0 {
-                let end = payload.bytes.count
-                payload.write(entry)
-                count += 1
-                guard payload.bytes.count >= maxBytes else { continue }
-                // It begins the next line instead.
-                payload.cut(to: end)
-                payload.endList()
-                RegistryJournal.append(payload.bytes, to: &bytes)
-            }
             payload.clear()
             payload.begin(.add)
             payload.write(entry)
-            guard payload.bytes.count < maxBytes else { throw .tooLarge(entry.id) }
-            count = 1
+            payload.endList()
+            guard payload.bytes.count <= maxBytes else { throw .tooLarge(entry.id) }
+            RegistryJournal.append(payload.bytes, to: &bytes)
         }
-        guard count > 0 else { return }
-        payload.endList()
-        RegistryJournal.append(payload.bytes, to: &bytes)
     }
 }
 
@@ -113,12 +93,9 @@ struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
         var bytes = isBegun ? [] : RegistryJournal.header
         isBegun = true
-        while bytes.count < pieceBytes {
-            var entries: [RegistryEntry] = []
-            while entries.count < RegistryEncoder.entriesPerLine, let entry = rest.next() { entries.append(entry) }
-            guard !entries.isEmpty else { break }
-            count += entries.count
-            try RegistryEncoder.append(entries, to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
+        while bytes.count < pieceBytes, let entry = rest.next() {
+            count += 1
+            try RegistryEncoder.append(CollectionOfOne(entry), to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
         }
         return bytes.isEmpty ? nil : bytes
     }

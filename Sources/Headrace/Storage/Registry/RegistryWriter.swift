@@ -54,11 +54,6 @@ struct RegistryWriter {
         end("}")
     }
 
-    /// Takes back what was written after so many bytes, at the end of a value.
-    mutating func cut(to count: Int) {
-        bytes.removeLast(bytes.count - count)
-    }
-
     /// Begins anew, with the memory that there is.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)

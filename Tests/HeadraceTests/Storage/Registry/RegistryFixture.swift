@@ -105,7 +105,7 @@ enum RegistryFixture {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<3:
             return .added(
-                (0..<Int.random(in: 0...5, using: &random)).map { _ in
+                (0..<Int.random(in: 0...1, using: &random)).map { _ in
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()

@@ -35,8 +35,8 @@ struct RegistryJournalTests {
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8=",5],"#
-                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]],"#
-                + #"["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
+                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]]]"#,
+            #"["add",["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
                 + #""state",["failed","tls","No."]]]"#,
             #"["state","0000000000000002",["running"]]"#,
             #"["state","0000000000000002",["finishing","temporary:f",5,1767225600123456789,7]]"#,
@@ -97,11 +97,25 @@ struct RegistryJournalTests {
         let changes: [RegistryChange] = [.added(entries), .removed((0..<10_000).map { $0 + 1000 })]
         let journal = try Fixture.journal(changes)
         let lines = journal.split(separator: RegistryJournal.newline)
-        #expect(lines.count == 1 + 5 + 3)
+        #expect(lines.count == 1 + 9 + 3)
         #expect(lines.allSatisfy { $0.count <= RegistryJournal.maxLineBytes })
         let reader = try Fixture.read(journal)
         #expect(reader.image == Fixture.image(changes))
         #expect(reader.weight == 10_009)
+    }
+
+    /// Such a line loses all of them where it is damaged.
+    @Test func `downloads that share a line, as an earlier release has written them, are read`() throws {
+        let entries = (1...3).map { Fixture.fullEntry($0) }
+        let payloads = try Fixture.journal([.added(entries)]).split(separator: RegistryJournal.newline).dropFirst()
+            .map { $0.dropFirst(9) }
+        #expect(payloads.count == 3)
+        let start = Array(#"["add","#.utf8)
+        let rest = payloads.map { $0.dropFirst(start.count).dropLast() }.joined(separator: [UInt8(ascii: ",")])
+        let line = RegistryJournal.line(of: start + Array(rest) + [UInt8(ascii: "]")])
+        let reader = try Fixture.read(RegistryJournal.header + line)
+        #expect(reader.image == Fixture.image([.added(entries)]))
+        #expect(reader.findings == RegistryFindings())
     }
 
     @Test func `what is longer than a line may be is refused`() throws {
