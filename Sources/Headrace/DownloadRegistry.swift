@@ -54,12 +54,35 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Returns: The downloads in their order.
     /// - Throws: `permission` or `fileSystem` where the registry cannot be read, or is of a later release.
     public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
+        try await read().downloads
+    }
+
+    /// Carries out what was left, as ``takeCommands()`` does, and reads the list.
+    /// - Returns: The downloads in their order, and what in the registry is not as it was written, each a sentence.
+    /// - Throws: As ``downloads()``; who may only read the list sees it as it is.
+    package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
+        // What is damaged goes as soon as the list is written anew.
+        let before = try await read()
+        guard (try? await takesCommands()) == true else { return before }
+        let (downloads, findings) = try await read()
+        return (downloads, before.findings + findings.filter { !before.findings.contains($0) })
+    }
+
+    private func read() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         let bases = RegistryBases(of: directory)
         return try await blocking { () throws(DownloadError) in
-            let image = try RegistryFile.read(directory.filePath, calls: .system).image
+            let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
+            var findings = found.ofReader.sentences
+            if found.hasLoss {
+                let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
+                findings.append("The next change of the list keeps it as it is now, as \(copy).")
+            }
             let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
-            return image.ordered.compactMap { entry in
-                guard let request = entry.request.downloadRequest(in: bases) else { return nil }
+            let downloads = image.ordered.compactMap { entry -> DownloadSnapshot? in
+                guard let request = entry.request.downloadRequest(in: bases) else {
+                    findings.append(entry.leftOut)
+                    return nil
+                }
                 let (state, file) = entry.state.restored(request.url, bases: bases)
                 return DownloadSnapshot(
                     id: Download.ID(rawValue: entry.id),
@@ -69,6 +92,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     progress: DownloadProgress(file?.stamp, orPartialAt: DestinationNames(request).partialPath, .system)
                 )
             }
+            return (downloads, findings)
         }
     }
 
@@ -88,10 +112,15 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Does nothing where there are none, and where a manager has the list, which takes them itself.
     /// - Throws: What keeps the directory from being read, or the registry from being written; the commands stay there then.
     public func takeCommands() async throws(DownloadError) {
+        _ = try await takesCommands()
+    }
+
+    /// Carries out the commands that were left; false where there are none, or a manager of another process has the list.
+    private func takesCommands() async throws(DownloadError) -> Bool {
         let areLeft = try await blocking { () throws(DownloadError) in
             try RegistryInbox(in: directory.filePath).hasCommands
         }
-        if areLeft { _ = try await withListTakingCommands() }
+        return areLeft ? try await withListTakingCommands() : false
     }
 
     /// Adds downloads to the list.

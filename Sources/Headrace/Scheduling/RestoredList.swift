@@ -46,7 +46,7 @@ struct RestoredList: Sendable {
         for entry in image.ordered {
             let id = Download.ID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
-                findings.append("The download \(id) is kept, but left out: its URL or its folder is none here.")
+                findings.append(entry.leftOut)
                 leftOut.append(entry)
                 continue
             }
@@ -88,6 +88,13 @@ struct RestoredList: Sendable {
                 )
             )
         }
+    }
+}
+
+extension RegistryEntry {
+    /// What is told of it where it cannot be made a download of.
+    var leftOut: String {
+        "The download \(Download.ID(rawValue: id)) is kept, but left out: its URL or its folder is none here."
     }
 }
 
@@ -184,13 +191,5 @@ extension DownloadRecord {
 extension DownloadError {
     fileprivate static func sameFile(_ url: URL, as other: Download.ID) -> DownloadError {
         DownloadError(.busy, "The download \(other) of the list has the same file. Remove one of the two.", url: url)
-    }
-}
-
-extension RegistryFindings {
-    fileprivate var sentences: [String] {
-        var sentences = list.map(\.description)
-        if omittedCount > 0 { sentences.append("There is more of the like: \(omittedCount).") }
-        return sentences
     }
 }

@@ -245,11 +245,13 @@ extension DownloadRegistry {
         self.init(directory: try RegistryPlace.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// The list as it is when all is done that was left for a process that has ended.
+    /// The list as it is when all is done that was left for a process that has ended; what of it is damaged is told.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
-        // Who may only read the list still sees it; what changes it fails for the same reason.
-        try? await takeCommands()
-        return try await downloads()
+        let (downloads, findings) = try await present()
+        for finding in findings {
+            Console.error.write("headrace: \(directory.path(percentEncoded: false)): \(finding)".printable + "\n")
+        }
+        return downloads
     }
 
     /// What is told of a command that the process that has the list has not carried out in the time that is waited for it.

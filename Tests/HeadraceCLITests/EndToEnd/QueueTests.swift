@@ -304,10 +304,16 @@ struct QueueTests {
                 let path = try #require(bytes.firstRange(of: Array("/b\"".utf8)))
                 bytes[path.lowerBound] = UInt8(ascii: "X")
                 try Data(bytes).write(to: journal)
+                for words in [["list"], ["status"]] {
+                    let shown = try await folder.queue(words)
+                    #expect(shown.status == 0 && shown.errorLines.count == 2, "\(shown.errors)")
+                    #expect(shown.errors.contains("/list/: Line ") && shown.errors.contains(" is damaged"))
+                }
                 #expect(try await folder.list().count == 2)
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
+                #expect(try await folder.queue("list").errors.isEmpty)
                 #expect(result.errorLines.contains { $0.contains("/list/: Line ") && $0.contains(" is damaged") })
                 let states = try await folder.states()
                 #expect(states == (options.isEmpty ? ["finished", "finished"] : ["paused", "paused"]))

@@ -136,6 +136,32 @@ extension RegistryTests {
         }
     }
 
+    /// Once only the process that runs the list told it.
+    @Test func `who looks at a list is told what in it is damaged, also where that look writes it anew`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            let requests = try ["a", "b", "c"].map { try request($0, in: folder) }
+            let ids = try await registry.add(requests).ids
+            let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            var bytes = try FileProbe.bytes(of: journal)
+            let path = try #require(bytes.firstRange(of: Array("/b\"".utf8)))
+            bytes[path.lowerBound] = UInt8(ascii: "X")
+            try Data(bytes).write(to: journal)
+            let (downloads, findings) = try await registry.present()
+            // Each download has a line of its own.
+            #expect(downloads.map(\.id) == [ids[0], ids[2]])
+            #expect(findings.count == 2 && findings[0].contains(" is damaged"), "\(findings)")
+            try RegistryInbox(in: registry.directory.filePath).post(.pause([ids[0].rawValue]))
+            let (later, again) = try await registry.present()
+            #expect(later.map(\.state) == [.paused, .waiting])
+            #expect(again == findings)
+            let copy = URL(filePath: journal.filePath + RegistryStore.unreadSuffix)
+            #expect(findings[1].contains(copy.filePath))
+            #expect(try FileProbe.bytes(of: copy) == bytes)
+            #expect(try await registry.present().findings.isEmpty)
+        }
+    }
+
     /// A process that is killed does no file call any more.
     @Test func `after a kill at any file call the list is whole, and a finished file is not fetched again`()
         async throws

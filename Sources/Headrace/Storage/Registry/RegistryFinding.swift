@@ -70,6 +70,18 @@ struct RegistryFindings: Sendable, Equatable {
     /// Whether something is lost, or would be if the list were written anew.
     var hasLoss: Bool { list.contains(where: \.isLoss) }
 
+    /// A sentence for each, and how many more there are.
+    var sentences: [String] {
+        list.map(\.description) + (omittedCount > 0 ? ["There is more of the like: \(omittedCount)."] : [])
+    }
+
+    /// Those of a list that another process may be writing to: a line that is not at its end yet is none.
+    var ofReader: RegistryFindings {
+        var findings = self
+        findings.list.removeAll { !$0.isLoss }
+        return findings
+    }
+
     mutating func note(_ finding: RegistryFinding) {
         guard list.count < Self.maxCount else {
             omittedCount += 1
