@@ -23,6 +23,48 @@ final class BlockingExecutor: TaskExecutor {
             self.state = Locked(state)
             self.name = name
         }
+
+        /// Has a further thread work where one is needed.
+        func perform(_ help: WorkerPlaces<UnownedJob>.Help, _ state: inout State, _ executor: UnownedTaskExecutor) {
+            switch help {
+            case .none: break
+            case .wake: wake.signal()
+            case .start:
+                do {
+                    try addThread(to: &state, executor)
+                } catch {
+                    state.places.startFailed()
+                }
+            }
+        }
+
+        func addThread(to state: inout State, _ executor: UnownedTaskExecutor) throws(SystemError) {
+            state.threads.append(try WorkerThread(name: name) { self.work(executor) })
+        }
+
+        private func work(_ executor: UnownedTaskExecutor) {
+            var past = WorkerPlaces<UnownedJob>.Past.start
+            while true {
+                let step = state.withLock { state in
+                    let step = state.places.step(after: past)
+                    if case .run(_, let help) = step { perform(help, &state, executor) }
+                    return step
+                }
+                switch step {
+                case .run(let job, _):
+                    job.runSynchronously(on: executor)
+                    past = .job
+                case .wait:
+                    wake.wait()
+                    past = .wait
+                case .watch(let takenCount):
+                    _ = wake.wait(timeout: .now() + .milliseconds(millisecondsOfPatience))
+                    past = .watch(takenCount: takenCount)
+                case .end:
+                    return
+                }
+            }
+        }
     }
 
     private let shared: Shared
@@ -34,19 +76,23 @@ final class BlockingExecutor: TaskExecutor {
     init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
         shared = Shared(State(places: WorkerPlaces(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         do {
-            try Self.addThread(shared, asUnownedTaskExecutor())
+            let executor = asUnownedTaskExecutor()
+            try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
         } catch {
             throw DownloadError(.fileSystem, "The thread for file calls could not be started: \(error).")
         }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        // What comes after the end is a file call or two, for which no thread is kept.
-        guard let help = shared.state.withLock({ $0.places.add(job) }) else {
-            return globalConcurrentExecutor.enqueue(job)
+        let (job, executor) = (UnownedJob(job), asUnownedTaskExecutor())
+        // From the end of the lock on, the job may have run, and its task have let go of the executor.
+        let isTaken = shared.state.withLock { state in
+            guard let help = state.places.add(job) else { return false }
+            shared.perform(help, &state, executor)
+            return true
         }
-        Self.perform(help, shared, asUnownedTaskExecutor())
+        // What comes after the end is a file call or two, for which no thread is kept.
+        if !isTaken { globalConcurrentExecutor.enqueue(job) }
     }
 
     /// Lets the threads end when nothing is left to run, and waits for that.
@@ -75,48 +121,5 @@ final class BlockingExecutor: TaskExecutor {
         }
         for _ in threads { shared.wake.signal() }
         return threads
-    }
-
-    private static func perform(
-        _ help: WorkerPlaces<UnownedJob>.Help,
-        _ shared: Shared,
-        _ executor: UnownedTaskExecutor
-    ) {
-        switch help {
-        case .none: break
-        case .wake: shared.wake.signal()
-        case .start:
-            do {
-                try addThread(shared, executor)
-            } catch {
-                shared.state.withLock { $0.places.startFailed() }
-            }
-        }
-    }
-
-    private static func addThread(_ shared: Shared, _ executor: UnownedTaskExecutor) throws(SystemError) {
-        try shared.state.withLock { state throws(SystemError) in
-            state.threads.append(try WorkerThread(name: shared.name) { work(shared, executor) })
-        }
-    }
-
-    private static func work(_ shared: Shared, _ executor: UnownedTaskExecutor) {
-        var past = WorkerPlaces<UnownedJob>.Past.start
-        while true {
-            switch shared.state.withLock({ $0.places.step(after: past) }) {
-            case .run(let job, let help):
-                perform(help, shared, executor)
-                job.runSynchronously(on: executor)
-                past = .job
-            case .wait:
-                shared.wake.wait()
-                past = .wait
-            case .watch(let takenCount):
-                _ = shared.wake.wait(timeout: .now() + .milliseconds(millisecondsOfPatience))
-                past = .watch(takenCount: takenCount)
-            case .end:
-                return
-            }
-        }
     }
 }
