@@ -86,6 +86,18 @@ struct Attempts: Sendable {
         return backoff.failed(retryAfter: error.retryAfter, using: &random)
     }
 
+    /// The host of the request where it takes no more at the moment, and there is no other source; nil where a redirect led to the
+    /// host that does not.
+    var refusingHost: String? {
+        guard sources.isFirst, !sources.hasNext, let host = lastFailure?.refusingHost else { return nil }
+        return host == HostConnections.host(of: sources.current) ? host : nil
+    }
+
+    /// Does not count the last failure.
+    mutating func forgive() {
+        backoff.forgive()
+    }
+
     /// Counts a failure that somebody has decided to try again.
     mutating func failedAnyway() {
         backoff.failedAnyway()

@@ -291,11 +291,13 @@ struct DownloadTransfer {
         case .complete:
             return try await complete(&session, &attempts, session.finalPath ?? named, nil)
         case .retry(let refusal, let delay):
+            var error = refusal.error(retryAfter: delay, isTransient: true)
             if head.isHostRefusal {
                 environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())
+                error.refusingHost = HostConnections.host(of: head.url)
             }
             await body.drain(of: head)
-            throw refusal.error(retryAfter: delay, isTransient: true)
+            throw error
         case .fail(let refusal):
             // A part with the tag of the version that is held tells its size, whoever is asked next.
             if case .wrongSize(let size, _) = refusal, head.status != 200,

@@ -11,6 +11,8 @@ struct RetryBackoff: Sendable, Hashable {
 
     /// Failures since the last byte of progress.
     private(set) var failures = 0
+    /// Those of them that are not counted against the budget.
+    private var forgiven = 0
     private(set) var totalFailures = 0
     private var progressBytes: Int64 = 0
 
@@ -47,7 +49,7 @@ struct RetryBackoff: Sendable, Hashable {
     /// Counts bytes that are new and kept; any of them ends the row of failures.
     mutating func progressed(by bytes: Int64) {
         guard bytes > 0 else { return }
-        failures = 0
+        (failures, forgiven) = (0, 0)
         let (sum, overflow) = progressBytes.addingReportingOverflow(bytes)
         progressBytes = overflow ? .max : sum
     }
@@ -61,7 +63,7 @@ struct RetryBackoff: Sendable, Hashable {
     ) -> Duration? {
         let earned = Int(clamping: progressBytes / bytesPerFailure)
         let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
-        guard failures < maxFailures, totalFailures < (overflow ? .max : allowed) else { return nil }
+        guard failures - forgiven < maxFailures, totalFailures < (overflow ? .max : allowed) else { return nil }
         let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
         failedAnyway()
         return max(delay, retryAfter ?? .zero)
@@ -71,6 +73,12 @@ struct RetryBackoff: Sendable, Hashable {
     mutating func failedAnyway() {
         failures += 1
         totalFailures += 1
+    }
+
+    /// Does not count the last failure against the budgets.
+    mutating func forgive() {
+        forgiven += 1
+        totalFailures -= 1
     }
 
     /// The upper bound of the next delay.

@@ -7,71 +7,12 @@ import Testing
 /// Verbs on many downloads, times to begin, groups, and what is told of the list as a whole; over fake connections.
 @Suite(.timeLimit(.minutes(4)))
 struct ListVerbsTests {
-    private struct Fixture {
-        let manager: DownloadManager
-        let clock: TestClock
-        let folder: URL
-        let requests: @Sendable () -> [String]
-
-        func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
-            // A host that asks to wait asks it of all downloads.
-            let host = path.hasPrefix("busy") ? "busy" : "h"
-            var request = DownloadRequest(try #require(URL(string: "http://\(host)/\(path)")), to: .directory(folder))
-            change(&request)
-            return request
-        }
-
-        @discardableResult
-        func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> Download {
-            try await manager.download(request(path, change))
-        }
-
-        func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
-    }
-
-    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, all others are files.
-    private func withList(limit: Int = 1, _ body: (Fixture) async throws -> Void) async throws {
-        try await withTemporaryDirectory { folder in
-            let refused = Locked<Set<String>>([])
-            let transport = FakeTransport { request in
-                let path = request.url.path()
-                if path.hasPrefix("/silent") {
-                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000), end: .silence)
-                }
-                if path.hasPrefix("/bad") { return FakeTransport.Answer(404) }
-                if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
-                    return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
-                }
-                return DiskFixture.answer(request)
-            }
-            let clock = TestClock()
-            let manager = try await DownloadManager(
-                environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration {
-                        $0.maxConcurrentDownloads = limit
-                        $0.retryPolicy.baseDelay = .zero
-                    },
-                    transport: transport,
-                    clock: ClockWitness(clock)
-                )
-            )
-            do {
-                let requests: @Sendable () -> [String] = { transport.requests.map { $0.url.path() } }
-                try await body(Fixture(manager: manager, clock: clock, folder: folder, requests: requests))
-                await manager.shutdown()
-            } catch {
-                await manager.shutdown()
-                throw error
-            }
-        }
-    }
-
     // MARK: Time
 
     @Test func `one that waits to be tried again leaves its place to the next, and keeps its place in the list`()
         async throws
     {
-        try await withList { list in
+        try await ListFixture.with { list in
             let busy = try await list.add("busy")
             let next = try await list.add("b")
             _ = try await next.value
@@ -90,7 +31,7 @@ struct ListVerbsTests {
     }
 
     @Test func `one that waits to be tried again is tried at once when it is resumed`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let busy = try await list.add("busy")
             try await list.clock.sleeperArmed(for: .seconds(60))
             await busy.resume()
@@ -99,7 +40,7 @@ struct ListVerbsTests {
     }
 
     @Test func `a snapshot tells when one that waits is tried again, and after what`() async throws {
-        try await withList(limit: 3) { list in
+        try await ListFixture.with(limit: 3) { list in
             func snapshot(of download: Download) async throws -> DownloadSnapshot {
                 try #require(await list.manager.snapshots.first { _ in true }?.first { $0.id == download.id })
             }
@@ -124,10 +65,32 @@ struct ListVerbsTests {
         }
     }
 
+    @Test func `one that its host refuses while it sends another is tried until it is taken`() async throws {
+        try await ListFixture.with(limit: 2) { list in
+            try await list.addSending()
+            _ = try await list.add("full").value
+            #expect(list.requests().count { $0 == "/full" } == 8)
+        }
+    }
+
+    @Test func `one that is refused goes on with its mirrors, and fails where it was sent to another host`()
+        async throws
+    {
+        try await ListFixture.with(limit: 4) { list in
+            try await list.addSending()
+            let mirror = try #require(URL(string: "http://m/file"))
+            _ = try await list.add("closed") { $0.mirrors = [mirror] }.value
+            let moved = try await list.add("moved")
+            await #expect { _ = try await moved.value } throws: { ($0 as? DownloadError)?.statusCode == 429 }
+            let asked = list.requests()
+            #expect(["/closed", "/moved", "/file"].map { path in asked.count { $0 == path } } == [12, 6, 1])
+        }
+    }
+
     @Test func `T07 a host that asks to wait is left alone by its other downloads, unless they are resumed by hand`()
         async throws
     {
-        try await withList(limit: 3) { list in
+        try await ListFixture.with(limit: 3) { list in
             try await list.add("busy")
             try await list.clock.sleeperArmed(for: .seconds(60))
             let other = try await list.add("busy-too")
@@ -152,7 +115,7 @@ struct ListVerbsTests {
     }
 
     @Test func `one that is to begin later is not asked for before`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
             let past = try await list.add("past") { $0.earliestBegin = Date().addingTimeInterval(-3600) }
             _ = try await past.value
@@ -165,7 +128,7 @@ struct ListVerbsTests {
     }
 
     @Test func `one that is to begin later begins at once when it is resumed`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = .distantFuture }
             await late.resume()
             _ = try await late.value
@@ -175,7 +138,7 @@ struct ListVerbsTests {
     // MARK: What a request brings along
 
     @Test func `one that is added paused runs when it is resumed`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let download = try await list.add("a") { $0.startsPaused = true }
             #expect(download.state == .paused)
             await list.manager.waitUntilIdle()
@@ -186,7 +149,7 @@ struct ListVerbsTests {
     }
 
     @Test func `a priority that is given with the request decides before the order of the list`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let silent = try await list.add("silent")
             for (path, priority) in [("a", DownloadPriority.low), ("b", .normal), ("c", 3), ("d", .high)] {
                 try await list.add(path) { $0.priority = priority }
@@ -198,7 +161,7 @@ struct ListVerbsTests {
     }
 
     @Test func `a title and notes travel with the download`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let download = try await list.add("a") {
                 $0.title = "A film"
                 $0.userInfo = ["season": "2"]
@@ -211,7 +174,7 @@ struct ListVerbsTests {
     // MARK: Many at once
 
     @Test func `before anything is added nothing runs, and no verb does anything`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             await list.manager.pauseAll()
             list.manager.resumeAll()
             list.manager.retryFailed()
@@ -223,7 +186,7 @@ struct ListVerbsTests {
     }
 
     @Test func `all are paused, resumed and cancelled in one step each`() async throws {
-        try await withList(limit: 2) { list in
+        try await ListFixture.with(limit: 2) { list in
             let downloads = try await list.manager.download(
                 ["silent1", "silent2", "a", "b"].map { try list.request($0) }
             )
@@ -241,7 +204,7 @@ struct ListVerbsTests {
 
     @Test func `cancelling all of one running, one paused, one waiting and one failed reports no failure`() async throws
     {
-        try await withList { list in
+        try await ListFixture.with { list in
             let failed = try await list.add("bad")
             await list.manager.waitUntilIdle()
             #expect(failed.state.kind == .failed)
@@ -257,7 +220,7 @@ struct ListVerbsTests {
     }
 
     @Test func `of several that are resumed at once the most urgent runs first`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let silent = try await list.add("silent")
             let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
             downloads[1].setPriority(.high)
@@ -270,7 +233,7 @@ struct ListVerbsTests {
     }
 
     @Test func `what is to begin later is still so after all were paused and resumed`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
             await list.manager.pauseAll()
             list.manager.resumeAll()
@@ -281,7 +244,7 @@ struct ListVerbsTests {
     }
 
     @Test func `there is one sleeper for each time, however often others are tried again`() async throws {
-        try await withList(limit: 4) { list in
+        try await ListFixture.with(limit: 4) { list in
             try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(7200) }
             for round in 0..<5 {
                 let busy = try await list.add("busy\(round)")
@@ -329,7 +292,7 @@ struct ListVerbsTests {
     }
 
     @Test func `one that is cancelled and added again at once does not meet its own removal`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             for _ in 0..<20 {
                 let download = try await list.add("silent")
                 for await progress in download.progress where progress.bytesReceived > 0 { break }
@@ -345,7 +308,7 @@ struct ListVerbsTests {
     }
 
     @Test func `those that failed are tried again, those that are finished taken out, and no others`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let downloads = try await list.manager.download(["bad", "a", "b"].map { try list.request($0) })
             await downloads[2].pause()
             await list.manager.waitUntilIdle()
@@ -359,7 +322,7 @@ struct ListVerbsTests {
     }
 
     @Test func `verbs are for identities, a URL, a state or a group`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let silent = try await list.add("silent")
             let downloads = try await list.manager.download(
                 ["a", "b", "c", "d"].map { path in try list.request(path) { $0.group = path < "c" ? "early" : nil } }
@@ -379,7 +342,7 @@ struct ListVerbsTests {
     }
 
     @Test func `an unknown identity or place is refused before anything changes`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let silent = try await list.add("silent")
             let next = try await list.add("a")
             let unknown = Download.ID(rawValue: 7)
@@ -404,7 +367,7 @@ struct ListVerbsTests {
     @Test func `a finished one whose file is gone is fetched again when it is resumed, and says so before`()
         async throws
     {
-        try await withList { list in
+        try await ListFixture.with { list in
             let download = try await list.add("a")
             let file = try await download.value
             #expect(await download.fileExists)
@@ -421,7 +384,7 @@ struct ListVerbsTests {
     // MARK: Following the list
 
     @Test func `the list tells what happens to it, in order`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let events = list.manager.events
             let downloads = try await list.manager.download(["a", "bad"].map { try list.request($0) })
             let (a, bad) = (downloads[0].id, downloads[1].id)
@@ -448,7 +411,7 @@ struct ListVerbsTests {
     }
 
     @Test func `one who does not read what happens costs a fixed amount, and misses the oldest`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             let events = list.manager.events
             let download = try await list.add("silent")
             for number in 1...5_000 { download.setPriority(DownloadPriority(rawValue: number)) }
@@ -461,7 +424,7 @@ struct ListVerbsTests {
     }
 
     @Test func `a snapshot is the whole list, and the newest for one who is slow`() async throws {
-        try await withList { list in
+        try await ListFixture.with { list in
             var snapshots = list.manager.snapshots.makeAsyncIterator()
             #expect(await snapshots.next(isolation: nil) == [])
             let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
@@ -479,7 +442,7 @@ struct ListVerbsTests {
     }
 
     @Test func `the progress of a group is the sum of its downloads, and ends with the last of them`() async throws {
-        try await withList(limit: 3) { list in
+        try await ListFixture.with(limit: 3) { list in
             try await list.add("other")
             let downloads = try await list.manager.download(
                 ["a", "b", "bad"].map { path in try list.request(path) { $0.group = "films" } }

@@ -62,6 +62,20 @@ struct RetryBackoffTests {
         #expect(attempts.backoff.failures == 1)
     }
 
+    @Test func `a failure that is forgiven costs no retry, and lengthens the delays as any other`() throws {
+        let attempts = Attempts(RetryBackoff(maxFailures: 2, maxTotalFailures: 2))
+        let delays = try (0..<100).map { _ in
+            defer { attempts.backoff.forgive() }
+            return try #require(attempts.fail())
+        }
+        #expect(attempts.backoff.failures == 100)
+        #expect(delays.contains { $0 > .seconds(30) } && delays.allSatisfy { $0 <= .seconds(60) })
+        for _ in 0..<2 { #expect(attempts.fail() != nil) }
+        #expect(attempts.fail() == nil)
+        attempts.progress(1)
+        #expect(attempts.backoff.failures == 0)
+    }
+
     @Test func `T13 a byte an attempt does not go on for ever`() {
         let attempts = Attempts(RetryBackoff(maxTotalFailures: 50))
         while attempts.fail() != nil { attempts.progress(1) }

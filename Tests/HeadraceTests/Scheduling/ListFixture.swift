@@ -1,0 +1,79 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A list of downloads over fake connections, and with a clock of the test's.
+struct ListFixture {
+    let manager: DownloadManager
+    let clock: TestClock
+    let folder: URL
+    let requests: @Sendable () -> [String]
+
+    func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
+        // A host that asks to wait asks it of all downloads.
+        let host = path.hasPrefix("busy") ? "busy" : "h"
+        var request = DownloadRequest(try #require(URL(string: "http://\(host)/\(path)")), to: .directory(folder))
+        change(&request)
+        return request
+    }
+
+    @discardableResult
+    func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> Download {
+        try await manager.download(request(path, change))
+    }
+
+    /// Adds one that runs and has a speed.
+    func addSending() async throws {
+        var progress = try await add("silent").progress.makeAsyncIterator()
+        while let told = await progress.next(), told.bytesReceived == 0 {}
+        try await clock.sleeperArmed(for: ProgressMeter.longestSilence)
+        clock.advance(by: ProgressMeter.longestSilence)
+        while let told = await progress.next(), told.bytesPerSecond == 0 {}
+    }
+
+    func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
+
+    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed`
+    /// always, also behind `/moved`, all others are files.
+    static func with(limit: Int = 1, _ body: (ListFixture) async throws -> Void) async throws {
+        try await withTemporaryDirectory { folder in
+            let refused = Locked<Set<String>>([])
+            let refusalsLeft = Locked(Array(repeating: (), count: 7))
+            let transport = FakeTransport { request in
+                let path = request.url.path()
+                if path.hasPrefix("/silent") {
+                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000), end: .silence)
+                }
+                if path.hasPrefix("/bad") { return FakeTransport.Answer(404) }
+                if path == "/moved" { return FakeTransport.Answer(302, fields: [("Location", "http://other/closed")]) }
+                if path == "/closed" { return FakeTransport.Answer(429) }
+                if path == "/full", refusalsLeft.withLock({ $0.popLast() }) != nil { return FakeTransport.Answer(503) }
+                if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
+                    return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
+                }
+                return DiskFixture.answer(request)
+            }
+            let clock = TestClock()
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadManager.Configuration {
+                        $0.maxConcurrentDownloads = limit
+                        $0.retryPolicy.baseDelay = .zero
+                    },
+                    transport: transport,
+                    clock: ClockWitness(clock)
+                )
+            )
+            do {
+                let requests: @Sendable () -> [String] = { transport.requests.map { $0.url.path() } }
+                try await body(ListFixture(manager: manager, clock: clock, folder: folder, requests: requests))
+                await manager.shutdown()
+            } catch {
+                await manager.shutdown()
+                throw error
+            }
+        }
+    }
+}
