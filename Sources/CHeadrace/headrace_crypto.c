@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "headrace_crypto.h"
+#include "headrace_dlerror.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,11 +28,12 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_loaded;
 static const char *description = "libcrypto is not loaded";
+static char failure[512];
 
 static int find(void *library, void **function, const char *name) {
     *function = dlsym(library, name);
     if (*function == NULL) {
-        description = dlerror();
+        description = hr_copy_of_dlerror(failure, sizeof failure);
     }
     return *function != NULL;
 }
@@ -39,7 +41,7 @@ static int find(void *library, void **function, const char *name) {
 static void load(void) {
     void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        description = dlerror();
+        description = hr_copy_of_dlerror(failure, sizeof failure);
         library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
     }
     if (library == NULL) {

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "headrace_curl.h"
+#include "headrace_dlerror.h"
 
 #include <dlfcn.h>
 #include <netinet/in.h>
@@ -23,6 +24,9 @@ typedef struct hr_version_info {
     int age;
     const char *version;
     unsigned int version_num;
+    const char *host;
+    int features;
+    const char *ssl_version;
 } hr_version_info;
 
 // CURLMsg.
@@ -88,20 +92,47 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned int loaded_version;
 static const char *description = "libcurl is not loaded";
+static char failure[512];
 
 static int find(void *library, void **function, const char *name) {
     *function = dlsym(library, name);
     if (*function == NULL) {
-        description = dlerror();
+        description = hr_copy_of_dlerror(failure, sizeof failure);
     }
     return *function != NULL;
+}
+
+// Another TLS library has contexts of another kind, also where OpenSSL is loaded as well, for something else.
+static int uses_openssl(const char *libraries) {
+    static const char *const names[] = {"OpenSSL", "LibreSSL", "BoringSSL", "quictls", "AWS-LC"};
+    // Of several, those that are not in use are in parentheses.
+    while (libraries != NULL && *libraries == '(') {
+        libraries = strchr(libraries, ' ');
+        libraries = libraries != NULL ? libraries + 1 : NULL;
+    }
+    for (size_t index = 0; libraries != NULL && index < sizeof names / sizeof *names; index++) {
+        if (strncmp(libraries, names[index], strlen(names[index])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void find_openssl(void *library) {
+#define FIND_SSL(name) ((*(void **)&ssl.name = dlsym(library, "SSL_" #name)) != NULL)
+#define FIND_STACK(name) ((*(void **)&ssl.name = dlsym(library, "OPENSSL_" #name)) != NULL)
+    (void)FIND_SSL(CTX_set_info_callback);
+    ssl.can_order_ciphers = FIND_SSL(CTX_get_ciphers) && FIND_SSL(CTX_set_ciphersuites) && FIND_SSL(CTX_set_cipher_list)
+        && FIND_SSL(CIPHER_get_name) && FIND_STACK(sk_num) && FIND_STACK(sk_value);
+#undef FIND_STACK
+#undef FIND_SSL
 }
 
 static void load(void) {
     // The GnuTLS build has the same interface and is what some systems have alone.
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        description = dlerror();
+        description = hr_copy_of_dlerror(failure, sizeof failure);
         library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
     }
     if (library == NULL) {
@@ -115,13 +146,6 @@ static void load(void) {
         return;
     }
 #undef FIND
-#define FIND_SSL(name) ((*(void **)&ssl.name = dlsym(library, "SSL_" #name)) != NULL)
-#define FIND_STACK(name) ((*(void **)&ssl.name = dlsym(library, "OPENSSL_" #name)) != NULL)
-    (void)FIND_SSL(CTX_set_info_callback);
-    ssl.can_order_ciphers = FIND_SSL(CTX_get_ciphers) && FIND_SSL(CTX_set_ciphersuites) && FIND_SSL(CTX_set_cipher_list)
-        && FIND_SSL(CIPHER_get_name) && FIND_STACK(sk_num) && FIND_STACK(sk_value);
-#undef FIND_STACK
-#undef FIND_SSL
     const long everything = 3;
     if (curl.global_init(everything) != HR_E_OK) {
         description = "libcurl could not be initialised";
@@ -130,6 +154,9 @@ static void load(void) {
     hr_version_info *info = curl.version_info(0);
     description = info->version;
     loaded_version = info->version_num;
+    if (uses_openssl(info->ssl_version)) {
+        find_openssl(library);
+    }
 }
 
 unsigned int hr_curl_load(void) {

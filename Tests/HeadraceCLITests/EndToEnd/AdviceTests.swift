@@ -21,6 +21,26 @@ struct AdviceTests {
         }
     }
 
+    #if os(Linux)
+    @Test
+    func `a libcurl that cannot be loaded is told with the reason and the package`() async throws {
+        try await withTemporaryDirectory { folder in
+            let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+            for name in names { try Data("no library".utf8).write(to: folder.appending(path: name)) }
+            let place = folder.path(percentEncoded: false)
+            var process = try ToolProcess(
+                ["get", "http://127.0.0.1:1/x"],
+                in: folder,
+                environment: ["LD_LIBRARY_PATH=\(place)"]
+            )
+            let result = try await process.result()
+            #expect(result.status == 1)
+            #expect(result.errors.contains("libcurl could not be loaded: \(place)"), "\(result.errors)")
+            #expect(result.errors.contains("libcurl.so.4: ") && result.errors.contains("Install the package libcurl4"))
+        }
+    }
+    #endif
+
     @Test(arguments: [["-q"], ["--json"]])
     func `a server that wants a login is called so, with the options that give one`(_ options: [String]) async throws {
         let response = Response.status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
