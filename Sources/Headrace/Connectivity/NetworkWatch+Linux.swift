@@ -83,16 +83,17 @@ final class NetworkWatch: Sendable {
 
         /// Nil where there is nothing more at the moment.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
-            var count = 0
+            var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in
                 count = hr_netlink_receive(socket, buffer.baseAddress, buffer.count)
+                if count < 0 { failure = errno }
                 used = max(0, count)
             }
             guard count <= 0 else { return NetlinkMessage.all(in: bytes) }
             if count == 0 {
                 guard let question = state.netlink.drained() else { return nil }
                 ask(question, &state)
-            } else if errno == ENOBUFS {
+            } else if failure == ENOBUFS {
                 state.netlink.lost()
             } else {
                 state.isOver = true

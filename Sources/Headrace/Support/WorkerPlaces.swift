@@ -100,7 +100,8 @@ struct WorkerPlaces<Job> {
     /// One thread at a time: each has the next woken where there is more to do, so that a burst of short jobs does not
     /// wake them all.
     private mutating func help() -> Help {
-        guard next < jobs.count, !isWaking, workingCount < maxWorking || !isWatched else { return .none }
+        // Nobody would wait for the end of a thread that is started after the end of the others was asked for.
+        guard !isStopping, next < jobs.count, !isWaking, workingCount < maxWorking || !isWatched else { return .none }
         guard idleCount > 0 || threadCount < maxThreads else { return .none }
         isWaking = true
         guard idleCount == 0 else { return .wake }

@@ -122,11 +122,13 @@ struct WorkerPlacesTests {
             #expect(crew.runningCount - crew.extra.count <= maxWorking)
         }
         crew.stop()
+        let threadCount = crew.threads.count
         let takesMore = crew.add(-1)
         #expect(!takesMore)
         // Time does not pass any more: nothing may depend on it to end.
         while crew.threads.indices.contains(where: { crew.go($0, timeIsOver: false, jobEnds: true) }) {}
         #expect(crew.jobsRun.sorted() == Array(0..<added))
+        #expect(crew.threads.count == threadCount)
         #expect(crew.threads.allSatisfy { if case .ended = $0 { true } else { false } })
     }
 }
