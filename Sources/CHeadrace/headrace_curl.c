@@ -102,8 +102,7 @@ static int find(void *library, void **function, const char *name) {
     return *function != NULL;
 }
 
-// Another TLS library has contexts of another kind, also where OpenSSL is loaded as well, for something else.
-static int uses_openssl(const char *libraries) {
+int hr_names_openssl(const char *libraries) {
     static const char *const names[] = {"OpenSSL", "LibreSSL", "BoringSSL", "quictls", "AWS-LC"};
     // Of several, those that are not in use are in parentheses.
     while (libraries != NULL && *libraries == '(') {
@@ -154,7 +153,8 @@ static void load(void) {
     hr_version_info *info = curl.version_info(0);
     description = info->version;
     loaded_version = info->version_num;
-    if (uses_openssl(info->ssl_version)) {
+    // Another TLS library has contexts of another kind, also where libcurl needs OpenSSL for something else.
+    if (hr_names_openssl(info->ssl_version)) {
         find_openssl(library);
     }
 }

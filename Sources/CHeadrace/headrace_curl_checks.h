@@ -123,6 +123,9 @@ _Static_assert(offsetof(struct curl_tlssessioninfo, backend) == 0, "curl_tlssess
 _Static_assert(offsetof(struct curl_tlssessioninfo, internals) == sizeof(void *), "curl_tlssessioninfo.internals");
 _Static_assert(offsetof(curl_version_info_data, version) == sizeof(void *), "curl_version_info_data.version");
 _Static_assert(offsetof(curl_version_info_data, version_num) == 2 * sizeof(void *), "version_num");
+_Static_assert(offsetof(curl_version_info_data, host) == 3 * sizeof(void *), "curl_version_info_data.host");
+_Static_assert(offsetof(curl_version_info_data, features) == 4 * sizeof(void *), "curl_version_info_data.features");
+_Static_assert(offsetof(curl_version_info_data, ssl_version) == 5 * sizeof(void *), "ssl_version");
 
 SAME_TYPE(CURLcode (*)(long), curl_global_init);
 SAME_TYPE(curl_version_info_data *(*)(CURLversion), curl_version_info);

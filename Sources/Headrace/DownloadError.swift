@@ -19,8 +19,8 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// How long the server asked to wait before the next request, where it did.
     public internal(set) var retryAfter: Duration?
-    /// The host that answered that it takes no more at the moment, where one did.
-    var refusingHost: String?
+    /// Set where the host takes no more at the moment, and sends another download.
+    var isOneTooMany = false
     /// Set where the same request may succeed later for another reason than that of its code.
     var mayPass = false
     /// The setting that may help, where there is one.

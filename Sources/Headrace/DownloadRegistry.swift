@@ -61,38 +61,59 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Returns: The downloads in their order, and what in the registry is not as it was written, each a sentence.
     /// - Throws: As ``downloads()``; who may only read the list sees it as it is.
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
-        // What is damaged goes as soon as the list is written anew.
-        let before = try await read()
-        guard (try? await takesCommands()) == true else { return before }
-        let (downloads, findings) = try await read()
-        return (downloads, before.findings + findings.filter { !before.findings.contains($0) })
+        var earlier: Reading?
+        if (try? await hasCommands) == true {
+            // What is damaged goes as soon as the list is written anew.
+            earlier = try await read()
+            _ = try? await withListTakingCommands()
+        }
+        let present = try await read()
+        let earlierFindings = earlier?.findings ?? []
+        var findings = earlierFindings + present.findings.filter { !earlierFindings.contains($0) }
+        let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
+        if present.hasLoss, !present.isRun {
+            findings.append("The next change of the list keeps it as it is now, as \(copy).")
+        } else if earlier?.hasLoss == true, !present.hasLoss {
+            findings.append("The list as it was is kept as \(copy).")
+        }
+        return (present.downloads, findings)
     }
 
-    private func read() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
+    private struct Reading: Sendable {
+        var downloads: [DownloadSnapshot] = []
+        var findings: [String]
+        /// Whether something is lost, which is still to be read.
+        let hasLoss: Bool
+        let isRun: Bool
+    }
+
+    private func read() async throws(DownloadError) -> Reading {
         let bases = RegistryBases(of: directory)
         return try await blocking { () throws(DownloadError) in
             let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
-            var findings = found.ofReader.sentences
-            if found.hasLoss {
-                let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
-                findings.append("The next change of the list keeps it as it is now, as \(copy).")
-            }
             let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
-            let downloads = image.ordered.compactMap { entry -> DownloadSnapshot? in
+            var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
+            for entry in image.ordered {
                 guard let request = entry.request.downloadRequest(in: bases) else {
-                    findings.append(entry.leftOut)
-                    return nil
+                    reading.findings.append(entry.leftOut)
+                    continue
                 }
                 let (state, file) = entry.state.restored(request.url, bases: bases)
-                return DownloadSnapshot(
-                    id: Download.ID(rawValue: entry.id),
-                    request: request,
-                    state: isRun && entry.state.isRunning ? .running : state,
-                    priority: request.priority,
-                    progress: DownloadProgress(file?.stamp, orPartialAt: DestinationNames(request).partialPath, .system)
+                reading.downloads.append(
+                    DownloadSnapshot(
+                        id: Download.ID(rawValue: entry.id),
+                        request: request,
+                        state: isRun && entry.state.isRunning ? .running : state,
+                        priority: request.priority,
+                        progress: DownloadProgress(
+                            file?.stamp,
+                            orPartialAt: DestinationNames(request).partialPath,
+                            .system
+                        )
+                    )
                 )
             }
-            return (downloads, findings)
+            return reading
         }
     }
 
@@ -112,15 +133,13 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Does nothing where there are none, and where a manager has the list, which takes them itself.
     /// - Throws: What keeps the directory from being read, or the registry from being written; the commands stay there then.
     public func takeCommands() async throws(DownloadError) {
-        _ = try await takesCommands()
+        if try await hasCommands { _ = try await withListTakingCommands() }
     }
 
-    /// Carries out the commands that were left; false where there are none, or a manager of another process has the list.
-    private func takesCommands() async throws(DownloadError) -> Bool {
-        let areLeft = try await blocking { () throws(DownloadError) in
-            try RegistryInbox(in: directory.filePath).hasCommands
+    private var hasCommands: Bool {
+        get async throws(DownloadError) {
+            try await blocking { () throws(DownloadError) in try RegistryInbox(in: directory.filePath).hasCommands }
         }
-        return areLeft ? try await withListTakingCommands() : false
     }
 
     /// Adds downloads to the list.

@@ -15,6 +15,8 @@ public struct RetryPolicy: Sendable {
     }
 
     /// How many failures in a row, without a byte of progress between them, are tried again; 0 for none.
+    ///
+    /// That a host takes no more (429, 503) while it sends another download is tried again without being counted.
     public var maxFailures = 5
     /// How many failures are tried again in all, with one more for each MiB of progress, so that a byte an attempt does not go
     /// on for ever.

@@ -146,6 +146,8 @@ typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 unsigned int hr_curl_load(void);
 /// The version as text, or what the dynamic loader says of its absence. Never freed.
 const char *hr_curl_description(void);
+/// Whether the TLS library that libcurl uses is OpenSSL or a fork of it, by the text in which libcurl names its libraries.
+int hr_names_openssl(const char *libraries);
 
 hr_easy hr_easy_init(void);
 void hr_easy_reset(hr_easy easy);

@@ -237,7 +237,7 @@ struct ListState {
     mutating func ended(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let signal = signals[id]
         defer { if signals[id] === signal { signals[id] = nil } }
-        if case .retry(let attempts, _) = outcome { self.attempts[id] = forgiving(attempts, of: id) }
+        if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.withoutSecrets == nil {
             // They have been given since the transfer looked.
             return effects(of: queue.ended(id, .retry(at: now), at: now))

@@ -83,19 +83,8 @@ struct Attempts: Sendable {
     mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
-        return backoff.failed(retryAfter: error.retryAfter, using: &random)
-    }
-
-    /// The host of the request where it takes no more at the moment, and there is no other source; nil where a redirect led to the
-    /// host that does not.
-    var refusingHost: String? {
-        guard sources.isFirst, !sources.hasNext, let host = lastFailure?.refusingHost else { return nil }
-        return host == HostConnections.host(of: sources.current) ? host : nil
-    }
-
-    /// Does not count the last failure.
-    mutating func forgive() {
-        backoff.forgive()
+        let isForgiven = error.isOneTooMany && !sources.hasNext
+        return backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
     }
 
     /// Counts a failure that somebody has decided to try again.

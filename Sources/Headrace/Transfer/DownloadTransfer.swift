@@ -293,8 +293,8 @@ struct DownloadTransfer {
         case .retry(let refusal, let delay):
             var error = refusal.error(retryAfter: delay, isTransient: true)
             if head.isHostRefusal {
-                environment.hosts.refused(record.id, head.url, retryAfter: delay, at: environment.clock.now())
-                error.refusingHost = HostConnections.host(of: head.url)
+                let now = environment.clock.now()
+                error.isOneTooMany = environment.hosts.refused(record.id, head.url, retryAfter: delay, at: now)
             }
             await body.drain(of: head)
             throw error

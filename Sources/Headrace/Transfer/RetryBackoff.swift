@@ -56,16 +56,23 @@ struct RetryBackoff: Sendable, Hashable {
 
     /// Counts a failure; returns how long to wait before the next attempt, or nil to give up.
     ///
-    /// The wait is never shorter than what the server asked for.
+    /// The wait is never shorter than what the server asked for. One that is forgiven costs nothing of the budgets, but where
+    /// nothing is to be tried again.
     mutating func failed(
         retryAfter: Duration? = nil,
+        isForgiven: Bool = false,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
         let earned = Int(clamping: progressBytes / bytesPerFailure)
         let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
-        guard failures - forgiven < maxFailures, totalFailures < (overflow ? .max : allowed) else { return nil }
+        let isWithinBudgets = failures - forgiven < maxFailures && totalFailures < (overflow ? .max : allowed)
+        guard isWithinBudgets || isForgiven && maxFailures > 0 else { return nil }
         let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
         failedAnyway()
+        if isForgiven {
+            forgiven += 1
+            totalFailures -= 1
+        }
         return max(delay, retryAfter ?? .zero)
     }
 
@@ -73,12 +80,6 @@ struct RetryBackoff: Sendable, Hashable {
     mutating func failedAnyway() {
         failures += 1
         totalFailures += 1
-    }
-
-    /// Does not count the last failure against the budgets.
-    mutating func forgive() {
-        forgiven += 1
-        totalFailures -= 1
     }
 
     /// The upper bound of the next delay.

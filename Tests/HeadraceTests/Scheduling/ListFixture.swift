@@ -24,18 +24,14 @@ struct ListFixture {
         try await manager.download(request(path, change))
     }
 
-    /// Adds one that runs and has a speed.
+    /// Adds one of which bytes have come, and more are to come.
     func addSending() async throws {
-        var progress = try await add("silent").progress.makeAsyncIterator()
-        while let told = await progress.next(), told.bytesReceived == 0 {}
-        try await clock.sleeperArmed(for: ProgressMeter.longestSilence)
-        clock.advance(by: ProgressMeter.longestSilence)
-        while let told = await progress.next(), told.bytesPerSecond == 0 {}
+        for await progress in try await add("silent").progress where progress.bytesReceived > 0 { break }
     }
 
     func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
 
-    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed`
+    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed…`
     /// always, also behind `/moved`, all others are files.
     static func with(limit: Int = 1, _ body: (ListFixture) async throws -> Void) async throws {
         try await withTemporaryDirectory { folder in
@@ -48,7 +44,7 @@ struct ListFixture {
                 }
                 if path.hasPrefix("/bad") { return FakeTransport.Answer(404) }
                 if path == "/moved" { return FakeTransport.Answer(302, fields: [("Location", "http://other/closed")]) }
-                if path == "/closed" { return FakeTransport.Answer(429) }
+                if path.hasPrefix("/closed") { return FakeTransport.Answer(429) }
                 if path == "/full", refusalsLeft.withLock({ $0.popLast() }) != nil { return FakeTransport.Answer(503) }
                 if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
                     return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
@@ -61,6 +57,7 @@ struct ListFixture {
                     configuration: DownloadManager.Configuration {
                         $0.maxConcurrentDownloads = limit
                         $0.retryPolicy.baseDelay = .zero
+                        $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                     },
                     transport: transport,
                     clock: ClockWitness(clock)

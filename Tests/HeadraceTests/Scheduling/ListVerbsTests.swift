@@ -73,6 +73,14 @@ struct ListVerbsTests {
         }
     }
 
+    @Test func `those that a host refuses that sends none of them fail`() async throws {
+        try await ListFixture.with(limit: 3) { list in
+            let downloads = try await list.manager.download(["closed", "closed-too"].map { try list.request($0) })
+            for download in downloads { await #expect(throws: DownloadError.self) { _ = try await download.value } }
+            #expect(list.requests().count == 12)
+        }
+    }
+
     @Test func `one that is refused goes on with its mirrors, and fails where it was sent to another host`()
         async throws
     {

@@ -13,7 +13,9 @@ private final class Attempts {
         random = SeededRandom(seed: seed)
     }
 
-    func fail(retryAfter: Duration? = nil) -> Duration? { backoff.failed(retryAfter: retryAfter, using: &random) }
+    func fail(retryAfter: Duration? = nil, isForgiven: Bool = false) -> Duration? {
+        backoff.failed(retryAfter: retryAfter, isForgiven: isForgiven, using: &random)
+    }
 
     func progress(_ bytes: Int64) { backoff.progressed(by: bytes) }
 }
@@ -64,16 +66,20 @@ struct RetryBackoffTests {
 
     @Test func `a failure that is forgiven costs no retry, and lengthens the delays as any other`() throws {
         let attempts = Attempts(RetryBackoff(maxFailures: 2, maxTotalFailures: 2))
-        let delays = try (0..<100).map { _ in
-            defer { attempts.backoff.forgive() }
-            return try #require(attempts.fail())
-        }
-        #expect(attempts.backoff.failures == 100)
-        #expect(delays.contains { $0 > .seconds(30) } && delays.allSatisfy { $0 <= .seconds(60) })
         for _ in 0..<2 { #expect(attempts.fail() != nil) }
+        let delays = try (0..<100).map { _ in try #require(attempts.fail(isForgiven: true)) }
+        #expect(attempts.backoff.failures == 102)
+        #expect(delays.contains { $0 > .seconds(30) } && delays.allSatisfy { $0 <= .seconds(60) })
         #expect(attempts.fail() == nil)
-        attempts.progress(1)
+        attempts.progress(1 << 20)
         #expect(attempts.backoff.failures == 0)
+        #expect(attempts.fail() != nil)
+        #expect(attempts.fail() == nil)
+    }
+
+    @Test func `without retries nothing is forgiven`() {
+        let attempts = Attempts(RetryBackoff(maxFailures: 0))
+        #expect(attempts.fail(isForgiven: true) == nil)
     }
 
     @Test func `T13 a byte an attempt does not go on for ever`() {

@@ -21,7 +21,10 @@ enum RegistryEncoder {
         var payload = RegistryWriter()
         for change in changes {
             switch change {
-            case .added(let entries): try append(entries, to: &bytes, maxBytes: RegistryJournal.maxEntryBytes)
+            case .added(let entries):
+                for entry in entries {
+                    try append(entry, to: &bytes, with: &payload, maxBytes: RegistryJournal.maxEntryBytes)
+                }
             case .removed(let ids):
                 for start in stride(from: 0, to: ids.count, by: idsPerLine) {
                     payload.write(.removed(Array(ids[start...].prefix(idsPerLine))))
@@ -59,21 +62,19 @@ enum RegistryEncoder {
         }
     }
 
-    /// The lines of downloads as they are, one for each, so that a damaged one loses no other; `maxBytes` is the longest payload.
+    /// The line of a download as it is, which has one of its own so that a damaged one loses no other.
+    ///
+    /// `payload` is memory to write to, and `maxBytes` is the longest that it may become.
     fileprivate static func append(
-        _ entries: some Sequence<RegistryEntry>,
+        _ entry: RegistryEntry,
         to bytes: inout [UInt8],
+        with payload: inout RegistryWriter,
         maxBytes: Int
     ) throws(Failure) {
-        var payload = RegistryWriter()
-        for entry in entries {
-            payload.clear()
-            payload.begin(.add)
-            payload.write(entry)
-            payload.endList()
-            guard payload.bytes.count <= maxBytes else { throw .tooLarge(entry.id) }
-            RegistryJournal.append(payload.bytes, to: &bytes)
-        }
+        payload.write(.added([entry]))
+        defer { payload.clear() }
+        guard payload.bytes.count <= maxBytes else { throw .tooLarge(entry.id) }
+        RegistryJournal.append(payload.bytes, to: &bytes)
     }
 }
 
@@ -84,6 +85,7 @@ struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
     private let pieceBytes: Int
     private var rest: Entries.Iterator
     private var isBegun = false
+    private var payload = RegistryWriter()
 
     init(of entries: Entries, pieceBytes: Int = 1 << 20) {
         self.pieceBytes = pieceBytes
@@ -95,7 +97,12 @@ struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
         isBegun = true
         while bytes.count < pieceBytes, let entry = rest.next() {
             count += 1
-            try RegistryEncoder.append(CollectionOfOne(entry), to: &bytes, maxBytes: RegistryJournal.maxPayloadBytes)
+            try RegistryEncoder.append(
+                entry,
+                to: &bytes,
+                with: &payload,
+                maxBytes: RegistryJournal.maxPayloadBytes
+            )
         }
         return bytes.isEmpty ? nil : bytes
     }

@@ -29,8 +29,9 @@ final class HostConnections: Sendable {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// A connection was refused, or answered with 429 or 503.
-    func refused(_ id: Download.ID, _ url: URL, retryAfter: Duration?, at now: Duration) {
+    /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
+    @discardableResult
+    func refused(_ id: Download.ID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 

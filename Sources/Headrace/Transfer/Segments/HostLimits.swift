@@ -44,8 +44,9 @@ struct HostLimits: Sendable {
         return state.downloads[index].granted
     }
 
-    /// A connection was refused, or answered with 429 or 503.
-    mutating func refused(_ id: Download.ID, on host: String, retryAfter: Duration?, at now: Duration) {
+    /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
+    @discardableResult
+    mutating func refused(_ id: Download.ID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
         let open = state.downloads.reduce(0) { $0 + $1.granted }
         // Small downloads are not counted.
@@ -56,6 +57,7 @@ struct HostLimits: Sendable {
             state.downloads[index].granted = max(1, state.downloads[index].granted - 1)
         }
         hosts[host] = state
+        return state.downloads.contains { $0.id != id }
     }
 
     /// A download has ended, or leaves the host alone.
