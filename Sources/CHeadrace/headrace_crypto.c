@@ -2,9 +2,8 @@
 
 #define _GNU_SOURCE
 #include "headrace_crypto.h"
-#include "headrace_dlerror.h"
+#include "headrace_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #if !defined(HEADRACE_NO_CRYPTO_HEADER) && __has_include(<openssl/evp.h>)
@@ -28,26 +27,13 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_loaded;
 static const char *description = "libcrypto is not loaded";
-static char failure[512];
-
-static int find(void *library, void **function, const char *name) {
-    *function = dlsym(library, name);
-    if (*function == NULL) {
-        description = hr_copy_of_dlerror(failure, sizeof failure);
-    }
-    return *function != NULL;
-}
 
 static void load(void) {
-    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        description = hr_copy_of_dlerror(failure, sizeof failure);
-        library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
-    }
+    void *library = open_library("libcrypto.so.3", "libcrypto.so.1.1", &description);
     if (library == NULL) {
         return;
     }
-#define FIND(name) find(library, (void **)&evp.name, "EVP_" #name)
+#define FIND(name) find(library, (void **)&evp.name, "EVP_" #name, &description)
     is_loaded = FIND(MD_CTX_new) && FIND(MD_CTX_free) && FIND(DigestInit_ex) && FIND(DigestUpdate)
         && FIND(DigestFinal_ex) && FIND(md5) && FIND(sha1) && FIND(sha256) && FIND(sha384) && FIND(sha512);
 #undef FIND

@@ -2,7 +2,7 @@
 
 #define _GNU_SOURCE
 #include "headrace_curl.h"
-#include "headrace_dlerror.h"
+#include "headrace_library.h"
 
 #include <dlfcn.h>
 #include <netinet/in.h>
@@ -92,15 +92,6 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned int loaded_version;
 static const char *description = "libcurl is not loaded";
-static char failure[512];
-
-static int find(void *library, void **function, const char *name) {
-    *function = dlsym(library, name);
-    if (*function == NULL) {
-        description = hr_copy_of_dlerror(failure, sizeof failure);
-    }
-    return *function != NULL;
-}
 
 int hr_names_openssl(const char *libraries) {
     static const char *const names[] = {"OpenSSL", "LibreSSL", "BoringSSL", "quictls", "AWS-LC"};
@@ -129,15 +120,11 @@ static void find_openssl(void *library) {
 
 static void load(void) {
     // The GnuTLS build has the same interface and is what some systems have alone.
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        description = hr_copy_of_dlerror(failure, sizeof failure);
-        library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-    }
+    void *library = open_library("libcurl.so.4", "libcurl-gnutls.so.4", &description);
     if (library == NULL) {
         return;
     }
-#define FIND(name) find(library, (void **)&curl.name, "curl_" #name)
+#define FIND(name) find(library, (void **)&curl.name, "curl_" #name, &description)
     if (!(FIND(global_init) && FIND(version_info) && FIND(easy_init) && FIND(easy_reset) && FIND(easy_cleanup)
           && FIND(easy_setopt) && FIND(easy_getinfo) && FIND(easy_pause) && FIND(easy_strerror) && FIND(slist_append)
           && FIND(slist_free_all) && FIND(multi_init) && FIND(multi_cleanup) && FIND(multi_add_handle)
