@@ -22,25 +22,16 @@ enum RegistryEncoder {
         for change in changes {
             switch change {
             case .added(let entries):
-                for entry in entries {
-                    try append(entry, to: &bytes, with: &payload, maxBytes: RegistryJournal.maxEntryBytes)
-                }
+                for entry in entries { try append(entry, RegistryJournal.maxEntryBytes, to: &bytes, with: &payload) }
             case .removed(let ids):
                 for start in stride(from: 0, to: ids.count, by: idsPerLine) {
-                    payload.write(.removed(Array(ids[start...].prefix(idsPerLine))))
-                    RegistryJournal.append(payload.bytes, to: &bytes)
-                    payload.clear()
+                    let change = RegistryChange.removed(Array(ids[start...].prefix(idsPerLine)))
+                    try append(change, RegistryJournal.maxPayloadBytes, .indivisible, to: &bytes, with: &payload)
                 }
             case .state(let id, _):
-                payload.write(change)
-                guard payload.bytes.count <= RegistryJournal.maxStateBytes else { throw .tooLarge(id) }
-                RegistryJournal.append(payload.bytes, to: &bytes)
-                payload.clear()
+                try append(change, RegistryJournal.maxStateBytes, .tooLarge(id), to: &bytes, with: &payload)
             case .moved, .relabelled, .priority:
-                payload.write(change)
-                guard payload.bytes.count <= RegistryJournal.maxPayloadBytes else { throw .indivisible }
-                RegistryJournal.append(payload.bytes, to: &bytes)
-                payload.clear()
+                try append(change, RegistryJournal.maxPayloadBytes, .indivisible, to: &bytes, with: &payload)
             }
         }
         return bytes
@@ -63,17 +54,26 @@ enum RegistryEncoder {
     }
 
     /// The line of a download as it is, which has one of its own so that a damaged one loses no other.
-    ///
-    /// `payload` is memory to write to, and `maxBytes` is the longest that it may become.
     fileprivate static func append(
         _ entry: RegistryEntry,
+        _ maxBytes: Int,
         to bytes: inout [UInt8],
-        with payload: inout RegistryWriter,
-        maxBytes: Int
+        with payload: inout RegistryWriter
     ) throws(Failure) {
-        payload.write(.added([entry]))
-        defer { payload.clear() }
-        guard payload.bytes.count <= maxBytes else { throw .tooLarge(entry.id) }
+        try append(.added([entry]), maxBytes, .tooLarge(entry.id), to: &bytes, with: &payload)
+    }
+
+    /// The line of a change; throws where its payload, for which there is memory, is longer than it may be.
+    private static func append(
+        _ change: RegistryChange,
+        _ maxBytes: Int,
+        _ failure: Failure,
+        to bytes: inout [UInt8],
+        with payload: inout RegistryWriter
+    ) throws(Failure) {
+        payload.clear()
+        payload.write(change)
+        guard payload.bytes.count <= maxBytes else { throw failure }
         RegistryJournal.append(payload.bytes, to: &bytes)
     }
 }
@@ -97,12 +97,7 @@ struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
         isBegun = true
         while bytes.count < pieceBytes, let entry = rest.next() {
             count += 1
-            try RegistryEncoder.append(
-                entry,
-                to: &bytes,
-                with: &payload,
-                maxBytes: RegistryJournal.maxPayloadBytes
-            )
+            try RegistryEncoder.append(entry, RegistryJournal.maxPayloadBytes, to: &bytes, with: &payload)
         }
         return bytes.isEmpty ? nil : bytes
     }

@@ -81,7 +81,7 @@ struct RegistryJournalTests {
     @Test func `changes that are made again, from any of them on, end as the same list`() {
         for seed: UInt64 in 0..<50 {
             var random = SeededRandom(seed: seed)
-            let changes = (0..<20).map { _ in Fixture.randomChange(&random) }
+            let changes = (0..<20).map { _ in Fixture.randomChange(&random, addingUpTo: 5) }
             let image = Fixture.image(changes)
             for start in changes.indices {
                 var again = image
