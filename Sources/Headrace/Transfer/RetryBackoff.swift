@@ -68,10 +68,10 @@ struct RetryBackoff: Sendable, Hashable {
         let isWithinBudgets = failures - forgiven < maxFailures && totalFailures < (overflow ? .max : allowed)
         guard isWithinBudgets || isForgiven && maxFailures > 0 else { return nil }
         let delay = Duration.milliseconds(Int64.random(in: 0...ceiling, using: &random))
-        failedAnyway()
         if isForgiven {
-            forgiven += 1
-            totalFailures -= 1
+            (failures, forgiven) = (failures + 1, forgiven + 1)
+        } else {
+            failedAnyway()
         }
         return max(delay, retryAfter ?? .zero)
     }

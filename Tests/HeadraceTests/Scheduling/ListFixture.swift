@@ -36,7 +36,7 @@ struct ListFixture {
     static func with(limit: Int = 1, _ body: (ListFixture) async throws -> Void) async throws {
         try await withTemporaryDirectory { folder in
             let refused = Locked<Set<String>>([])
-            let refusalsLeft = Locked(Array(repeating: (), count: 7))
+            let refusalsLeft = Locked(7)
             let transport = FakeTransport { request in
                 let path = request.url.path()
                 if path.hasPrefix("/silent") {
@@ -45,7 +45,13 @@ struct ListFixture {
                 if path.hasPrefix("/bad") { return FakeTransport.Answer(404) }
                 if path == "/moved" { return FakeTransport.Answer(302, fields: [("Location", "http://other/closed")]) }
                 if path.hasPrefix("/closed") { return FakeTransport.Answer(429) }
-                if path == "/full", refusalsLeft.withLock({ $0.popLast() }) != nil { return FakeTransport.Answer(503) }
+                if path == "/full" {
+                    let isRefused = refusalsLeft.withLock { left in
+                        left -= 1
+                        return left >= 0
+                    }
+                    if isRefused { return FakeTransport.Answer(503) }
+                }
                 if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
                     return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
                 }
