@@ -165,7 +165,7 @@ public actor DownloadManager {
 
     /// Adds downloads in this order, all of them or none.
     ///
-    /// Returns at once, or where the list is kept on the disk, when they are there, after one write and one sync; whatever
+    /// Returns at once, or where the list is kept on the disk, when they are there, after one sync for all; whatever
     /// fails later is the state of the download.
     /// - Parameter requests: What to download and where to put it.
     /// - Returns: A handle on each download, in the same order.

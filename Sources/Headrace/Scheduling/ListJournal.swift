@@ -7,10 +7,34 @@ final class ListJournal: Sendable {
         var record: DownloadRecord
         var label: Int64
         var priority: Int
+
+        /// Where it stands when it comes into the list.
+        fileprivate var firstState: RegistryEntry.State { record.request.startsPaused ? .paused : .waiting }
+    }
+
+    /// Changes that were noted together.
+    private enum Noted {
+        case change(RegistryChange)
+        /// Downloads that came in; their entries, which are large, are made one after the other when they are written.
+        case added([Member])
+
+        var count: Int {
+            switch self {
+            case .change: 1
+            case .added(let members): members.count
+            }
+        }
+
+        func change(at index: Int, bases: RegistryBases) -> RegistryChange {
+            switch self {
+            case .change(let change): change
+            case .added(let members): .added([RegistryEntry(members[index], members[index].firstState, bases: bases)])
+            }
+        }
     }
 
     private struct Pending {
-        var changes: [RegistryChange] = []
+        var changes: [Noted] = []
         /// Whether one of them, or one before, is to outlive a power cut.
         var mustSync = false
         var isScheduled = false
@@ -87,7 +111,7 @@ final class ListJournal: Sendable {
 
     func note(_ change: RegistryChange) {
         pending.withLock { pending in
-            pending.changes.append(change)
+            pending.changes.append(.change(change))
             switch change {
             case .state(let id, let state):
                 pending.states[Download.ID(rawValue: id)] = state == .waiting ? nil : state
@@ -96,14 +120,20 @@ final class ListJournal: Sendable {
             case .removed(let ids):
                 for id in ids { pending.states[Download.ID(rawValue: id)] = nil }
                 pending.mustSync = true
-            case .added(let entries):
-                for entry in entries where entry.state != .waiting {
-                    pending.states[Download.ID(rawValue: entry.id)] = entry.state
-                }
-                pending.mustSync = true
-            case .moved, .relabelled, .priority:
+            case .added, .moved, .relabelled, .priority:
                 pending.mustSync = true
             }
+        }
+    }
+
+    /// Notes downloads that came in.
+    func note(added members: [Member]) {
+        pending.withLock { pending in
+            pending.changes.append(.added(members))
+            for member in members where member.firstState != .waiting {
+                pending.states[member.record.id] = member.firstState
+            }
+            pending.mustSync = true
         }
     }
 
@@ -115,7 +145,7 @@ final class ListJournal: Sendable {
     func noteRequest(of member: Member) {
         pending.withLock { pending in
             let state = pending.states[member.record.id] ?? .waiting
-            pending.changes.append(.added([RegistryEntry(member, state, bases: bases)]))
+            pending.changes.append(.change(.added([RegistryEntry(member, state, bases: bases)])))
             pending.mustSync = true
         }
     }
@@ -201,6 +231,9 @@ final class ListJournal: Sendable {
             guard !isBehind else { return try rewrite(members) }
             guard !changes.isEmpty || syncs else { return }
             do throws(DownloadError) {
+                let changes = changes.lazy.flatMap { [bases] noted in
+                    (0..<noted.count).lazy.map { noted.change(at: $0, bases: bases) }
+                }
                 switch try file.append(changes, syncing: syncs, always: always) {
                 case .recorded: break
                 // It can be read as it is.

@@ -151,13 +151,7 @@ struct ListState {
         let actions = queue.add(items, at: now)
         if queue.relabellings != relabellings { noteAllLabels() }
         let new = items.map(\.id)
-        if let journal, !new.isEmpty {
-            let entries = new.compactMap { member($0) }.map { member in
-                let state: RegistryEntry.State = member.record.request.startsPaused ? .paused : .waiting
-                return RegistryEntry(member, state, bases: journal.bases)
-            }
-            journal.note(.added(entries))
-        }
+        if let journal, !new.isEmpty { journal.note(added: new.compactMap { member($0) }) }
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
     }
 

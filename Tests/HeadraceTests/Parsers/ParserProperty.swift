@@ -184,7 +184,7 @@ extension ParserProperty {
         for entry in image.entries {
             if let violation = violation(of: entry.request) { return violation }
         }
-        var snapshot = RegistrySnapshot(of: image.ordered)
+        var snapshot = RegistryEncoder.journal(of: image.ordered)
         var bytes: [UInt8] = []
         do {
             while let piece = try snapshot.next() { bytes += piece }

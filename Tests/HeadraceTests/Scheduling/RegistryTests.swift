@@ -150,7 +150,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `ten thousand downloads that are added at once cost one write and one sync`() async throws {
+    @Test func `ten thousand downloads that are added at once cost few writes and one sync`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileCallRecorder()
             try await withManager(folder, files: recorder.fileCalls, configure: { $0.startsDownloads = false }) {
@@ -158,8 +158,9 @@ struct RegistryTests {
                 let before = recorder.callsButLooks.count
                 try await manager.download((0..<10_000).map { try request("\($0)", in: folder) })
                 let calls = recorder.callsButLooks.dropFirst(before)
-                #expect(calls.count == 2)
-                #expect(calls.last == .sync)
+                let bytes = try FileProbe.bytes(of: folder.appending(path: "registry/registry.journal")).count
+                #expect(calls.count <= bytes / RegistryEncoder.pieceBytes + 2)
+                #expect(calls.last == .sync && calls.count { $0 == .sync } == 1)
             }
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 let names = await names(manager)

@@ -13,28 +13,26 @@ enum RegistryEncoder {
         case indivisible
     }
 
-    private static let idsPerLine = 4096
+    /// How many bytes are put together before they are written.
+    static let pieceBytes = 64 << 10
 
     /// The lines of changes, in order.
     static func lines(of changes: some Sequence<RegistryChange>) throws(Failure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var payload = RegistryWriter()
-        for change in changes {
-            switch change {
-            case .added(let entries):
-                for entry in entries { try append(entry, RegistryJournal.maxEntryBytes, to: &bytes, with: &payload) }
-            case .removed(let ids):
-                for start in stride(from: 0, to: ids.count, by: idsPerLine) {
-                    let change = RegistryChange.removed(Array(ids[start...].prefix(idsPerLine)))
-                    try append(change, RegistryJournal.maxPayloadBytes, .indivisible, to: &bytes, with: &payload)
-                }
-            case .state(let id, _):
-                try append(change, RegistryJournal.maxStateBytes, .tooLarge(id), to: &bytes, with: &payload)
-            case .moved, .relabelled, .priority:
-                try append(change, RegistryJournal.maxPayloadBytes, .indivisible, to: &bytes, with: &payload)
-            }
-        }
-        return bytes
+        var lines = RegistryLines(of: changes, pieceBytes: .max)
+        return try lines.next() ?? []
+    }
+
+    /// The journal that a list has when nothing in it is dead.
+    static func journal<Entries: Sequence<RegistryEntry>>(
+        of entries: Entries,
+        pieceBytes: Int = pieceBytes
+    ) -> RegistryLines<LazyMapSequence<Entries, RegistryChange>> {
+        RegistryLines(
+            of: entries.lazy.map { .added([$0]) },
+            after: RegistryJournal.header,
+            maxEntryBytes: RegistryJournal.maxPayloadBytes,
+            pieceBytes: pieceBytes
+        )
     }
 
     /// Texts that have no more bytes than that together fit, since each byte becomes six at the most.
@@ -52,54 +50,71 @@ enum RegistryEncoder {
             )
         }
     }
+}
 
-    /// The line of a download as it is, which has one of its own so that a damaged one loses no other.
-    fileprivate static func append(
-        _ entry: RegistryEntry,
-        _ maxBytes: Int,
-        to bytes: inout [UInt8],
-        with payload: inout RegistryWriter
-    ) throws(Failure) {
-        try append(.added([entry]), maxBytes, .tooLarge(entry.id), to: &bytes, with: &payload)
+/// The lines of changes, in order and in pieces, so that those of a long list are not in memory at once.
+struct RegistryLines<Changes: Sequence<RegistryChange>> {
+    private static var idsPerLine: Int { 4096 }
+
+    /// What reading the pieces so far costs.
+    private(set) var weight = 0
+    /// How many more downloads the list has with them.
+    private(set) var growth = 0
+    private let maxEntryBytes: Int
+    private let pieceBytes: Int
+    private var rest: Changes.Iterator
+    private var bytes: [UInt8]
+    private var payload = RegistryWriter()
+
+    init(
+        of changes: Changes,
+        after start: [UInt8] = [],
+        maxEntryBytes: Int = RegistryJournal.maxEntryBytes,
+        pieceBytes: Int = RegistryEncoder.pieceBytes
+    ) {
+        rest = changes.makeIterator()
+        bytes = start
+        self.maxEntryBytes = maxEntryBytes
+        self.pieceBytes = pieceBytes
     }
 
-    /// The line of a change; throws where its payload, for which there is memory, is longer than it may be.
-    private static func append(
+    /// The next lines, of the length of a piece or a change more; nil after the last ones.
+    mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
+        while bytes.count < pieceBytes, let change = rest.next() { try append(change) }
+        defer { bytes = [] }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    private mutating func append(_ change: RegistryChange) throws(RegistryEncoder.Failure) {
+        weight += change.weight
+        switch change {
+        case .added(let entries):
+            growth += entries.count
+            // Each has a line of its own, so that a damaged one loses no other.
+            for entry in entries { try append(.added([entry]), maxEntryBytes, .tooLarge(entry.id)) }
+        case .removed(let ids):
+            growth -= ids.count
+            for start in stride(from: 0, to: ids.count, by: Self.idsPerLine) {
+                let part = Array(ids[start...].prefix(Self.idsPerLine))
+                try append(.removed(part), RegistryJournal.maxPayloadBytes, .indivisible)
+            }
+        case .state(let id, _):
+            try append(change, RegistryJournal.maxStateBytes, .tooLarge(id))
+        case .moved, .relabelled, .priority:
+            try append(change, RegistryJournal.maxPayloadBytes, .indivisible)
+        }
+    }
+
+    /// Adds the line of a change; throws where its payload is longer than it may be.
+    private mutating func append(
         _ change: RegistryChange,
         _ maxBytes: Int,
-        _ failure: Failure,
-        to bytes: inout [UInt8],
-        with payload: inout RegistryWriter
-    ) throws(Failure) {
+        _ failure: RegistryEncoder.Failure
+    ) throws(RegistryEncoder.Failure) {
         payload.clear()
         payload.write(change)
         guard payload.bytes.count <= maxBytes else { throw failure }
         RegistryJournal.append(payload.bytes, to: &bytes)
-    }
-}
-
-/// The journal that a list has when nothing in it is dead, in pieces of about a mebibyte.
-struct RegistrySnapshot<Entries: Sequence<RegistryEntry>> {
-    /// How many downloads the pieces so far have.
-    private(set) var count = 0
-    private let pieceBytes: Int
-    private var rest: Entries.Iterator
-    private var isBegun = false
-    private var payload = RegistryWriter()
-
-    init(of entries: Entries, pieceBytes: Int = 1 << 20) {
-        self.pieceBytes = pieceBytes
-        rest = entries.makeIterator()
-    }
-
-    mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
-        var bytes = isBegun ? [] : RegistryJournal.header
-        isBegun = true
-        while bytes.count < pieceBytes, let entry = rest.next() {
-            count += 1
-            try RegistryEncoder.append(entry, RegistryJournal.maxPayloadBytes, to: &bytes, with: &payload)
-        }
-        return bytes.isEmpty ? nil : bytes
     }
 }
 

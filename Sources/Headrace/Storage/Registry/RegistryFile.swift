@@ -62,7 +62,7 @@ final class RegistryFile: Sendable {
         self.store = Locked(store)
     }
 
-    /// Records changes with one write.
+    /// Records changes, all or none.
     ///
     /// With `syncing`, and where the list syncs or `always` is set, they outlive a power cut on return, and so does all that
     /// was recorded before; else they outlive the process. Where it throws, none of them is recorded; they can be recorded
@@ -76,7 +76,7 @@ final class RegistryFile: Sendable {
     /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
     ///   more than a list takes, and as ``check()`` does.
     func append(
-        _ changes: [RegistryChange],
+        _ changes: some Collection<RegistryChange>,
         syncing: Bool = true,
         always: Bool = false
     ) throws(DownloadError) -> RegistryStore.Outcome {

@@ -87,28 +87,37 @@ struct RegistryStore: Sendable {
 
     // MARK: Writing
 
-    /// Adds changes with one write, and one sync where `syncing` is set and the list syncs, or `always` is set too.
+    /// Adds changes, with one sync where `syncing` is set and the list syncs, or `always` is set too.
     ///
     /// A sync covers all that was written before it. Where it throws, none of the changes is in the journal.
     mutating func append(
-        _ changes: [RegistryChange],
+        _ changes: some Collection<RegistryChange>,
         syncing: Bool,
         always: Bool
     ) throws(DownloadError) -> Outcome {
-        let lines: [UInt8]
-        do throws(RegistryEncoder.Failure) {
-            lines = try RegistryEncoder.lines(of: changes)
-        } catch .indivisible {
-            return .wholeListNeeded
-        } catch {
-            throw .registry(error)
-        }
         let syncing = syncing && (syncs || always)
-        if lines.isEmpty, !(syncing && isUnsynced) { return .recorded }
+        if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
         guard let file, !isDoubtful else { return .wholeListNeeded }
-        try write(lines, to: file, syncing: syncing)
-        size += Int64(lines.count)
-        for change in changes { count(change) }
+        var lines = RegistryLines(of: changes)
+        let end: Int64
+        do throws(WriteFailure) {
+            end = try appendAll(&lines, to: file)
+        } catch {
+            cutTail(of: file)
+            if case .encoding(.indivisible) = error { return .wholeListNeeded }
+            throw .registry("The list \(path)", error)
+        }
+        do throws(SystemError) {
+            if syncing, isUnsynced || end > size { try calls.sync(file) }
+        } catch {
+            isDoubtful = true
+            cutTail(of: file)
+            throw .registry("The list \(path) could not be written to the disk", error)
+        }
+        (hasTail, isUnsynced) = (false, !syncing)
+        size = end
+        weight += lines.weight
+        liveWeight = max(0, liveWeight + lines.growth)
         return isCompactionDue ? .recordedAndDue : .recorded
     }
 
@@ -120,7 +129,7 @@ struct RegistryStore: Sendable {
         let newPath = path + Self.newSuffix
         let new: Int32
         let newSize: Int64
-        var snapshot = RegistrySnapshot(of: entries)
+        var lines = RegistryEncoder.journal(of: entries)
         do throws(SystemError) {
             try? calls.remove(newPath)
             new = try calls.create(newPath)
@@ -128,8 +137,13 @@ struct RegistryStore: Sendable {
             throw .registry("\(newPath) could not be made", error)
         }
         do throws(DownloadError) {
-            newSize = try write(&snapshot, to: new, newPath)
+            do throws(WriteFailure) {
+                newSize = try writeAll(&lines, to: new, at: 0)
+            } catch {
+                throw .registry(newPath, error)
+            }
             do throws(SystemError) {
+                try calls.sync(new)
                 try calls.replace(newPath, path)
             } catch {
                 throw .registry("The list \(path) could not be replaced", error)
@@ -142,7 +156,7 @@ struct RegistryStore: Sendable {
         isUnsynced = false
         close()
         (file, size, hasTail) = (new, newSize, false)
-        liveWeight = snapshot.count
+        liveWeight = lines.growth
         weight = liveWeight
         // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
         isDoubtful = true
@@ -159,32 +173,24 @@ struct RegistryStore: Sendable {
         size >= compaction.minBytes && weight >= postponedWeight && weight / compaction.factor >= liveWeight
     }
 
-    private mutating func count(_ change: RegistryChange) {
-        weight += change.weight
-        switch change {
-        case .added(let entries): liveWeight += entries.count
-        case .removed(let ids): liveWeight = max(0, liveWeight - ids.count)
-        case .state, .moved, .relabelled, .priority: break
-        }
+    /// What keeps lines from being written.
+    fileprivate enum WriteFailure: Error {
+        case encoding(RegistryEncoder.Failure)
+        case disk(SystemError)
     }
 
-    private mutating func write(_ lines: [UInt8], to file: Int32, syncing: Bool) throws(DownloadError) {
+    /// Writes lines behind those that there are; returns where they end.
+    private mutating func appendAll(
+        _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
+        to file: Int32
+    ) throws(WriteFailure) -> Int64 {
         do throws(SystemError) {
             if hasTail { try calls.truncate(file, size) }
-            hasTail = true
-            try calls.writeAll(file, lines, at: size)
         } catch {
-            cutTail(of: file)
-            throw .registry("The list \(path) could not be written", error)
+            throw .disk(error)
         }
-        do throws(SystemError) {
-            if syncing { try calls.sync(file) }
-            (hasTail, isUnsynced) = (false, !syncing)
-        } catch {
-            isDoubtful = true
-            cutTail(of: file)
-            throw .registry("The list \(path) could not be written to the disk", error)
-        }
+        hasTail = true
+        return try writeAll(&lines, to: file, at: size)
     }
 
     /// Takes back what was not written as a whole, so that a later run does not read what was refused.
@@ -192,30 +198,19 @@ struct RegistryStore: Sendable {
         if (try? calls.truncate(file, size)) != nil { hasTail = false }
     }
 
-    /// Writes and syncs a whole journal; returns its size.
-    private func write(
-        _ snapshot: inout RegistrySnapshot<some Sequence<RegistryEntry>>,
+    /// Writes lines one piece after the other; returns where they end.
+    private func writeAll(
+        _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32,
-        _ path: String
-    ) throws(DownloadError) -> Int64 {
-        var size: Int64 = 0
+        at start: Int64
+    ) throws(WriteFailure) -> Int64 {
+        var end = start
         while true {
             let piece: [UInt8]?
-            do throws(RegistryEncoder.Failure) {
-                piece = try snapshot.next()
-            } catch {
-                throw .registry(error)
-            }
-            do throws(SystemError) {
-                guard let piece else {
-                    try calls.sync(file)
-                    return size
-                }
-                try calls.writeAll(file, piece, at: size)
-                size += Int64(piece.count)
-            } catch {
-                throw .registry("\(path) could not be written", error)
-            }
+            do throws(RegistryEncoder.Failure) { piece = try lines.next() } catch { throw .encoding(error) }
+            guard let piece else { return end }
+            do throws(SystemError) { try calls.writeAll(file, piece, at: end) } catch { throw .disk(error) }
+            end += Int64(piece.count)
         }
     }
 
@@ -325,15 +320,16 @@ struct RegistryStore: Sendable {
 extension DownloadError {
     private static var maxEntrySize: String { "\(RegistryJournal.maxEntryBytes >> 10) KiB" }
 
-    fileprivate static func registry(_ failure: RegistryEncoder.Failure) -> DownloadError {
+    fileprivate static func registry(_ what: String, _ failure: RegistryStore.WriteFailure) -> DownloadError {
         switch failure {
-        case .tooLarge(let id):
+        case .disk(let error): .registry("\(what) could not be written", error)
+        case .encoding(.tooLarge(let id)):
             DownloadError(
                 .invalidRequest,
                 "The download \(id.hexadecimal) holds more than the \(maxEntrySize) that a list of downloads takes. "
                     + "Shorten its URL, headers, title or notes."
             )
-        case .indivisible:
+        case .encoding(.indivisible):
             DownloadError(.invalidRequest, "A change of the list is larger than the list takes. Make it in parts.")
         }
     }

@@ -79,6 +79,27 @@ struct RegistryFaultTests {
         }
     }
 
+    @Test func `K01 of changes that take several writes none is there when a later one is refused`() async throws {
+        try await withTemporaryDirectory { folder in
+            let fault = Fault()
+            let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).list
+            defer { file.close() }
+            try file.append([.added([Fixture.entry(1)])])
+            let before = try FileProbe.bytes(of: journal(in: folder))
+            let many: [RegistryChange] = (2..<2000).map { .added([Fixture.entry($0)]) }
+            fault.arm(ENOSPC) { if case .write(let offset, _) = $0 { offset > before.count } else { false } }
+            #expect(throws: DownloadError.self) { try file.append(many) }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
+            fault.disarm()
+            var tooLong = Fixture.entry(2000)
+            tooLong.request.title = String(repeating: "t", count: RegistryJournal.maxEntryBytes)
+            #expect(throws: DownloadError.self) { try file.append(many + [.added([tooLong])]) }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
+            try file.append(many)
+            #expect(try FileProbe.bytes(of: journal(in: folder)).count > before.count + 2 * RegistryEncoder.pieceBytes)
+        }
+    }
+
     /// A disk takes the first bytes of a write before it is full.
     @Test func `K01 what a full disk took of a change is taken back`() async throws {
         try await withTemporaryDirectory { folder in

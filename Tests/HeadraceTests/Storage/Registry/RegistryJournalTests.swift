@@ -145,7 +145,7 @@ struct RegistryJournalTests {
         let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
         let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
         _ = try RegistryEncoder.lines(of: changes)
-        var snapshot = RegistrySnapshot(of: Fixture.image(changes).ordered)
+        var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try snapshot.next() == nil)
         #expect(try Fixture.read(written).image == Fixture.image(changes))
@@ -155,7 +155,7 @@ struct RegistryJournalTests {
     func `a snapshot of a list is read as the list`(_ count: Int) throws {
         let entries = (0..<count).map { Fixture.entry(UInt64($0) << 50, .paused, label: Int64(count - $0)) }
         let image = Fixture.image([.added(entries)])
-        var snapshot = RegistrySnapshot(of: image.ordered, pieceBytes: 4000)
+        var snapshot = RegistryEncoder.journal(of: image.ordered, pieceBytes: 4000)
         var bytes: [UInt8] = []
         while let piece = try snapshot.next() { bytes += piece }
         let reader = try Fixture.read(bytes)

@@ -41,7 +41,7 @@ struct RegistryPiecesTests {
         #expect(reader.findings == RegistryFindings())
         #expect(reader.image[7]?.request == kept.request)
         // With its state it is written anew as one line.
-        var snapshot = RegistrySnapshot(of: Fixture.image(changes).ordered)
+        var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try Fixture.read(written).image == reader.image)
         let command = RegistryCommand.add([entry])
@@ -75,7 +75,7 @@ struct RegistryPiecesTests {
 
     @Test func `a list with many pieces is written in pieces of a bounded size`() throws {
         let entries = try (0..<100).map { try entry(UInt64($0), pieces: 6000) }
-        var snapshot = RegistrySnapshot(of: entries)
+        var snapshot = RegistryEncoder.journal(of: entries)
         var (bytes, longest) = ([UInt8](), 0)
         while let piece = try snapshot.next() {
             longest = max(longest, piece.count)

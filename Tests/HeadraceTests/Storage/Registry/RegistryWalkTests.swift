@@ -23,7 +23,7 @@ struct RegistryWalkTests {
                 #expect(reader.goodBytes == journal.count)
                 #expect(reader.weight == changes.reduce(0) { $0 + $1.weight })
             }
-            var snapshot = RegistrySnapshot(of: image.ordered)
+            var snapshot = RegistryEncoder.journal(of: image.ordered)
             var written: [UInt8] = []
             while let piece = try snapshot.next() { written += piece }
             #expect(try Fixture.read(written).image == image, "seed \(seed)")
