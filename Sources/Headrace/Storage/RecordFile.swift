@@ -4,6 +4,8 @@ struct RecordFile: Sendable {
     private static let newSuffix = ".new"
     /// What is added to a partial's name at the most, in bytes.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
+    /// What is added to a partial's name.
+    static let suffixes = [suffix, suffix + newSuffix]
 
     enum Contents: Equatable {
         case none

@@ -6,13 +6,20 @@ import Foundation
 
 /// One path component that is safe to create, out of whatever a URL or a server proposed.
 ///
-/// Never empty, `.` or `..`, without separators, control and format characters, at most ``maxBytes`` long, and safe again
-/// as it is. All is compared by scalars: as a character, a slash with a combining mark after it is no slash.
+/// Never empty, `.` or `..`, without separators, control and format characters, at most ``maxBytes`` long, not one of the
+/// names that files of our own have, and safe again as it is. All is compared by scalars: as a character, a slash with a
+/// combining mark after it is no slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name in bytes that common file systems keep.
     static let maxBytes = 255
     /// What is longer than this behind the last dot is no extension.
     private static let maxExtensionBytes = 32
+
+    /// The files of a list.
+    private static let listNames = [
+        RegistryStore.fileName, RegistryStore.fileName + RegistryStore.newSuffix,
+        RegistryStore.fileName + RegistryStore.unreadSuffix, RegistryLock.fileName, RegistryVersions.fileName,
+    ]
 
     let description: String
 
@@ -22,13 +29,14 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let isSeparator: (UInt8) -> Bool = { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         let start = proposal.utf8.lastIndex(where: isSeparator).map(proposal.utf8.index(after:))
         let component = proposal[(start ?? proposal.startIndex)...]
-        guard !Self.isPlain(component.utf8) else {
+        guard !Self.isPlain(component.utf8) || Self.isOwn(component) else {
             description = String(component)
             return
         }
         var name = Self.fitted(Self.trimmed(Array(component.unicodeScalars.lazy.filter(Self.isAllowed))))
         guard !name.isEmpty else { return nil }
         if Self.isDeviceName(name) { name = Self.fitted("_" + name) }
+        if Self.isOwn(name[...]) { name = Self.truncated(name, to: Self.maxBytes, suffix: "_") }
         description = name
     }
 
@@ -129,6 +137,17 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
             true
         default: false
         }
+    }
+
+    /// Whether a partial, its record or a list may have a name: what a server sent would be taken for what we wrote.
+    private static func isOwn(_ name: Substring) -> Bool {
+        // Some file systems do not tell capital letters from small ones.
+        let name = name.lowercased()
+        guard !listNames.contains(name) else { return true }
+        let partial = RecordFile.suffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
+        let parts = partial.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)
+            && UInt64(hexadecimal: parts[parts.count - 2]) != nil
     }
 
     private static func isDeviceName(_ name: String) -> Bool {

@@ -19,6 +19,26 @@ struct SafeFileNameTests {
         #expect(SafeFileName(proposal)?.description == name)
     }
 
+    @Test(arguments: [
+        "a.0123456789abcdef.part", "a.0123456789abcdef.part.record", "a.0123456789abcdef.part.record.new",
+        "A.b.0123456789ABCDEF.Part.Record", "registry.journal", "registry.journal.new", "Registry.Lock",
+        "registry.versions", String(repeating: "n", count: 233) + ".0123456789abcdef.part",
+    ])
+    func `S01 what a server calls like a partial, a record or a list gets another name`(_ proposal: String) throws {
+        let name = try #require(SafeFileName(proposal)).description
+        #expect(name != proposal && name.hasSuffix("_") && name.utf8.count <= 255)
+        #expect(SafeFileName(name)?.description == name)
+    }
+
+    @Test(arguments: [
+        "a.part", "a.0123456789abcde.part", "a.0123456789abcdeg.part", "0123456789abcdef.part", "a.part.record",
+        "registry.json",
+        "a.0123456789abcdef.part.txt",
+    ])
+    func `another name with the same ending stays as it is`(_ name: String) {
+        #expect(SafeFileName(name)?.description == name)
+    }
+
     @Test(arguments: ["", ".", "..", "/", "a/", "\\", "...", " . ", "\0", "-", "~", "x/.."])
     func `S01 of some proposals nothing is left`(_ proposal: String) {
         #expect(SafeFileName(proposal) == nil)
