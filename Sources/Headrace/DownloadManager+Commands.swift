@@ -12,13 +12,15 @@ extension DownloadManager {
     public nonisolated func takeCommands() async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
         guard let journal = list.journal else { return }
-        if let other = journal.beginLook() {
-            for await _ in other {}
-            return
+        while let other = journal.beginLook() {
+            for await _ in other { return }
+            guard !Task.isCancelled else { return }
         }
         do throws(DownloadError) {
             repeat {
                 try await takeCommands(of: journal)
+                // Nothing was waited for: who waits for this look is to take what is left.
+                guard !Task.isCancelled else { return journal.endLook() }
             } while journal.looksAgain()
         } catch {
             journal.endLook()

@@ -49,28 +49,29 @@ final class ListJournal: Sendable {
         private var isGoingOn = false
         private var isWanted = false
         /// Those who wait for the end of the one that is going on.
-        private var waiting = Subscribers<Never>()
+        private var waiting = Subscribers<Void>()
 
-        /// Nil where a look begins; else what ends with the one that is going on, which looks again.
-        mutating func begin() -> AsyncStream<Never>? {
+        /// Nil where a look begins; else what ends with the one that is going on, which looks again, after an element where that
+        /// has done all.
+        mutating func begin() -> AsyncStream<Void>? {
             guard isGoingOn else {
                 isGoingOn = true
                 return nil
             }
             isWanted = true
-            let (end, continuation) = AsyncStream.makeStream(of: Never.self)
+            let (end, continuation) = AsyncStream.makeStream(of: Void.self)
             _ = waiting.add(continuation)
             return end
         }
 
         /// Ends the look, and returns those who waited for that; nil where another one was wanted during it, which follows.
-        mutating func endUnlessWanted() -> [AsyncStream<Never>.Continuation]? {
+        mutating func endUnlessWanted() -> [AsyncStream<Void>.Continuation]? {
             guard isWanted else { return end() }
             isWanted = false
             return nil
         }
 
-        mutating func end() -> [AsyncStream<Never>.Continuation] {
+        mutating func end() -> [AsyncStream<Void>.Continuation] {
             defer { self = Looks() }
             return waiting.removeAll()
         }
@@ -165,17 +166,21 @@ final class ListJournal: Sendable {
     // MARK: Commands
 
     /// Nil where a look for commands begins; else what ends with the one that is going on, which looks again.
-    func beginLook() -> AsyncStream<Never>? {
+    func beginLook() -> AsyncStream<Void>? {
         looks.withLock { $0.begin() }
     }
 
     /// Whether another look was wanted during this one, which ends where it was not.
     func looksAgain() -> Bool {
         let waiting = looks.withLock { $0.endUnlessWanted() }
-        for continuation in waiting ?? [] { continuation.finish() }
+        for continuation in waiting ?? [] {
+            continuation.yield()
+            continuation.finish()
+        }
         return waiting == nil
     }
 
+    /// Ends a look that did not do all; who waited for it gets no element, and has to look itself.
     func endLook() {
         for continuation in looks.withLock({ $0.end() }) { continuation.finish() }
     }

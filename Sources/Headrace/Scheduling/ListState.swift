@@ -270,20 +270,21 @@ struct ListState {
             // Before the path is free for another one.
             let hasPartial = mayRemovePartial(of: record)
             let telling = enter(phase, record, outcome)
-            return discardingBytes && hasPartial ? removal(record, nil, telling) : .tell(record, telling)
+            return discardingBytes && hasPartial ? removal(record, telling) : .tell(record, telling)
         case .remove(let id, let deletingFile):
             let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
-            let hasPartial = mayRemovePartial(of: record)
+            // What has finished has none: the one of this name is of a download that another list or the tool has begun since.
+            let hasPartial = file == nil && mayRemovePartial(of: record)
             // One that has ended stays what it became.
             let isOpen = active[record.names.partialPath] === record
             let telling = close(record, telling(isOpen ? .cancelled : nil, .removed))
             // Bytes that its transfer was told to give up go in any case.
             guard deletingFile else {
                 let isGivenUp = hasPartial && signals[id]?.reason == .cancelled
-                return isGivenUp ? removal(record, nil, telling) : .tell(record, telling)
+                return isGivenUp ? removal(record, telling) : .tell(record, telling)
             }
-            return hasPartial ? removal(record, file, telling) : .remove(record, partial: false, file, telling)
+            return hasPartial ? removal(record, telling) : .remove(record, partial: false, file, telling)
         }
     }
 
@@ -293,9 +294,9 @@ struct ListState {
         return active[path, default: record] === record && failed[path, default: id] == id
     }
 
-    private mutating func removal(_ record: DownloadRecord, _ file: FinishedFile?, _ telling: Telling) -> Effect {
+    private mutating func removal(_ record: DownloadRecord, _ telling: Telling) -> Effect {
         removals[record.names.partialPath] = removals[record.names.partialPath] ?? Subscribers()
-        return .remove(record, partial: true, file, telling)
+        return .remove(record, partial: true, nil, telling)
     }
 
     func isRemoving(_ record: DownloadRecord) -> Bool { removals[record.names.partialPath] != nil }

@@ -206,6 +206,8 @@ extension FileCalls {
         var offset = offset
         while !rest.isEmpty {
             let count = try write(file, rest, offset)
+            // No file system should do this; to ask again would be for ever.
+            guard count > 0 else { throw SystemError(errno: EIO) }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             offset += Int64(count)
         }

@@ -90,9 +90,25 @@ extension RegistryTests {
         let waiting = try #require(ended)
         #expect(waiting.count == 1)
         for continuation in waiting { continuation.finish() }
-        for await _ in end {}
+        for await _ in end { Issue.record("Nothing was said to be done.") }
         let next = looks.begin()
         #expect(next == nil)
+    }
+
+    /// By a tool that puts an older copy in its place, say.
+    @Test(arguments: [false, true])
+    func `a journal that somebody removes or replaces is written again`(_ isReplaced: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            try await withManager(folder) { manager in
+                _ = try await manager.download(request("silent", in: folder))
+                let other = folder.appending(path: "other")
+                try Data().write(to: other)
+                #expect((isReplaced ? rename(other.filePath, journal.filePath) : unlink(journal.filePath)) == 0)
+                _ = try await manager.download(request("silent2", in: folder))
+            }
+            try await withManager(folder) { manager in #expect(await names(manager) == ["silent", "silent2"]) }
+        }
     }
 
     @Test func `nothing runs where the process has ended that ran it`() async throws {

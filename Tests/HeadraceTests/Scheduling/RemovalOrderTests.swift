@@ -153,6 +153,21 @@ struct RemovalOrderTests {
         }
     }
 
+    @Test func `what a finished one is removed with is its file, and not what another list has begun since`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let download = try await download(.finished, manager, in: folder)
+                let file = try await download.value
+                try Data("theirs".utf8).write(to: download.partialFile)
+                await download.remove(deletingFile: true)
+                #expect(FileProbe.size(of: download.partialFile) == 6)
+                #expect(FileProbe.size(of: file) == nil)
+            }
+        }
+    }
+
     @Test func `what is cancelled right before the shutdown leaves nothing`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
