@@ -24,7 +24,16 @@ extension BackgroundFailure {
     ///   - text: What the system says for a person.
     init(domain: String, code: Int, text: String) {
         let what = "The system could not fetch the file: \(text.printable.withoutFullStop)."
-        guard domain == "NSURLErrorDomain" else {
+        // The connection, of which the one tells in its own numbers, and the other in those of sockets.
+        let isNetwork =
+            domain == "kCFErrorDomainCFNetwork" && code > 0
+            || domain == "NSPOSIXErrorDomain" && (50...65).contains(code)
+        guard !isNetwork else {
+            self = .failed(DownloadError(.connectionLost, what))
+            return
+        }
+        // The other numbers of the first are those of URLSession.
+        guard domain == "NSURLErrorDomain" || domain == "kCFErrorDomainCFNetwork" else {
             let isFull = domain == "NSPOSIXErrorDomain" && code == 28 || domain == "NSCocoaErrorDomain" && code == 640
             self = .file(DownloadError(isFull ? .diskFull : .fileSystem, isFull ? "\(what) Make room." : what))
             return

@@ -201,9 +201,7 @@ extension ResponseHead {
     /// Fields of one name are one field by now.
     fileprivate init?(_ response: HTTPURLResponse) {
         guard let url = response.url else { return nil }
-        let fields = response.allHeaderFields.compactMap { name, value in
-            (name as? String).map { HeaderField(name: $0, value: "\(value)") }
-        }
+        let fields = Self.fields(response.allHeaderFields).map { HeaderField(name: $0, value: $1) }
         self.init(url: url, status: response.statusCode, fields: fields)
     }
 }

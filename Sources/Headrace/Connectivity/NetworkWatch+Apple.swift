@@ -27,7 +27,8 @@ final class NetworkWatch: Sendable {
 
 extension NetworkPath {
     fileprivate init(_ path: NWPath) {
-        let isUp = path.status == .satisfied
+        // One that a connection would bring up is brought up by nobody else.
+        let isUp = path.status != .unsatisfied
         let kinds: [(NWInterface.InterfaceType, Interface)] = [
             (.wiredEthernet, .wired), (.wifi, .wifi), (.cellular, .cellular), (.loopback, .loopback),
         ]

@@ -215,11 +215,19 @@ extension FileCalls {
             _ = try checked { access(path + "/", W_OK | X_OK) }
         },
         freeSpace: { file throws(SystemError) in
+            #if canImport(Darwin)
+            // The other call has 32 bits for the number of blocks.
+            var status = statfs()
+            _ = try checked { fstatfs(file, &status) }
+            let size = UInt64(status.f_bsize)
+            #else
             var status = statvfs()
             _ = try checked { fstatvfs(file, &status) }
+            let size = UInt64(status.f_frsize)
+            #endif
             // One that counts no blocks does not tell, and is not full.
             guard status.f_blocks > 0 else { throw SystemError(errno: ENOTSUP) }
-            let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+            let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: size)
             return overflow ? .max : Int64(clamping: bytes)
         },
         bootID: { () throws(SystemError) in try BootID.current() }
@@ -334,9 +342,10 @@ private func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMu
 }
 
 private func syncData(_ file: Int32) -> Int32 {
-    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not.
+    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not. What has failed otherwise
+    // is not tried again: the second call may succeed for the bytes that the first has lost.
     let result = fcntl(file, F_FULLFSYNC)
-    return result == -1 ? fsync(file) : result
+    return result == -1 && [ENOTSUP, ENOTTY, EINVAL, ENODEV].contains(errno) ? fsync(file) : result
 }
 
 private func currentMask() -> mode_t {

@@ -13,9 +13,19 @@ import Darwin
 /// A thread of our own, for work that blocks and so must not run on the cooperative pool.
 final class WorkerThread: Sendable {
     private struct State {
-        var handle: pthread_t?
+        var handle: Handle?
         var isDone = false
         var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// What the system calls the thread, on some a pointer; only who takes it uses it.
+    private struct Handle: @unchecked Sendable {
+        let thread: pthread_t
+
+        init?(_ thread: pthread_t?) {
+            guard let thread else { return nil }
+            self.thread = thread
+        }
     }
 
     /// Carries the body through the thread's one untyped argument.
@@ -51,9 +61,13 @@ final class WorkerThread: Sendable {
             completion.signal()
         }
         let context = Unmanaged.passRetained(start)
-        var handle = noThread
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
         let result = pthread_create(
-            &handle,
+            &thread,
             nil,
             { context in
                 #if canImport(Darwin)
@@ -69,6 +83,7 @@ final class WorkerThread: Sendable {
             context.release()
             throw SystemError(errno: result)
         }
+        let handle = Handle(thread)
         completion.state.withLock { $0.handle = handle }
     }
 
@@ -81,18 +96,16 @@ final class WorkerThread: Sendable {
             }
             if isDone { continuation.resume() }
         }
-        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_join(handle, nil) }
+        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_join(handle.thread, nil) }
     }
 
     deinit {
-        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_detach(handle) }
+        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_detach(handle.thread) }
     }
 }
 
 #if canImport(Darwin)
-private let noThread: pthread_t? = nil
 private func setName(_ name: String) { pthread_setname_np(name) }
 #else
-private let noThread = pthread_t()
 private func setName(_ name: String) { hr_name_thread(name) }
 #endif

@@ -72,6 +72,8 @@ struct BackgroundFileTests {
         ("NSURLErrorDomain", -1005, .connectionLost), ("NSURLErrorDomain", -1009, .connection),
         ("NSURLErrorDomain", -1202, .tls), ("NSURLErrorDomain", -1022, .tls), ("NSURLErrorDomain", -1007, .redirect),
         ("NSURLErrorDomain", -3000, .fileSystem), ("NSURLErrorDomain", -996, .busy),
+        ("kCFErrorDomainCFNetwork", 303, .connectionLost), ("kCFErrorDomainCFNetwork", -1003, .nameResolution),
+        ("NSPOSIXErrorDomain", 53, .connectionLost), ("NSPOSIXErrorDomain", 14, .fileSystem),
         ("NSPOSIXErrorDomain", 28, .diskFull), ("NSCocoaErrorDomain", 640, .diskFull), ("Other", 1, .fileSystem),
     ]
 

@@ -67,6 +67,16 @@ struct URLSessionRulesTests {
         )
     }
 
+    @Test
+    func `chunks that URLSession has put together are still the end of the body, and other fields are as they were`()
+        throws
+    {
+        let told: [AnyHashable: Any] = ["Transfer-Encoding": "Identity", "ETag": "\"v\"", 5: "x"]
+        let fields = ResponseHead.fields(told)
+        #expect(fields == ["Transfer-Encoding": "chunked", "ETag": "\"v\""])
+        #expect(try BodyFraming(of: ResponseHead(url: Self.url(), status: 200, joined: fields)) == .delimited)
+    }
+
     @Test func `L18 a head that is too large, or of no status, is a violation`() throws {
         let many = Dictionary(uniqueKeysWithValues: (0...1000).map { ("X-\($0)", "v") })
         let long = ["X": String(repeating: "a", count: 256 << 10)]

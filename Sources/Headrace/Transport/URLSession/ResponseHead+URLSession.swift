@@ -5,6 +5,18 @@ import Foundation
 #endif
 
 extension ResponseHead {
+    /// The fields that `URLSession` tells of an answer, one value for each name.
+    ///
+    /// On Apple platforms it calls a body that came in chunks, and which it has put together, one of the coding `Identity`.
+    static func fields(_ all: [AnyHashable: Any]) -> [String: String] {
+        var fields: [String: String] = [:]
+        for case (let name as String, let value as String) in all {
+            let isDecoded = name.lowercased() == "transfer-encoding" && value.lowercased() == "identity"
+            fields[name] = isDecoded ? "chunked" : value
+        }
+        return fields
+    }
+
     /// Reads the head that `URLSession` made of a server's: one value for each name, those of several fields joined.
     ///
     /// Throws where a server sent more than it may, and where `URLSession` would not deliver the bytes that it sent.

@@ -38,8 +38,7 @@ final class URLSessionTransfer: Sendable {
             guard let response = response as? HTTPURLResponse, !course.withLock({ $0.hasHead }) else {
                 throw DownloadError(.protocolViolation, "The server's answer is not one HTTP response.")
             }
-            var fields: [String: String] = [:]
-            for case (let name as String, let value as String) in response.allHeaderFields { fields[name] = value }
+            let fields = ResponseHead.fields(response.allHeaderFields)
             let head = try ResponseHead(url: request.url, status: response.statusCode, joined: fields)
             course.withLock { $0.headArrived(head, at: .now) }
             stream.deliver(head)
