@@ -106,6 +106,9 @@ SAME_VALUE(HR_E_PROXY, CURLE_PROXY);
 #if LIBCURL_VERSION_NUM >= 0x074d00
 SAME_VALUE(HR_E_SSL_CLIENTCERT, CURLE_SSL_CLIENTCERT);
 #endif
+#if LIBCURL_VERSION_NUM >= 0x080600
+SAME_VALUE(HR_E_TOO_LARGE, CURLE_TOO_LARGE);
+#endif
 
 _Static_assert(sizeof(CURLcode) == sizeof(int) && sizeof(CURLMcode) == sizeof(int), "codes are passed as int");
 _Static_assert(sizeof(CURLoption) == sizeof(int) && sizeof(CURLINFO) == sizeof(int), "options are passed as int");

@@ -127,6 +127,7 @@ typedef enum hr_code {
     HR_E_SSL_INVALIDCERTSTATUS = 91,
     HR_E_PROXY = 97,
     HR_E_SSL_CLIENTCERT = 98,
+    HR_E_TOO_LARGE = 100,
 } hr_code;
 
 /// Receives body or header bytes; returning less than size * count ends the transfer.

@@ -38,9 +38,15 @@ struct BodyFramingTests {
         #expect(try framing([("Transfer-Encoding", "Chunked"), ("Content-Length", "5")]) == .delimited)
     }
 
-    @Test(arguments: ["gzip, chunked", "gzip", "identity", "chunked, chunked"])
+    @Test(arguments: ["gzip, chunked", "gzip", "identity, gzip", "chunked, chunked"])
     func `a transfer coding that was not asked for is a violation`(_ coding: String) {
         #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", coding)]) }
+    }
+
+    @Test func `a coding that changes nothing is none`() throws {
+        #expect(try framing([("Transfer-Encoding", "Identity"), ("Content-Length", "5")]) == .length(5))
+        #expect(try framing([("Transfer-Encoding", "identity")]) == .connectionClose)
+        #expect(try framing([("Transfer-Encoding", "identity, chunked")]) == .delimited)
     }
 
     @Test func `without a length the connection's or the stream's end is the body's`() throws {

@@ -34,8 +34,8 @@ final class CurlDriver {
     private var freshUntil: ContinuousClock.Instant?
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
-    init?(_ poller: hr_poller, _ options: CurlOptions) {
-        guard let multi = hr_multi_init() else { return nil }
+    /// Takes over libcurl's handle, which ``close()`` frees.
+    init(_ poller: hr_poller, _ multi: hr_multi, _ options: CurlOptions) {
         self.poller = poller
         self.options = options
         self.multi = multi

@@ -6,6 +6,11 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// What libcurl said of a failed transfer, and its meaning.
 struct CurlFailure {
@@ -44,6 +49,8 @@ struct CurlFailure {
                 .connection,
                 "No connection to \(server) was made within \(request.connectTimeout.inSeconds)."
             )
+        case HR_E_SSL_CONNECT_ERROR where isPlain:
+            return DownloadError(.tls, "The server \(server) does not speak TLS at this port: is it http://?")
         case HR_E_SSL_CONNECT_ERROR where isInterrupted:
             return DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
         case HR_E_SSL_PINNEDPUBKEYNOTMATCH:
@@ -57,8 +64,6 @@ struct CurlFailure {
         case HR_E_SSL_CLIENTCERT,
             _ where asksForCertificate:
             return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
-        case HR_E_SSL_CONNECT_ERROR where isPlain:
-            return DownloadError(.tls, "The server \(server) does not speak TLS at this port: is it http://?")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
@@ -67,13 +72,18 @@ struct CurlFailure {
             return DownloadError(.tls, "The certificate authorities could not be read: \(detail).")
         case HR_E_URL_MALFORMAT:
             return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
+        case HR_E_OUT_OF_MEMORY where !hasHead,
+            HR_E_TOO_LARGE:
+            return DownloadError(.protocolViolation, "The server's answer has a header line that is too long.")
         case _ where isProtocolViolation:
             return DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(detail).")
         case HR_E_GOT_NOTHING:
             return DownloadError(.connectionLost, "The server closed the connection without an answer.")
         default:
             let when = hasHead ? "before all bytes were there" : "before the answer was complete"
-            return DownloadError(.connectionLost, "The connection to \(server) ended \(when): \(detail).")
+            // libcurl takes the end within a header for a good one.
+            let reason = code == HR_E_OK ? "" : ": \(detail)"
+            return DownloadError(.connectionLost, "The connection to \(server) ended \(when)\(reason).")
         }
     }
 
@@ -83,22 +93,27 @@ struct CurlFailure {
     /// What went wrong at the proxy; nil where it is not to blame.
     private func error(of proxy: ProxyServer, for request: TransportRequest) -> DownloadError? {
         let server = request.url.server
+        // The releases have different codes for these.
+        if let error = refusal(of: proxy, of: server) { return error }
         switch code {
         case HR_E_COULDNT_RESOLVE_PROXY:
             return DownloadError(.nameResolution, "The proxy \(proxy) could not be found; check its name.")
         // Older releases have no code of its own for what a SOCKS proxy refuses.
         case HR_E_PROXY,
             HR_E_COULDNT_CONNECT where proxy.isSOCKS && osError == 0:
-            let isLogin = ["rejected", "authentication"].contains(where: detail.lowercased().contains)
-            return isLogin
+            return tells(of: "rejected", "authentication")
                 ? .proxyLogin(proxy)
                 : DownloadError(.connection, "The proxy \(proxy) could not connect to \(server): \(detail).")
         case HR_E_COULDNT_CONNECT:
             return DownloadError(.connection, "No connection to the proxy \(proxy) could be made: \(why).")
         case HR_E_SSL_CONNECT_ERROR where isPlain && proxy.speaksTLS && connectStatus == 0:
             return DownloadError(.proxy, "The proxy \(proxy) does not speak TLS at this port: is it http://?")
-        default: break
+        default: return nil
         }
+    }
+
+    /// What an HTTP proxy answered instead of connecting to the server; nil where it did not.
+    private func refusal(of proxy: ProxyServer, of server: String) -> DownloadError? {
         switch connectStatus {
         case 0, 200..<300: return nil
         case 407: return .proxyLogin(proxy)
@@ -119,37 +134,46 @@ struct CurlFailure {
     }
 
     /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
-    private var asksForCertificate: Bool { detail.lowercased().contains("certificate required") }
+    private var asksForCertificate: Bool { tells(of: "certificate required") }
 
     /// Whether what came in place of a handshake was no TLS.
-    private var isPlain: Bool { detail.lowercased().contains("wrong version number") }
+    private var isPlain: Bool { tells(of: "wrong version number", "unexpected tls packet") }
 
     /// Whether the certificate may be right for who trusts its authority; libcurl has one code for all that is wrong with one.
     private var hasUnknownAuthority: Bool {
-        let words = detail.lowercased()
-        return ["self-signed", "self signed", "issuer certificate", "unable to verify the first"]
-            .contains(where: words.contains)
+        tells(
+            of: "self-signed",
+            "self signed",
+            "issuer certificate",
+            "unable to verify the first",
+            "server certificate verification failed"
+        )
     }
 
     /// Whether a handshake was cut rather than refused, for which libcurl has one code.
     private var isInterrupted: Bool {
-        let words = detail.lowercased()
-        return osError != 0 || ["syscall", "eof", "reset"].contains(where: words.contains)
+        // The error may be of another address of the host, which was tried before.
+        [ECONNRESET, ECONNABORTED, EPIPE, ETIMEDOUT].contains(osError)
+            || tells(of: "syscall", "eof", "reset", "non-properly terminated")
+    }
+
+    private func tells(of words: String...) -> Bool {
+        let detail = detail.lowercased()
+        return words.contains(where: detail.contains)
     }
 
     private var isProtocolViolation: Bool {
         switch code {
-        case HR_E_WEIRD_SERVER_REPLY, HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
-        // HTTP/0.9 is reported as an unsupported protocol; the URL's scheme was checked before.
+        case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
+        // HTTP/0.9 is reported as an unsupported protocol or a weird reply; the URL's scheme was checked before.
         // On a kept connection it is what the answer before had too much, for which this request is not to blame.
-        case HR_E_UNSUPPORTED_PROTOCOL: !isReused
-        // libcurl's own bound on a header line is reported as a failed allocation.
-        case HR_E_OUT_OF_MEMORY: !hasHead
-        // Some versions report so a trailer that is no field.
-        case HR_E_BAD_FUNCTION_ARGUMENT: hasHead
+        case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !isReused || hasHead
+        // Some versions report so a trailer that is no field, or a header that begins with half a field.
+        case HR_E_BAD_FUNCTION_ARGUMENT: true
         // libcurl has one code for a broken connection and for bytes that are no chunk or header; its text tells.
         case HR_E_RECV_ERROR:
-            detail.contains("chunked-encoding") || detail.contains("hunk") || detail.contains("response headers")
+            tells(of: "chunked-encoding", "hunk", "response headers")
+                || !hasHead && tells(of: "nghttp2_session_mem_recv")
         default: false
         }
     }

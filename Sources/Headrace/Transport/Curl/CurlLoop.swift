@@ -2,6 +2,12 @@
 import CHeadrace
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The thread that owns libcurl's handles, and the queue of commands to it.
 ///
 /// Nothing of libcurl is touched from elsewhere: other threads append a command and wake the poller.
@@ -64,7 +70,16 @@ final class CurlLoop: Sendable {
             guard failure == 0 else { throw SystemError(errno: failure) }
             let mailbox = Mailbox(poller)
             self.mailbox = mailbox
-            thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, options) }
+            // Newer releases open descriptors for it.
+            guard let multi = hr_multi_init() else { throw SystemError(errno: errno == 0 ? ENOMEM : errno) }
+            // Only the thread uses it from here on.
+            nonisolated(unsafe) let handle = multi
+            do throws(SystemError) {
+                thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, handle, options) }
+            } catch {
+                _ = hr_multi_cleanup(multi)
+                throw error
+            }
         } catch {
             throw DownloadError(.transportUnavailable, "The network thread could not be started: \(error).")
         }
@@ -95,11 +110,9 @@ final class CurlLoop: Sendable {
         await thread.join()
     }
 
-    private static func run(_ mailbox: Mailbox, _ options: CurlOptions) {
+    private static func run(_ mailbox: Mailbox, _ multi: hr_multi, _ options: CurlOptions) {
         hr_block_sigpipe()
-        guard let driver = CurlDriver(mailbox.poller, options) else {
-            return drain(mailbox)
-        }
+        let driver = CurlDriver(mailbox.poller, multi, options)
         var commands: [Command] = []
         while true {
             let isStopping = take(&commands, from: mailbox)

@@ -6,6 +6,11 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// One transfer on the loop's thread: an easy handle, its callbacks, and the stream they feed.
 final class CurlTransfer {
@@ -37,6 +42,8 @@ final class CurlTransfer {
     /// The last address that was not allowed.
     private var refusedAddress: String?
     private var hasTriedAddress = false
+    /// The `errno` of the last socket, where there was none to be had, of which libcurl does not tell.
+    private var socketError: Int32 = 0
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
 
     init(
@@ -144,7 +151,7 @@ final class CurlTransfer {
             try require(hr_easy_set_string(handle, HR_OPT_PROXYUSERNAME, user))
             try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
         }
-        if proxy.address.hasPrefix("https:"), let file = options.certificateAuthorities {
+        if proxy.speaksTLS, let file = options.certificateAuthorities {
             try trustOnly(file, HR_OPT_PROXY_CAINFO, HR_OPT_PROXY_CAPATH)
         }
     }
@@ -194,7 +201,7 @@ final class CurlTransfer {
         let failure = CurlFailure(
             code: code,
             detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
-            osError: Int32(osError),
+            osError: osError == 0 ? socketError : Int32(osError),
             hasHead: hasFinalHead,
             isReused: connects == 0,
             connectStatus: connectStatus,
@@ -248,7 +255,9 @@ final class CurlTransfer {
             return Int32(HR_SOCKET_BAD)
         }
         hasTriedAddress = true
-        return hr_address_open(address)
+        let socket = hr_address_open(address)
+        socketError = socket < 0 ? errno : 0
+        return socket
     }
 
     // MARK: What libcurl delivers

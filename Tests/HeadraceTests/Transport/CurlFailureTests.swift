@@ -1,0 +1,99 @@
+#if os(Linux)
+import CHeadrace
+import FoundationEssentials
+import Glibc
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The codes and the words are those of libcurl 7.68 to 8.23, with OpenSSL and GnuTLS.
+@Suite(.timeLimit(.minutes(4)))
+struct CurlFailureTests {
+    private func error(
+        _ code: hr_code,
+        _ detail: String = "",
+        osError: Int32 = 0,
+        hasHead: Bool = false,
+        isReused: Bool = false,
+        connectStatus: Int = 0,
+        proxy: String? = nil
+    ) throws -> DownloadError {
+        let failure = CurlFailure(
+            code: code,
+            detail: detail,
+            osError: osError,
+            hasHead: hasHead,
+            isReused: isReused,
+            connectStatus: connectStatus
+        )
+        var request = TransportRequest(url: try #require(URL(string: "https://example.org/x")))
+        request.proxy = try proxy.map { try ProxyServer(parsing: $0) }
+        return failure.error(for: request)
+    }
+
+    @Test(arguments: [
+        "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to example.org:443",
+        "TLS connect error: error:00000000:lib(0)::unexpected eof while reading",
+        "Recv failure: Connection reset by peer",
+        "GnuTLS, handshake failed: The TLS connection was non-properly terminated.",
+    ])
+    func `L21 a handshake that was cut is tried again`(_ detail: String) throws {
+        #expect(try error(HR_E_SSL_CONNECT_ERROR, detail).code == .connection)
+    }
+
+    @Test func `a handshake that was refused is not, also where another address of the host did not answer before`()
+        throws
+    {
+        for osError in [0, ECONNREFUSED, ENETUNREACH] {
+            #expect(try error(HR_E_SSL_CONNECT_ERROR, "alert handshake failure", osError: osError).code == .tls)
+            for words in ["ssl3_get_record:wrong version number", "An unexpected TLS packet was received."] {
+                #expect(try error(HR_E_SSL_CONNECT_ERROR, words, osError: osError).message.contains("is it http://?"))
+            }
+        }
+        #expect(try error(HR_E_SSL_CONNECT_ERROR, "", osError: ECONNRESET).code == .connection)
+    }
+
+    @Test func `what a proxy answered decides, whatever the code of the release is`() throws {
+        for code in [HR_E_RECV_ERROR, HR_E_COULDNT_CONNECT] {
+            let expected: [(Int, DownloadError.Code)] = [(407, .proxy), (403, .proxy), (502, .connection)]
+            for (status, expected) in expected {
+                let error = try error(
+                    code,
+                    "CONNECT tunnel failed",
+                    connectStatus: status,
+                    proxy: "http://proxy.example:3128"
+                )
+                #expect(error.code == expected, "\(status)")
+                #expect(status == 407 || error.message.contains("\(status)"))
+            }
+        }
+        let unreachable = try error(HR_E_COULDNT_CONNECT, osError: ECONNREFUSED, proxy: "http://proxy.example:3128")
+        #expect(unreachable.message.contains("No connection to the proxy"))
+    }
+
+    @Test func `L18 a header line without end is a violation by any code`() throws {
+        for code in [HR_E_OUT_OF_MEMORY, HR_E_TOO_LARGE] {
+            let error = try error(code, "Out of memory")
+            #expect(error.code == .protocolViolation && error.message.contains("too long"))
+        }
+        let multiplexed = "nghttp2_session_mem_recv() returned -902: The user callback function failed"
+        #expect(try error(HR_E_RECV_ERROR, multiplexed).code == .protocolViolation)
+        #expect(try error(HR_E_OUT_OF_MEMORY, "Out of memory", hasHead: true).code == .connectionLost)
+    }
+
+    @Test func `what an answer had too much is not the fault of the next one on its connection`() throws {
+        for code in [HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY] {
+            #expect(try error(code, "Invalid status line").code == .protocolViolation)
+            #expect(try error(code, "Invalid status line", isReused: true).code == .connectionLost)
+            #expect(try error(code, "Invalid status line", hasHead: true, isReused: true).code == .protocolViolation)
+        }
+    }
+
+    @Test func `an end within the header does not tell of no error`() throws {
+        let error = try error(HR_E_OK, "No error")
+        #expect(error.code == .connectionLost)
+        #expect(error.message == "The connection to example.org:443 ended before the answer was complete.")
+    }
+}
+#endif
