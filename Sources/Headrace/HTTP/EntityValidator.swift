@@ -15,7 +15,7 @@ enum EntityValidator: Sendable, Hashable {
             guard let tag = EntityTag(parsing: text), !tag.isWeak else { return nil }
             self = .strong(tag)
         } else {
-            guard let text = representation.lastModified, let changed = HTTPDate(parsing: text),
+            guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.tellsOfChange,
                 let answered = representation.date.flatMap(HTTPDate.init(parsing:)),
                 answered.seconds - changed.seconds >= Self.dateMargin
             else { return nil }

@@ -1,9 +1,19 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What an answer told of one version of a resource (RFC 9110, section 8); part of the control record.
 struct Representation: Sendable, Hashable, Codable {
     /// `ETag` as it was sent, even where it cannot be used.
     var entityTag: String?
     /// `Last-Modified` as it was sent.
     var lastModified: String?
+    /// The host that answered, behind all redirects, nil where it is not known.
+    ///
+    /// A date proves nothing of a file in another place.
+    var host: String?
     /// `Date` of the answer that told the rest, which decides how much ``lastModified`` proves.
     var date: String?
     /// The size in bytes as they are on the wire.
@@ -29,6 +39,7 @@ extension Representation {
         self.init(
             entityTag: Self.field("etag", of: head),
             lastModified: Self.field("last-modified", of: head),
+            host: head.url.host()?.lowercased(),
             date: Self.field("date", of: head),
             totalBytes: totalBytes,
             contentType: Self.field("content-type", of: head),

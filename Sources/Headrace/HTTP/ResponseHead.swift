@@ -8,7 +8,7 @@ package import Foundation
 package struct ResponseHead: Sendable, Hashable {
     /// The URL that was asked.
     package let url: URL
-    /// The status code, from 200 to 599: interim answers are not reported.
+    /// The status code, from 200 to 599, or 101, which nobody asked for: other interim answers are not reported.
     package let status: Int
     /// The header fields in the order in which they came.
     package var fields: [HeaderField] {

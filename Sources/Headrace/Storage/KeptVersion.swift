@@ -38,7 +38,7 @@ struct KeptVersion: Sendable, Hashable {
         else { return nil }
         if let tag = EntityTag(parsing: fields[2]) {
             condition = .noneMatch(tag)
-        } else if HTTPDate(parsing: fields[2]) != nil {
+        } else if HTTPDate(parsing: fields[2])?.tellsOfChange == true {
             condition = .modifiedSince(fields[2])
         } else {
             return nil

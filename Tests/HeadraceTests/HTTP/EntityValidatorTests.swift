@@ -66,6 +66,8 @@ struct EntityValidatorTests {
         ("Tue, 15 Nov 1994 13:45:26 GMT", HeadFixture.date),
         ("yesterday", HeadFixture.date),
         (HeadFixture.lastModified, "now"),
+        // Of software that does not know the time.
+        ("Thu, 01 Jan 1970 00:00:00 GMT", HeadFixture.date), ("Thu, 01 Jan 1970 00:00:01 GMT", HeadFixture.date),
     ])
     func `V07 a date that is younger or unclear proves nothing`(_ lastModified: String, _ date: String) {
         #expect(validator(["Last-Modified": lastModified, "Date": date]) == nil)

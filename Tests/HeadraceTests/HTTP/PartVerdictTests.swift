@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import Headrace
@@ -19,6 +20,22 @@ struct PartVerdictTests {
             proof: .entityTag
         )
         #expect(try judge([:]) == .accept(body))
+    }
+
+    @Test func `a date proves nothing of a part from another host, and a tag does`() throws {
+        for (known, name, isAccepted) in [
+            (HeadFixture.dated, "a.example", true), (HeadFixture.dated, "b.example", false),
+            (HeadFixture.tagged, "b.example", true),
+        ] {
+            var known = known
+            known.host = "a.example"
+            let own = HeadFixture.part(known.entityTag == nil ? ["ETag": ""] : [:])
+            let url = try #require(URL(string: "http://\(name)/x"))
+            let part = ResponseHead(url: url, status: own.status, fields: own.fields)
+            let verdict = ResponseVerdict.judge(part, for: try HeadFixture.rest(of: known))
+            #expect(verdict.isAccepted == isAccepted, "\(name)")
+            if !isAccepted { #expect(verdict.restartReason == .noValidator) }
+        }
     }
 
     @Test func `R05 a 206 that starts 100 bytes early is not appended but loses its front`() throws {

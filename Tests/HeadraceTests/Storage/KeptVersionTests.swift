@@ -45,6 +45,7 @@ struct KeptVersionTests {
         "", "1", "2 h v1", "3 h \"v1\"", "1 h v1", "1 h \"v1\"\r\nX: y", "1 h \"v1\" ", "1 h 5 \"v1\"", "1 h now",
         "1 h Wed, 01 Jan 2025 00:00:00 GMT\n", "1  ", "1 h", "1 h ", "\0",
         "1 h \"" + String(repeating: "x", count: 1024) + "\"",
+        "1 h Thu, 01 Jan 1970 00:00:00 GMT",
         // As lines of other contents were, before the first release.
         "1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"", "2 8f5b-1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"",
     ])
