@@ -27,7 +27,7 @@ public struct Download: Sendable, Identifiable {
         /// Reads an identity; nil for what is not sixteen hexadecimal digits.
         /// - Parameter description: What ``description`` gave.
         public init?(_ description: String) {
-            guard description.utf8.count == 16, let rawValue = UInt64(description, radix: 16) else { return nil }
+            guard let rawValue = UInt64(hexadecimal: description.lowercased().utf8) else { return nil }
             self.init(rawValue: rawValue)
         }
     }
@@ -95,7 +95,7 @@ extension Download {
 
     /// What happened so far and what happens from now on, with reasons; ends when the download ends.
     ///
-    /// Each access is a stream of its own. Of a very long history the oldest events are dropped.
+    /// Each access is a stream of its own. Of a very long history, and for a slow reader, the oldest events are dropped.
     public var events: AsyncStream<DownloadEvent> { record.status.events() }
 
     /// The finished file's URL, as soon as it is there.

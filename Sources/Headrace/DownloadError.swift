@@ -234,7 +234,7 @@ extension DownloadError {
         public static let digestUnavailable = Code(.digestUnavailable)
         /// The download ran for longer than ``DownloadManager/Configuration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download writes the same partial file.
+        /// Another download writes the same partial file, or another manager has the list or the background session.
         public static let busy = Code(.busy)
         /// The disk or the quota is full.
         public static let diskFull = Code(.diskFull)

@@ -114,7 +114,7 @@ final class DownloadStatus: Sendable {
     }
 
     func events() -> AsyncStream<DownloadEvent> {
-        stream(.bufferingOldest(Self.eventCapacity), \.eventSubscribers) { $0.activity?.events ?? [] }
+        stream(.bufferingNewest(Self.eventCapacity), \.eventSubscribers) { $0.activity?.events ?? [] }
     }
 
     /// A stream that begins with what `history` gives and goes on until the download ends.

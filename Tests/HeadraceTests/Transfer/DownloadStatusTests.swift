@@ -48,6 +48,17 @@ struct DownloadStatusTests {
         #expect(events == [.started, .cancelled])
     }
 
+    @Test func `a slow reader of a long history misses the oldest events, and never the end`() async {
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        status.enter(.running, .started, turn: 1)
+        for count in 1...1000 { status.publish(.piecesVerified(count: count)) }
+        let late = status.events()
+        status.enter(.cancelled, .cancelled, turn: 2)
+        var last: DownloadEvent?
+        for await event in late { last = event }
+        #expect(last == .cancelled)
+    }
+
     @Test func `a reader that is gone is forgotten, and a slow one holds one value`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
         let task = Task { for await _ in status.progressUpdates() {} }
