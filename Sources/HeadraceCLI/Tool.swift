@@ -4,6 +4,9 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
+        // Before anything opens a file.
+        Descriptors.holdStandardStreams()
+        Descriptors.allowMany()
         Signals.restoreQuit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         let status: ExitCode
