@@ -24,6 +24,8 @@ struct GetOptions: Sendable {
     var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
+    /// What names the list in a command on it.
+    let listWords: String
     var urls: [String]
 
     /// How much the tool says of what goes well.
@@ -37,6 +39,7 @@ struct GetOptions: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
+        listWords = arguments.listWords
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)

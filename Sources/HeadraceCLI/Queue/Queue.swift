@@ -134,7 +134,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                 }
             }
             if try await registry.processID == nil {
-                let line = "headrace: no process runs the list; \(arguments.queueRun) downloads what waits in it"
+                let line = "headrace: no process runs the list; headrace queue run\(arguments.listWords) downloads what waits in it"
                 Console.error.write(line.printable + "\n")
             }
         }
@@ -233,10 +233,8 @@ extension ParsedArguments {
         throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
     }
 
-    /// The command that runs the list that these are about.
-    fileprivate var queueRun: String {
-        "headrace queue run" + (value(.registry).map { " --registry \($0)" } ?? "")
-    }
+    /// What names the list that these are about in a command on it.
+    var listWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
 }
 
 extension DownloadRegistry {

@@ -142,8 +142,10 @@ struct PlainTextTests {
         #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
         var paused = Tally()
         paused.paused = 2
-        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume"
+        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
+        let other = PlainText(verbosity: .normal, isLive: false, listWords: " --registry other")
+        #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
         var failed = Tally()
         failed.failedEarlier = 1
         #expect(
