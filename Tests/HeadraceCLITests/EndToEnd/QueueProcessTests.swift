@@ -217,8 +217,8 @@ struct QueueProcessTests {
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
-                let hint = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed --registry "
-                #expect(result.errors == "\(hint)\(folder.registryPath)\n")
+                let hint = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed"
+                #expect(result.errors == "\(hint) --registry \(folder.registryPath)\n")
             }
         }
     }
