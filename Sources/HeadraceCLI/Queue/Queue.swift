@@ -200,7 +200,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     return try await reportingErrors(to: arguments) { [options] in
         try registry.makeParent()
         guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
-        let signals = Signals()
+        let signals = Signals.requests()
         let end = ContinuousClock.now + patience
         while true {
             do {
@@ -209,7 +209,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
                         directory: registry.directory.path(percentEncoded: false),
                         watches: arguments.has(.watch)
                     )
-                    return try await Run(manager, mode, options, signals.requests).finish()
+                    return try await Run(manager, mode, options, signals).finish()
                 }
             } catch let error as DownloadError where error.code == .busy {
                 guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
