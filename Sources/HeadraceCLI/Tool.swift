@@ -4,6 +4,9 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
+        // Before anything opens a file.
+        Descriptors.holdStandardStreams()
+        Descriptors.allowMany()
         Signals.restoreQuit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         let status: ExitCode
@@ -121,6 +124,8 @@ func reportingErrors(
         return try await command()
     } catch let error as UsageError {
         throw error
+    } catch let stop as Signals.Stop {
+        return .signal(stop.signal)
     } catch let error as DownloadError {
         guard ExitCode(error.code) != .usage else { throw UsageError(error.message) }
         return tell(error.advisedMessage, code: error.code, ExitCode(error.code), writesJSON: writesJSON)

@@ -40,6 +40,27 @@ struct CompletionsTests {
         #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
+    /// The name was two, and a star stood for any other one.
+    @Test(arguments: [["get", "-o"], ["get", "-d"], ["verify"]])
+    func `bash completes a name with blanks and stars as one`(_ words: [String]) async throws {
+        let path = try #require(Shell.path("bash"))
+        let line = ["headrace"] + words + ["a"]
+        let call =
+            "mkdir 'a * b'; COMP_WORDS=(\(line.joined(separator: " "))); COMP_CWORD=\(line.count - 1); _headrace; "
+            + "printf '<%s>' \"${COMPREPLY[@]}\""
+        let script = "cd \"$HOME\"\n" + Completions.script(for: .bash) + call + "\n"
+        let result = try await Shell.run(path, ["--norc"], script)
+        #expect(result == Shell.Result(end: .exit(status: 0), output: "<a * b>"))
+    }
+
+    /// With a blank in the place of what there is to offer, zsh inserts no option.
+    @Test
+    func `zsh is told of arguments that may follow at once, and of nothing to offer`() {
+        let script = Completions.script(for: .zsh)
+        #expect(script.contains("'*--if-exists=''[") && script.contains("'*'{-o+,--output=}'["))
+        #expect(script.contains("'*:URL...:()'") && !script.contains(": '"))
+    }
+
     @Test
     func `another shell is refused with those that there are`() async {
         await #expect(throws: UsageError("completions: one of bash, zsh, fish is wanted")) {

@@ -7,10 +7,11 @@ extension Duration {
         return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
     }
 
-    /// As in `30 s` or `0.2 s`.
+    /// As in `30 s`, `0.2 s` or `0.001 s`.
     var inSeconds: String {
         let seconds = self / .seconds(1)
+        let parts: Double = seconds < 0.1 ? 1000 : 10
         return seconds == seconds.rounded()
-            ? "\(Int64(clamping: components.seconds)) s" : "\((seconds * 10).rounded() / 10) s"
+            ? "\(Int64(clamping: components.seconds)) s" : "\((seconds * parts).rounded() / parts) s"
     }
 }

@@ -21,7 +21,7 @@ enum Help {
         }
         if verbs.count > 1 { lines += ["", "headrace COMMAND --help lists the options of a command."] }
         // One note may hold for several commands.
-        for note in Set(verbs.flatMap { [$0.notes, $0.jsonNotes] }.compactMap(\.self)).sorted() { lines += ["", note] }
+        for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
         return (lines + ["", statuses]).joined(separator: "\n")
     }
 

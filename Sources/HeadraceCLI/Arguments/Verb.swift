@@ -5,10 +5,8 @@ struct Verb: Sendable {
     let operands: String
     let summary: String
     let options: [Option.Entry]
-    /// What the help text says below the options.
-    var notes: String?
-    /// What it says of the lines that `--json` writes.
-    var jsonNotes: String?
+    /// What the help text says below the options, in paragraphs.
+    var notes: [String] = []
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
     /// The options of downloads that are in no list.
@@ -34,11 +32,13 @@ struct Verb: Sendable {
                         .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
-                notes: """
+                notes: [
+                    """
                     Without FILE, all files are compared that --checksum-file and --metalink name, as seen from the
                     current folder; one that is missing is told, and counts as a failure without --ignore-missing.
                     FILE may have another name than the only file of a document.
-                    """,
+                    """
+                ],
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
             ),
             Verb(
@@ -51,11 +51,13 @@ struct Verb: Sendable {
                         .version,
                     ])
                 ),
-                notes: """
+                notes: [
+                    """
                     The file is compared with --checksum, --checksum-file or --metalink. Where a Metalink document has
                     checksums of its pieces, those that are right are kept; else a wrong file is fetched as a whole.
                     It is replaced when the new one is proved to be right, and not before.
-                    """,
+                    """
+                ],
                 run: { arguments async throws(UsageError) in try await repair(arguments) }
             ),
         ] + queue + [completions]

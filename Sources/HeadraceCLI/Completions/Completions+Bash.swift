@@ -3,6 +3,13 @@ extension Completions {
     static func bash(_ verbs: [Verb]) -> String {
         """
         # Completes headrace in bash.
+        _headrace_files() {
+            local name
+            # Line by line, since a name may have blanks and stars in it.
+            while IFS= read -r name; do
+                [ -z "$name" ] || COMPREPLY+=("$name")
+            done <<< "$(compgen "$1" -- "$2")"
+        }
         _headrace() {
             local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
             COMPREPLY=()
@@ -22,7 +29,10 @@ extension Completions {
             esac
             case $current in
             -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
-            *) COMPREPLY=($(compgen -W "$words" -- "$current") $([ -z "$files" ] || compgen -f -- "$current")) ;;
+            *)
+                COMPREPLY=($(compgen -W "$words" -- "$current"))
+                [ -z "$files" ] || _headrace_files -f "$current"
+                ;;
             esac
         }
         complete -o filenames -F _headrace headrace
@@ -48,8 +58,14 @@ extension Completions {
         guard let argument = entry.completion else { return nil }
         let names = ["--\(entry.option.rawValue)"] + (entry.short.map { ["-\($0)"] } ?? [])
         let pattern = names.joined(separator: " | ")
-        guard let choice = bashChoice(argument) else { return "\(pattern)) return ;;" }
-        return "\(pattern)) COMPREPLY=($(compgen \(choice) -- \"$current\")); return ;;"
+        let offer =
+            switch argument {
+            case .file: "_headrace_files -f \"$current\"; "
+            case .directory: "_headrace_files -d \"$current\"; "
+            case .words(let words): "COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- \"$current\")); "
+            case .text: ""
+            }
+        return "\(pattern)) \(offer)return ;;"
     }
 
     private static func bashVerb(_ verb: Verb) -> String {
@@ -61,14 +77,5 @@ extension Completions {
             case .text: ""
             }
         return "'\(verb.name)') options='\(options)'\(operands) ;;"
-    }
-
-    private static func bashChoice(_ argument: Argument) -> String? {
-        switch argument {
-        case .file: "-f"
-        case .directory: "-d"
-        case .words(let words): "-W '\(words.joined(separator: " "))'"
-        case .text: nil
-        }
     }
 }

@@ -47,8 +47,10 @@ extension Completions {
     }
 
     private static func zshVerb(_ verb: Verb) -> String {
-        let lines =
-            verb.options.map(zshOption) + [quoted("*:\(zshName(verb.operands)):\(zshChoice(verb.operandCompletion))")]
+        var lines = verb.options.map(zshOption)
+        if !verb.operands.isEmpty {
+            lines.append(quoted("*:\(zshName(verb.operands)):\(zshChoice(verb.operandCompletion))"))
+        }
         return """
             '\(verb.name)')
                     _arguments -s \\
@@ -58,12 +60,13 @@ extension Completions {
     }
 
     private static func zshOption(_ entry: Option.Entry) -> String {
-        let long = "--\(entry.option.rawValue)"
+        // An argument may follow the long name after =, and the letter at once.
+        let long = "--\(entry.option.rawValue)" + (entry.argument == nil ? "" : "=")
         let help = entry.help.map { "[]:".contains($0) ? "\\\($0)" : "\($0)" }.joined()
         let argument = entry.completion.map { ":\(zshName(entry.argument ?? "")):\(zshChoice($0))" } ?? ""
         let specification = quoted("[\(help)]\(argument)")
         guard let short = entry.short else { return quoted("*\(long)") + specification }
-        return "'*'{-\(short),\(long)}\(specification)"
+        return "'*'{-\(short)\(entry.argument == nil ? "" : "+"),\(long)}\(specification)"
     }
 
     private static func zshName(_ text: String) -> String {
@@ -75,7 +78,8 @@ extension Completions {
         case .file: "_files"
         case .directory: "_files -/"
         case .words(let words): "(\(words.joined(separator: " ")))"
-        case .text: " "
+        // A blank stands for nothing as well, and keeps an option in its place from being inserted.
+        case .text: "()"
         }
     }
 

@@ -66,11 +66,13 @@ extension Verb {
         operands: "SHELL",
         summary: "print what makes bash, zsh or fish complete the command line",
         options: .those(of: [.help]),
-        notes: """
+        notes: [
+            """
             bash: eval "$(headrace completions bash)" in ~/.bashrc
             zsh:  headrace completions zsh > ~/.zfunc/_headrace, in a directory of $fpath, before compinit
             fish: headrace completions fish > ~/.config/fish/completions/headrace.fish
-            """,
+            """
+        ],
         run: { arguments async throws(UsageError) in
             let shells = Completions.Shell.allCases.map(\.rawValue).joined(separator: ", ")
             guard arguments.operands.count == 1, let shell = Completions.Shell(rawValue: arguments.operands[0]) else {

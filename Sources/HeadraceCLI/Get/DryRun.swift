@@ -13,22 +13,22 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
     var configuration = options.configuration
     configuration.maxConnectionsPerDownload = 1
     configuration.durability = .none
-    let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let rehearsals = try requests.enumerated().map { number, request in
-        // A small file may be whole before it is let go of.
-        let place = folder.appending(path: "\(number)", directoryHint: .isDirectory)
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-        return Rehearsal(request, in: place)
-    }
-    if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
-    return try await withDownloadManager(configuration) { manager in
-        let downloads = try await manager.download(rehearsals.map(\.trial))
-        return await withTaskGroup { group in
-            for (rehearsal, download) in zip(rehearsals, downloads) {
-                group.addTask { await rehearsal.run(download, writesJSON: options.writesJSON) }
+    return try await withTemporaryFolder { [configuration] folder in
+        let rehearsals = try requests.enumerated().map { number, request in
+            // A small file may be whole before it is let go of.
+            let place = folder.appending(path: "\(number)", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+            return Rehearsal(request, in: place)
+        }
+        if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
+        return try await withDownloadManager(configuration) { manager in
+            let downloads = try await manager.download(rehearsals.map(\.trial))
+            return await withTaskGroup { group in
+                for (rehearsal, download) in zip(rehearsals, downloads) {
+                    group.addTask { await rehearsal.run(download, writesJSON: options.writesJSON) }
+                }
+                return ExitCode(of: await group.reduce(into: []) { if $1 != .success { $0.append($1) } })
             }
-            return ExitCode(of: await group.reduce(into: []) { if $1 != .success { $0.append($1) } })
         }
     }
 }

@@ -21,9 +21,9 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
 
 /// Runs downloads to their ends, and gives the status.
 func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
-    let signals = Signals()
+    let signals = Signals.requests()
     return try await withDownloadManager(options.configuration) { manager in
-        let run = Run(manager, .alone, options, signals.requests)
+        let run = Run(manager, .alone, options, signals)
         // The first ones begin while the others are entered.
         let limit = options.configuration.maxConcurrentDownloads
         try await manager.download(Array(requests.prefix(limit)))

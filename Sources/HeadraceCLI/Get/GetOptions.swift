@@ -24,6 +24,8 @@ struct GetOptions: Sendable {
     var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
+    /// What names the list in a command on it.
+    let listWords: String
     var urls: [String]
 
     /// How much the tool says of what goes well.
@@ -37,6 +39,7 @@ struct GetOptions: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
+        listWords = arguments.listWords
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
@@ -163,7 +166,7 @@ extension GetOptions {
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
-            let names = [url.lastPathComponent] + (output?.listedNames ?? [])
+            let names = [url.lastName] + (output?.listedNames ?? [])
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             request.refetchPolicy = refetchPolicy
             request.networkPolicy = networkPolicy

@@ -72,19 +72,15 @@ extension GetOptions {
         configuration.registryDirectory = nil
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
-        let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
         // What is meant for the server of the files is not for another one.
         let isOfSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
-        let request = DownloadRequest(
-            url,
-            to: .file(folder.appending(path: "checksums")),
-            headers: isOfSameServer ? headers : []
-        )
-        return try await withDownloadManager(configuration) { manager in
-            let file = try await manager.download(request).value
-            return try Files.read(file.path(percentEncoded: false))
+        let headers = isOfSameServer ? headers : []
+        return try await withTemporaryFolder { [configuration] folder in
+            let request = DownloadRequest(url, to: .file(folder.appending(path: "checksums")), headers: headers)
+            return try await withDownloadManager(configuration) { manager in
+                let file = try await manager.download(request).value
+                return try Files.read(file.path(percentEncoded: false))
+            }
         }
     }
 }

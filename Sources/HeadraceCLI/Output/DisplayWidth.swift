@@ -1,20 +1,29 @@
 extension Character {
-    /// The columns a terminal gives the character: 0, 1 or 2 (Unicode Standard Annex 11).
+    /// The most columns that a terminal gives the character; one that joins the parts of an emoji or a syllable gives fewer.
     var displayWidth: Int {
-        guard let scalar = unicodeScalars.first, scalar.value >= 0x300 else { return 1 }
-        switch scalar.properties.generalCategory {
+        let width = unicodeScalars.reduce(0) { $0 + $1.displayWidth }
+        // U+FE0F asks for the emoji form of a character that has both.
+        return unicodeScalars.contains("\u{FE0F}") ? max(2, width) : width
+    }
+}
+
+extension Unicode.Scalar {
+    /// 0, 1 or 2 columns (Unicode Standard Annex 11).
+    fileprivate var displayWidth: Int {
+        guard value >= 0x300 else { return 1 }
+        switch properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: return 0
         default: break
         }
-        // U+FE0F asks for the emoji form of a character that has both.
-        let isEmoji = scalar.properties.isEmojiPresentation || unicodeScalars.dropFirst().first == "\u{FE0F}"
-        return isEmoji || Self.wide.contains { $0.contains(scalar.value) } ? 2 : 1
+        // The vowels and finals of a syllable of Hangul stand in the columns of its first part.
+        guard !(0x1160...0x11FF).contains(value) else { return 0 }
+        return properties.isEmojiPresentation || Self.wide.contains { $0.contains(value) } ? 2 : 1
     }
 
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
         0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
-        0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+        0x17000...0x18CFF, 0x1B000...0x1B2FF, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
     ]
 }
 

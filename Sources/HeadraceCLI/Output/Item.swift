@@ -31,7 +31,7 @@ struct Item: Sendable, Equatable {
         switch request.destination {
         case .file(let file): name = file.lastPathComponent
         case .directory:
-            let last = request.url.lastPathComponent
+            let last = request.url.lastName
             name = last.isEmpty || last == "/" ? request.url.host() ?? "download" : last
         }
     }
@@ -60,6 +60,12 @@ extension Download {
 }
 
 extension URL {
+    /// The last component of the path, as it stands in the URL where what it encodes is not UTF-8.
+    var lastName: String {
+        let last = lastPathComponent
+        return last.isEmpty ? path(percentEncoded: true).split(separator: "/").last.map(String.init) ?? "" : last
+    }
+
     /// The URL without user and password.
     var withoutCredentials: URL {
         guard user != nil || password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)

@@ -4,6 +4,8 @@
 struct LiveArea: Sendable {
     private static let beginUpdate = "\u{1B}[?2026h"
     private static let endUpdate = "\u{1B}[?2026l"
+    private static let noWrap = "\u{1B}[?7l"
+    private static let wrap = "\u{1B}[?7h"
     private static let clearToEndOfLine = "\u{1B}[K"
     private static let clearToEndOfScreen = "\u{1B}[J"
 
@@ -16,9 +18,12 @@ struct LiveArea: Sendable {
         let rows = drawn.reduce(0) { $0 + max(1, ($1.displayWidth + width - 1) / max(1, width)) }
         drawn = live
         let up = rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
-        let lines = (permanent + live).map { $0 + Self.clearToEndOfLine + "\n" }.joined()
+        // A terminal may give a line more columns than it was measured with, and each is to be one row.
+        let lines = Self.text(permanent) + (live.isEmpty ? "" : Self.noWrap + Self.text(live) + Self.wrap)
         return Self.beginUpdate + up + lines + Self.clearToEndOfScreen + Self.endUpdate
     }
+
+    private static func text(_ lines: [String]) -> String { lines.map { $0 + clearToEndOfLine + "\n" }.joined() }
 
     /// Leaves what is on the screen as it is, and starts below.
     mutating func forget() {

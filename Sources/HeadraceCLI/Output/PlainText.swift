@@ -11,6 +11,8 @@ struct PlainText: Sendable {
     let verbosity: GetOptions.Verbosity
     /// A start needs no line of its own where the download gets one that moves.
     let isLive: Bool
+    /// What names the list in a command on it.
+    var listWords = ""
 
     /// The line for an event, or nil where it gets none.
     func line(for event: DownloadEvent, of item: Item) -> String? {
@@ -26,17 +28,21 @@ struct PlainText: Sendable {
     func summary(_ tally: Tally, elapsed: Duration) -> String? {
         guard tally.count != 1, verbosity != .quiet else { return nil }
         guard tally.count > 0 else {
-            let (failed, paused) = (tally.failedEarlier, tally.paused)
             return "nothing waits to be downloaded"
-                + (failed > 0
-                    ? "; \(failed) \(failed == 1 ? "has" : "have") failed: headrace queue retry --state failed" : "")
-                + (paused > 0 ? "; \(paused) \(paused == 1 ? "is" : "are") paused: headrace queue resume" : "")
+                + hint("retry", tally.failedEarlier, .failed, tally.failedEarlier == 1 ? "has failed" : "have failed")
+                + hint("resume", tally.paused, .paused, tally.paused == 1 ? "is paused" : "are paused")
         }
         let failed = tally.failed
         let result = "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
         // Of files that were there already, no speed is to be told.
         guard tally.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
         return "\(result): \(Self.rate(tally.finishedBytes, fetched: tally.fetchedBytes, elapsed))"
+    }
+
+    /// The command for so many downloads, where there are any.
+    private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
+        guard count > 0 else { return "" }
+        return "; \(count) \(what): headrace queue \(verb) --state \(state.rawValue)\(listWords)".printable
     }
 
     private func success(_ event: DownloadEvent, _ item: Item) -> String? {

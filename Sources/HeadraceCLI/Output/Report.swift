@@ -33,9 +33,9 @@ struct Report: Sendable {
         didSet { tally.failedEarlier = failedEarlier.count }
     }
 
-    init(style: Style, verbosity: GetOptions.Verbosity) {
+    init(style: Style, verbosity: GetOptions.Verbosity, listWords: String = "") {
         self.style = style
-        text = PlainText(verbosity: verbosity, isLive: style == .live)
+        text = PlainText(verbosity: verbosity, isLive: style == .live, listWords: listWords)
     }
 
     var snapshot: Snapshot {

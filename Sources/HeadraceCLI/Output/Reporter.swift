@@ -29,7 +29,7 @@ actor Reporter {
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        report = Report(style: style, verbosity: options.verbosity)
+        report = Report(style: style, verbosity: options.verbosity, listWords: options.listWords)
         if style == .json { canWriteOutput = Self.write(JSONLines.head) }
     }
 

@@ -21,11 +21,13 @@ extension Verb {
                         .quiet, .help,
                     ])
                 ),
-                notes: """
+                notes: [
+                    """
                     What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
                     queue run takes what is for the downloads.
                     """,
-                jsonNotes: DownloadSnapshot.jsonNotes,
+                    DownloadSnapshot.jsonNotes,
+                ],
                 run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
             ),
             Verb(
@@ -33,7 +35,7 @@ extension Verb {
                 operands: "",
                 summary: "show the list",
                 options: .those(of: [.state, .group, .registry, .json, .help]),
-                jsonNotes: DownloadSnapshot.jsonNotes,
+                notes: [DownloadSnapshot.jsonNotes],
                 run: { arguments async throws(UsageError) in try await queueList(arguments) }
             ),
             Verb(
@@ -49,7 +51,13 @@ extension Verb {
             ) { ids, _ in .pause(ids) },
             command(
                 "resume",
-                "have paused downloads wait for their turn again, and those that are to begin later not wait for that"
+                "have paused, failed and cancelled downloads, and those whose file is gone, wait for their turn again",
+                notes: [
+                    """
+                    queue resume has a cancelled download begin at zero, and a finished one whose file is gone fetched again;
+                    one that is to begin later waits for that no more. --state paused leaves all others as they are.
+                    """
+                ]
             ) { ids, _ in .resume(ids) },
             command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
             command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
@@ -69,7 +77,7 @@ extension Verb {
                 operands: "ID first|last|before ID|after ID|PLACE",
                 summary: "change the place of a download in the list, and with it when it runs",
                 options: .those(of: [.registry, .help]),
-                notes: QueueSelector.notes,
+                notes: [QueueSelector.moveNotes],
                 run: { arguments async throws(UsageError) in try await queueMove(arguments) }
             ),
         ] + queueProcess
@@ -79,6 +87,7 @@ extension Verb {
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
+        notes: [String] = [],
         _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
         then tell: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
     ) -> Verb {
@@ -87,7 +96,7 @@ extension Verb {
             operands: "ID...",
             summary: summary,
             options: .those(of: options.union([.state, .group, .registry, .quiet, .help])),
-            notes: QueueSelector.notes,
+            notes: [QueueSelector.notes] + notes,
             run: { arguments async throws(UsageError) in
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
@@ -134,7 +143,8 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                 }
             }
             if try await registry.processID == nil {
-                let line = "headrace: no process runs the list; \(arguments.queueRun) downloads what waits in it"
+                let command = "headrace queue run\(arguments.listWords)"
+                let line = "headrace: no process runs the list; \(command) downloads what waits in it"
                 Console.error.write(line.printable + "\n")
             }
         }
@@ -190,7 +200,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     return try await reportingErrors(to: arguments) { [options] in
         try registry.makeParent()
         guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
-        let signals = Signals()
+        let signals = Signals.requests()
         let end = ContinuousClock.now + patience
         while true {
             do {
@@ -199,7 +209,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
                         directory: registry.directory.path(percentEncoded: false),
                         watches: arguments.has(.watch)
                     )
-                    return try await Run(manager, mode, options, signals.requests).finish()
+                    return try await Run(manager, mode, options, signals).finish()
                 }
             } catch let error as DownloadError where error.code == .busy {
                 guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
@@ -233,10 +243,8 @@ extension ParsedArguments {
         throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
     }
 
-    /// The command that runs the list that these are about.
-    fileprivate var queueRun: String {
-        "headrace queue run" + (value(.registry).map { " --registry \($0)" } ?? "")
-    }
+    /// What names the list that these are about in a command on it.
+    var listWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
 }
 
 extension DownloadRegistry {

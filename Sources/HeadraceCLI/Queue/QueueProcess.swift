@@ -22,7 +22,7 @@ extension Verb {
             operands: "",
             summary: "tell whether a process runs the list, and how many downloads stand how",
             options: .those(of: [.registry, .json, .help]),
-            jsonNotes: QueueStatus.jsonNotes,
+            notes: [QueueStatus.jsonNotes],
             run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
         ),
         Verb(
@@ -37,10 +37,12 @@ extension Verb {
             operands: "",
             summary: "print a systemd user unit that runs the list with these options and waits for more",
             options: .those(of: Option.ofQueueRun),
-            notes: """
+            notes: [
+                """
                 headrace queue unit > ~/.config/systemd/user/headrace.service
                 systemctl --user enable --now headrace; loginctl enable-linger has it run without a login too.
-                """,
+                """
+            ],
             run: { arguments async throws(UsageError) in try queueUnit(arguments) }
         ),
     ]

@@ -8,6 +8,12 @@ struct QueueSelector: Sendable, Equatable {
         --group and --state stand alone or with all, and choose from the whole list; both choose what is in both.
         """
 
+    /// What the help text of `queue move` says of its operands.
+    static let moveNotes = """
+        queue move takes one download: ID is its id, or the first digits of that, at least \(leastDigits), or its place in the
+        list, as in %3. PLACE is a number, as in 3 or %3.
+        """
+
     static let states = words(DownloadState.Kind.allCases.map(\.rawValue))
 
     private static let leastDigits = 4

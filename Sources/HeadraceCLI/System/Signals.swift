@@ -1,4 +1,5 @@
 import Dispatch
+import Headrace
 
 #if canImport(Glibc)
 import Glibc
@@ -8,8 +9,8 @@ import Musl
 import Darwin
 #endif
 
-/// The signals a user sends, as a stream; no code runs in a signal handler.
-struct Signals {
+/// The signals a user sends, as streams; no code runs in a signal handler.
+enum Signals {
     /// What a signal asks for.
     enum Request: Sendable, Equatable {
         case stop(Int32)
@@ -17,30 +18,41 @@ struct Signals {
         case redraw
     }
 
+    /// What a signal ends a command with that has nothing else to tell.
+    struct Stop: Error {
+        let signal: Int32
+    }
+
     private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
+    private static let sources = Locked<[any DispatchSourceSignal]>([])
 
-    let requests: AsyncStream<Request>
-    private let sources: [any DispatchSourceSignal]
+    /// The signals from now on, which are taken over for the rest of the process's life; who had them before gets none any more.
+    static func requests() -> AsyncStream<Request> {
+        let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
+        listener.withLock { $0 = continuation }
+        sources.withLock { if $0.isEmpty { $0 = takeOver() } }
+        return requests
+    }
 
-    /// Takes the signals over for the rest of the process's life.
-    init() {
+    private static func takeOver() -> [any DispatchSourceSignal] {
         // A closed pipe is an error of the write, and no reason to die in the middle of a file.
         signal(SIGPIPE, SIG_IGN)
-        let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         let queue = DispatchQueue(label: "headrace-signals", qos: .userInitiated)
         let patience = Patience()
-        self.requests = requests
-        sources = (Self.stopping + [SIGCONT]).compactMap { number in
+        return (stopping + [SIGCONT]).compactMap { number in
             // What was ignored from the start, as by nohup, stays ignored.
-            guard number == SIGCONT || !Self.ignore(number) else { return nil }
+            guard number == SIGCONT || !ignore(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
+                let continuation = listener.withLock { $0 }
                 guard number != SIGCONT else {
-                    continuation.yield(.redraw)
+                    continuation?.yield(.redraw)
                     return
                 }
                 if patience.isOver() { _exit(128 + number) }
-                continuation.yield(.stop(number))
+                // Where nobody listens any more, it ends the process as it ends others.
+                if case .terminated = continuation?.yield(.stop(number)) { _exit(128 + number) }
             }
             source.activate()
             return source

@@ -39,9 +39,16 @@ struct HelpTests {
     @Test
     func `how a download is named stands where it is wanted, once`() {
         for verbs in [Verb.table, Verb.group("queue")] + Verb.group("queue").map({ [$0] }) {
-            let isWanted = verbs.contains { $0.operands.hasPrefix("ID") }
+            let isWanted = verbs.contains { $0.operands == "ID..." }
             #expect(Help.text(on: verbs).split(separator: QueueSelector.notes).count == (isWanted ? 2 : 1))
         }
+    }
+
+    @Test
+    func `what a command refuses is not in its help`() throws {
+        let move = try #require(Verb.table.first { $0.name == "queue move" })
+        let text = Help.text(on: [move])
+        for words in ["or all", "--group", "--state"] { #expect(!text.contains(words), "\(words)") }
     }
 
     @Test

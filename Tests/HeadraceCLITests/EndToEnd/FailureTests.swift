@@ -187,6 +187,25 @@ struct FailureTests {
         }
     }
 
+    /// The folder stayed for ever.
+    @Test(arguments: [["verify", "--checksum-file"], ["get", "--checksum-file"]])
+    func `a signal while checksums are fetched leaves no folder`(_ words: [String]) async throws {
+        let gate = try Gate()
+        try await withFaultServer(.ok(.pattern(size: 300)).held(after: 100, until: gate)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/SUMS").absoluteString
+                let place = "TMPDIR=\(folder.path(percentEncoded: false))"
+                var process = try ToolProcess(words + [url, url], in: folder, environment: [place])
+                try await server.waitForRequests(count: 1)
+                process.send(SIGTERM)
+                let status = try await process.result().status
+                gate.open()
+                #expect(status == 143)
+                #expect(try FileProbe.names(in: folder).allSatisfy { $0.hasPrefix(".std") })
+            }
+        }
+    }
+
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129), (SIGQUIT, 131)])
     func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
         let (result, parts, files) = try await interrupt(by: signal)

@@ -52,6 +52,19 @@ struct GetTests {
         }
     }
 
+    /// The messages went into the file that had got the number of standard error.
+    @Test(arguments: ["exec <&- >&- 2>&-", "ulimit -Sn 16"])
+    func `closed standard streams and a low limit of descriptors do no harm`(_ preparation: String) async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withTemporaryDirectory { folder in
+                let arguments = ["get", "-v", "-o", "x", server.url("/x").absoluteString]
+                var process = try ToolProcess(arguments, in: folder, after: preparation)
+                #expect(try await process.result().status == 0)
+                #expect(body.difference(fromFileAt: folder.appending(path: "x")) == nil)
+            }
+        }
+    }
+
     @Test(arguments: [["-o", "new/deep/x"], ["-d", "new", "-o", "deep/x"]])
     func `a name in folders that are missing has them made`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in

@@ -33,6 +33,9 @@ struct QueueFolder {
     /// Where the downloads go.
     var files: URL { url.appending(path: "files") }
 
+    /// Where the list is, as the process that runs it is told.
+    var registryPath: String { url.appending(path: registry).path(percentEncoded: false) }
+
     /// Runs `headrace queue` with these words to its end.
     func queue(_ words: String...) async throws -> ToolProcess.Result {
         try await queue(words)
@@ -66,9 +69,8 @@ struct QueueFolder {
     ) throws -> ToolProcess {
         let place = url.appending(path: "run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
-        let path = url.appending(path: registry).path(percentEncoded: false)
         // A server that is held by a test is not to be a stall, however busy the machine is.
-        let words = ["queue", "run", "--registry", path, "--timeout", "600"]
+        let words = ["queue", "run", "--registry", registryPath, "--timeout", "600"]
         return try ToolProcess(
             words + options,
             in: place,

@@ -199,7 +199,11 @@ struct QueueProcessTests {
             var run = try folder.run()
             let result = try await run.result()
             #expect(result.status == 0)
-            #expect(result.errors == "nothing waits to be downloaded; 1 is paused: headrace queue resume\n")
+            let hint = "nothing waits to be downloaded; 1 is paused: headrace queue resume --state paused --registry "
+            #expect(result.errors == "\(hint)\(folder.registryPath)\n")
+            // What the hint says can be done.
+            #expect(try await folder.queue("resume", "--state", "paused").status == 0)
+            #expect(try await folder.states() == ["waiting"])
         }
     }
 
@@ -213,8 +217,8 @@ struct QueueProcessTests {
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
-                let message = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed\n"
-                #expect(result.errors == message)
+                let hint = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed"
+                #expect(result.errors == "\(hint) --registry \(folder.registryPath)\n")
             }
         }
     }

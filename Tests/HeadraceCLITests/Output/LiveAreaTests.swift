@@ -9,7 +9,7 @@ struct LiveAreaTests {
         guard var frame else { return nil }
         for (code, word) in [
             ("\u{1B}[?2026h", "<"), ("\u{1B}[?2026l", ">"), ("\u{1B}[K\n", "|"), ("\u{1B}[J", "END"), ("\r", "CR "),
-            ("\u{1B}[", "^"),
+            ("\u{1B}[?7l", "("), ("\u{1B}[?7h", ")"), ("\u{1B}[", "^"),
         ] {
             frame = frame.split(separator: code, omittingEmptySubsequences: false).joined(separator: word)
         }
@@ -19,15 +19,15 @@ struct LiveAreaTests {
     @Test
     func `a frame is one write that goes back up over the last one`() {
         var area = LiveArea()
-        #expect(readable(area.frame(permanent: [], live: ["a", "b"], width: 10)) == "<CR a|b|END>")
-        #expect(readable(area.frame(permanent: [], live: ["c", "d"], width: 10)) == "<CR ^2Ac|d|END>")
+        #expect(readable(area.frame(permanent: [], live: ["a", "b"], width: 10)) == "<CR (a|b|)END>")
+        #expect(readable(area.frame(permanent: [], live: ["c", "d"], width: 10)) == "<CR ^2A(c|d|)END>")
     }
 
     @Test
     func `finished lines stay above the area, which clears what it leaves`() {
         var area = LiveArea()
         _ = area.frame(permanent: [], live: ["a", "b"], width: 10)
-        #expect(readable(area.frame(permanent: ["done"], live: ["b"], width: 10)) == "<CR ^2Adone|b|END>")
+        #expect(readable(area.frame(permanent: ["done"], live: ["b"], width: 10)) == "<CR ^2Adone|(b|)END>")
         #expect(readable(area.frame(permanent: ["done too"], live: [], width: 10)) == "<CR ^1Adone too|END>")
         #expect(readable(area.frame(permanent: ["all"], live: [], width: 10)) == "<CR all|END>")
     }
@@ -44,7 +44,7 @@ struct LiveAreaTests {
     func `a terminal that became narrower has wrapped the lines`() {
         var area = LiveArea()
         _ = area.frame(permanent: [], live: ["12345678901", "日本語日本語", ""], width: 20)
-        #expect(readable(area.frame(permanent: [], live: ["a"], width: 5)) == "<CR ^7Aa|END>")
+        #expect(readable(area.frame(permanent: [], live: ["a"], width: 5)) == "<CR ^7A(a|)END>")
     }
 
     @Test
@@ -52,6 +52,6 @@ struct LiveAreaTests {
         var area = LiveArea()
         _ = area.frame(permanent: [], live: ["a"], width: 10)
         area.forget()
-        #expect(readable(area.frame(permanent: [], live: ["a"], width: 10)) == "<CR a|END>")
+        #expect(readable(area.frame(permanent: [], live: ["a"], width: 10)) == "<CR (a|)END>")
     }
 }

@@ -42,6 +42,15 @@ struct PlainTextTests {
         #expect(line(.started, .quiet) == nil)
     }
 
+    @Test(arguments: [
+        ("http://h/a/x.bin?y", "x.bin"), ("http://h/caf%C3%A9.txt", "café.txt"), ("http://h/caf%e9.txt", "caf%e9.txt"),
+        ("http://h/", "h"), ("http://h", "h"),
+    ])
+    func `until it is answered a download has the name that its URL tells`(_ url: String, name: String) {
+        let request = DownloadRequest(makeURL(url), to: .directory(URL(filePath: "/d/")))
+        #expect(Item(id: "00ff", request: request).name == name)
+    }
+
     @Test
     func `the end tells the name, the size, the time and the speed`() {
         #expect(line(finished()) == "a.bin: finished as a (1).bin, 3.00 MiB in 2.0 s, 1.50 MiB/s")
@@ -142,8 +151,10 @@ struct PlainTextTests {
         #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
         var paused = Tally()
         paused.paused = 2
-        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume"
+        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
+        let other = PlainText(verbosity: .normal, isLive: false, listWords: " --registry other")
+        #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
         var failed = Tally()
         failed.failedEarlier = 1
         #expect(

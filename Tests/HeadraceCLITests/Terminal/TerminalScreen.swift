@@ -33,7 +33,7 @@ struct TerminalScreen {
         case ("A", let count): row = max(0, row - (Int(count) ?? 1))
         case ("K", ""): if row < lines.count { lines[row] = String(lines[row].prefix(column)) }
         case ("J", ""): lines.removeLast(max(0, lines.count - row))
-        case ("h", "?2026"), ("l", "?2026"): break
+        case ("h", "?2026"), ("l", "?2026"), ("h", "?7"), ("l", "?7"): break
         default: unknown.append(parameters + String(final))
         }
     }

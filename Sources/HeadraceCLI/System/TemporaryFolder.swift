@@ -1,0 +1,27 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Runs the body with a folder that is gone afterwards; a signal cancels the body, and is thrown when it has ended.
+func withTemporaryFolder<Result: Sendable>(
+    _ body: @escaping @Sendable (URL) async throws -> Result
+) async throws -> Result {
+    let signals = Signals.requests()
+    let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    return try await withThrowingTaskGroup(of: Result?.self) { group in
+        group.addTask { try await body(folder) }
+        group.addTask {
+            for await case .stop(let signal) in signals { throw Signals.Stop(signal: signal) }
+            return nil
+        }
+        defer { group.cancelAll() }
+        while let result = try await group.next() {
+            if let result { return result }
+        }
+        throw CancellationError()
+    }
+}
