@@ -28,6 +28,14 @@ ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t cou
     return lgetxattr(path, name, bytes, count);
 }
 
+int64_t hr_seek_data(int file, int64_t offset) {
+    return lseek(file, offset, SEEK_DATA);
+}
+
+int64_t hr_seek_hole(int file, int64_t offset) {
+    return lseek(file, offset, SEEK_HOLE);
+}
+
 int hr_watch_folder(const char *path) {
     int file = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (file < 0) {

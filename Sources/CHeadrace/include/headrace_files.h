@@ -21,6 +21,12 @@ int hr_set_attribute(int file, const char *name, const void *bytes, size_t count
 /// Reads an extended attribute of what has a path, links not followed: the number of its bytes, or -1 with errno.
 ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count);
 
+/// Finds the first byte of an open file, at or after an offset, that is in no hole: its offset, or -1 with errno.
+int64_t hr_seek_data(int file, int64_t offset);
+
+/// Finds the first hole of an open file, at or after an offset, of which its end is one: its offset, or -1 with errno.
+int64_t hr_seek_hole(int file, int64_t offset);
+
 /// Opens a descriptor that can be read, without waiting, once a file was moved into a folder, or the folder was removed or
 /// moved (inotify(7)): -1 with errno where the kernel does not tell.
 int hr_watch_folder(const char *path);

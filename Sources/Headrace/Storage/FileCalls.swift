@@ -28,6 +28,8 @@ package struct FileCalls: Sendable {
     package var readAt: @Sendable (Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Writes at an offset; may write less than was given.
     package var write: @Sendable (Int32, UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Int
+    /// The first run of an open file's bytes, at or after an offset, that is no hole; nil where only a hole is left.
+    package var dataRange: @Sendable (Int32, _ offset: Int64) throws(SystemError) -> Range<Int64>?
     /// Cuts a file to a size.
     package var truncate: @Sendable (Int32, _ size: Int64) throws(SystemError) -> Void
     /// Waits until the file's bytes are on the disk.
@@ -126,6 +128,7 @@ extension FileCalls {
         write: { file, bytes, offset throws(SystemError) in
             try checked { pwrite(file, bytes.baseAddress, bytes.count, off_t(offset)) }
         },
+        dataRange: { file, offset throws(SystemError) in try nextData(file, from: offset) },
         truncate: { file, size throws(SystemError) in
             _ = try checked { ftruncate(file, off_t(size)) }
         },

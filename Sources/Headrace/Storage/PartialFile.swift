@@ -140,6 +140,13 @@ final class PartialFile: Sendable {
         }
     }
 
+    /// What the file has of bytes that were written to it, as ``FileCalls/found(_:durable:in:size:)`` tells.
+    func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
+        try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
+            try calls.found(written, durable: durable, in: file, size: size)
+        }
+    }
+
     func truncate(to size: Int64) throws(DownloadError) {
         try DownloadError.storage("\(path) could not be cut") { () throws(SystemError) in
             try calls.truncate(file, size)

@@ -140,7 +140,7 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.held = held }
     }
 
-    /// What this manager has written of the file, which need not be read again, nor doubted.
+    /// What this manager has written of the file, which need not be read again.
     func takeHeld() -> HeldBytes? {
         state.withLock { $0.held.take() }
     }

@@ -24,28 +24,13 @@ extension PartialSession {
             guard record.url == ControlRecord.identity(of: url) else {
                 return try discardLegacy("The bytes so far are of another URL.", bytes)
             }
-            let trusted = record.trusted(
-                bootID: try bootID(),
-                fileSize: status.size,
-                file: status.identity
-            )
-            guard !trusted.isEmpty else {
-                return try discardLegacy("None of the bytes so far are known to be on the disk.", bytes)
-            }
+            // A file that is too short has lost bytes, maybe others as well.
+            let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             pieces = record.pieces
-            pieces?.forget(allBut: trusted)
-            readers.change { $0.opened(path, trusted, totalBytes: record.totalBytes, isSame: false) }
-            policy = CheckpointPolicy(
-                environment.configuration.durability,
-                written: trusted,
-                durable: record.durable,
-                at: environment.clock.now()
-            )
-            try partial.truncate(to: trusted.end)
-            return .bytes
+            return try goOn(with: trusted, durable: record.durable, in: partial, status.size, of: bytes)
         }
     }
 
@@ -54,17 +39,44 @@ extension PartialSession {
         finalPath = held.finalPath
         representation = held.representation
         pieces = held.pieces
-        pieces?.forget(allBut: held.written)
+        return try goOn(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
+    }
+
+    /// Goes on with those of the bytes that were written which the disk has; `count` is how many there were said to be, and
+    /// `isSame` whether those who read know them.
+    private mutating func goOn(
+        with written: ByteRangeSet,
+        durable: ByteRangeSet,
+        in partial: PartialFile,
+        _ size: Int64,
+        of count: Int64? = nil,
+        isSame: Bool = false
+    ) throws(DownloadError) -> Legacy {
+        let found = try partial.found(written, durable: durable, size: size)
+        guard !found.isEmpty else {
+            let reason = "None of the bytes so far are known to be on the disk."
+            return try discardLegacy(reason, count ?? written.count)
+        }
+        pieces?.forget(allBut: found)
+        let total = representation?.totalBytes
+        readers.change { $0.opened(path, found, totalBytes: total, isSame: isSame) }
         policy = CheckpointPolicy(
             environment.configuration.durability,
-            written: held.written,
-            durable: held.durable,
+            written: found,
+            durable: durable,
             at: environment.clock.now()
         )
-        let total = held.representation.totalBytes
-        readers.change { $0.opened(path, held.written, totalBytes: total, isSame: true) }
-        try partial.truncate(to: self.held.end)
+        // Once the holes are filled, nothing tells any more that bytes beside them were lost.
+        if found != written { try rewriteRecord(of: partial) }
+        try partial.truncate(to: found.end)
         return .bytes
+    }
+
+    private func rewriteRecord(of partial: PartialFile) throws(DownloadError) {
+        let record = try controlRecord(of: partial)
+        try DownloadError.storage("\(recordFile.path) could not be written") { () throws(SystemError) in
+            try write(record)
+        }
     }
 
     /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
@@ -82,9 +94,18 @@ extension PartialSession {
         else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size else { return nil }
+        guard trusted.count == status.size, has(trusted, durable: record.durable, at: final, status.size)
+        else { return nil }
         recordFile.remove()
         return .complete(final)
+    }
+
+    /// Whether the file with the final name has all bytes that were written to it.
+    private func has(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
+        let files = environment.files
+        guard let file = try? files.openForReading(path) else { return false }
+        defer { try? files.close(file) }
+        return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
     /// What a record tells of a partial that is gone.

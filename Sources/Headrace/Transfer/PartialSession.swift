@@ -131,7 +131,7 @@ struct PartialSession {
     }
 
     /// Writes a record; one that cannot be is written a little later, and the download goes on.
-    private func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
+    func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
         try recordFile.write(record, syncing: directory)
     }

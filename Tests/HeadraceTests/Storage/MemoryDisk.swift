@@ -62,6 +62,12 @@ final class MemoryDisk: Sendable {
                 }
                 return bytes.count
             },
+            dataRange: { file, offset throws(SystemError) in
+                try self.state.withLock { state throws(SystemError) in
+                    let size = Self.status(of: try Self.node(of: file, state), state).size
+                    return offset < size ? offset..<size : nil
+                }
+            },
             truncate: { file, size throws(SystemError) in
                 try self.change { state throws(SystemError) in .truncate(try Self.node(of: file, state), to: size) }
             },

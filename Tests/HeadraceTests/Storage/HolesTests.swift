@@ -1,0 +1,268 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Disks that went away and came back within one boot, without some of the bytes that were written.
+@Suite(.timeLimit(.minutes(4)))
+struct HolesTests {
+    private static let written = 1_000_000
+    /// What the disk has lost, and where it is gone on with: before the block that was half written.
+    private static let hole: Range<Int64> = 600_000..<700_000
+    private static let start: Int64 = 600_000 - 65_536
+    /// Where the bytes begin that are missing then, which several connections may fetch at once.
+    private static let starts = [start, Int64(written) - 65_536]
+
+    /// In blocks; each gives what is left of what was written.
+    struct Finding: Sendable {
+        var written: [Range<Int64>] = [0..<10]
+        var durable: [Range<Int64>] = []
+        let data: [Range<Int64>]
+        let found: [Range<Int64>]
+    }
+
+    private static let findings = [
+        Finding(data: [0..<10], found: [0..<10]),
+        Finding(data: [0..<99], found: [0..<10]),
+        Finding(written: [], data: [], found: []),
+        Finding(written: [2..<4, 6..<8], data: [1..<8], found: [2..<4, 6..<8]),
+        // At the end, in the middle, and at the start.
+        Finding(data: [0..<6], found: [0..<5]),
+        Finding(data: [0..<4, 6..<10], found: [0..<3, 7..<9]),
+        Finding(data: [2..<10], found: [3..<9]),
+        Finding(data: [0..<1, 3..<5, 6..<9], found: [7..<8]),
+        Finding(written: [0..<4, 6..<10], data: [0..<10], found: [0..<4, 6..<10]),
+        Finding(written: [0..<4, 6..<10], data: [0..<8], found: [0..<3]),
+        Finding(data: [], found: []),
+        // What is durable may be zeros.
+        Finding(durable: [0..<5], data: [0..<2, 3..<10], found: [0..<10]),
+        Finding(durable: [0..<5], data: [0..<6], found: [0..<5]),
+        Finding(durable: [0..<5], data: [0..<8], found: [0..<5, 6..<7]),
+        Finding(durable: [0..<3, 5..<20], data: [], found: [0..<3, 5..<10]),
+        Finding(durable: [0..<10], data: [], found: [0..<10]),
+    ]
+
+    @Test(arguments: findings)
+    func `where bytes are lost, the durable ones stay, and the others that lie away from an edge`(_ finding: Finding) {
+        let (written, durable) = (Self.blocks(finding.written), Self.blocks(finding.durable))
+        #expect(written.found(in: Self.blocks(finding.data), durable: durable) == Self.blocks(finding.found))
+    }
+
+    private static func blocks(_ ranges: [Range<Int64>]) -> ByteRangeSet {
+        ByteRangeSet(ranges.map { $0.lowerBound << 16..<$0.upperBound << 16 })
+    }
+
+    // MARK: A disk in memory
+
+    /// A disk that has lost what is in the hole, and what came last to the block before it.
+    private func damagedDisk(
+        _ durability: DownloadManager.Configuration.Durability = .none,
+        intercept: @escaping @Sendable (DiskChange) throws(SystemError) -> Void = { _ throws(SystemError) in }
+    ) async throws -> MemoryDisk {
+        let disk = MemoryDisk()
+        let outcome = try await run(disk.calls, durability, sending: Self.written)
+        #expect(outcome.error?.code == .connectionLost)
+        var image = disk.image
+        if durability == .none {
+            for node in image.files.keys where image.files[node]?.count == Self.written {
+                image.files[node]?.replaceSubrange(599_000..<700_000, with: Array(repeating: 0, count: 101_000))
+            }
+        }
+        return MemoryDisk(image, intercept: intercept)
+    }
+
+    /// The calls of a disk that tells of the hole for as long as it is there.
+    private func calls(_ disk: MemoryDisk, while isThere: @escaping @Sendable () -> Bool = { true }) -> FileCalls {
+        let system = disk.calls
+        var calls = system
+        calls.dataRange = { file, offset throws(SystemError) in
+            let data = try system.dataRange(file, offset)
+            guard isThere(), let data else { return data }
+            if offset < Self.hole.lowerBound { return offset..<min(data.upperBound, Self.hole.lowerBound) }
+            let start = max(offset, Self.hole.upperBound)
+            return start < data.upperBound ? start..<data.upperBound : nil
+        }
+        return calls
+    }
+
+    private func run(
+        _ calls: FileCalls,
+        _ durability: DownloadManager.Configuration.Durability = .none,
+        retries: Int = 0,
+        sending count: Int = .max
+    ) async throws -> DiskOutcome {
+        try await DiskFixture.run(
+            to: CrashFixture.destination,
+            .overwrite,
+            files: calls,
+            retries: retries,
+            durability: durability
+        ) { DiskFixture.answer($0, sending: count) }
+    }
+
+    private func expectExact(_ disk: MemoryDisk) {
+        let bytes = disk.image.bytes(of: CrashFixture.final)
+        #expect(bytes?.elementsEqual(DiskFixture.bytes.prefix(DiskFixture.size)) == true)
+        #expect(disk.image.names.keys.sorted() == [CrashFixture.final])
+    }
+
+    /// Once they were trusted for as long as the system ran, and the file had zeros there.
+    @Test func `bytes that were written and not synced are fetched again where the file has a hole`() async throws {
+        let disk = try await damagedDisk()
+        let outcome = try await run(calls(disk))
+        #expect(outcome.error == nil)
+        #expect(outcome.starts.sorted() == Self.starts)
+        expectExact(disk)
+    }
+
+    @Test func `a hole in bytes that were synced is one that was downloaded`() async throws {
+        let disk = try await damagedDisk(.full)
+        let outcome = try await run(calls(disk), .full)
+        #expect(outcome.starts == [Int64(Self.written)])
+        expectExact(disk)
+    }
+
+    @Test(arguments: [EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS, ENOTTY])
+    func `a file system that does not tell of holes has none`(_ errno: Int32) async throws {
+        let disk = MemoryDisk()
+        _ = try await run(disk.calls, sending: Self.written)
+        var calls = disk.calls
+        calls.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: errno) }
+        let outcome = try await run(calls)
+        #expect(outcome.starts == [Int64(Self.written)])
+        expectExact(disk)
+    }
+
+    @Test func `a file that cannot be asked for holes fails its download, and stays`() async throws {
+        let disk = try await damagedDisk()
+        var failing = disk.calls
+        failing.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EIO) }
+        let outcome = try await run(failing)
+        #expect(outcome.error?.code == .fileSystem)
+        #expect(outcome.starts == [])
+        #expect(try await run(calls(disk)).error == nil)
+        expectExact(disk)
+    }
+
+    @Test func `a hole that is none after a sync was bytes that waited to be written`() async throws {
+        let isSynced = Locked(false)
+        let disk = MemoryDisk { change throws(SystemError) in
+            if case .sync = change { isSynced.withLock { $0 = true } }
+        }
+        _ = try await run(disk.calls, sending: Self.written)
+        let outcome = try await run(calls(disk) { !isSynced.withLock { $0 } })
+        #expect(isSynced.withLock { $0 })
+        #expect(outcome.starts == [Int64(Self.written)])
+        expectExact(disk)
+    }
+
+    @Test func `K06 where that sync fails nothing is trusted that was not synced before`() async throws {
+        let disk = try await damagedDisk { change throws(SystemError) in
+            if case .sync = change { throw SystemError(errno: EIO) }
+        }
+        let outcome = try await run(calls(disk))
+        #expect(outcome.starts == [0])
+        let reason = "None of the bytes so far are known to be on the disk."
+        #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Int64(Self.written))))
+        expectExact(disk)
+    }
+
+    /// The hole may be filled, and the block before it not yet, when the process ends.
+    @Test func `what a hole has told outlives it`() async throws {
+        let disk = try await damagedDisk()
+        let second = try await run(calls(disk), sending: 0)
+        #expect(second.error?.code == .connectionLost)
+        #expect(second.starts.contains(Self.start))
+        let third = try await run(disk.calls)
+        #expect(third.starts.sorted() == Self.starts)
+        expectExact(disk)
+    }
+
+    @Test func `a retry of the same process looks for holes as well`() async throws {
+        let disk = MemoryDisk()
+        let outcome = try await run(calls(disk), retries: 2, sending: Self.written)
+        #expect(outcome.error == nil)
+        #expect(outcome.starts.sorted() == [0] + Self.starts)
+        expectExact(disk)
+    }
+
+    @Test func `a file that is too short has lost the end of what it has too`() async throws {
+        let disk = try await damagedDisk()
+        var image = disk.image
+        for node in image.files.keys where image.files[node]?.count == Self.written {
+            image.apply(.truncate(node, to: Self.hole.lowerBound))
+        }
+        let short = MemoryDisk(image)
+        let outcome = try await run(short.calls)
+        #expect(outcome.starts == [Self.start])
+        expectExact(short)
+    }
+
+    /// The name outlived the bytes.
+    @Test func `X03 a file with a hole is not complete because it has its final name`() async throws {
+        for isDamaged in [true, false] {
+            let disk = MemoryDisk()
+            _ = try await run(disk.calls, sending: Self.written)
+            var image = disk.image
+            let rest = MemoryDisk(image)
+            _ = try await run(rest.calls)
+            for change in rest.changes {
+                image.apply(change)
+                if case .rename(_, CrashFixture.final) = change { break }
+            }
+            let named = MemoryDisk(image)
+            #expect(named.image.names.count == 2)
+            let outcome = try await run(isDamaged ? calls(named) : named.calls)
+            #expect(outcome.starts == (isDamaged ? [0] : []))
+            expectExact(named)
+        }
+    }
+
+    // MARK: The file system
+
+    /// Nil where the folder's file system does not tell of holes.
+    private func holes(of file: URL) throws -> [Range<Int64>]? {
+        let descriptor = try FileCalls.system.open(file.path)
+        defer { try? FileCalls.system.close(descriptor) }
+        let size = try FileCalls.system.openStatus(descriptor).size
+        let holes = try FileCalls.system.dataRanges(descriptor, size: size).gaps(in: 0..<size)
+        return holes.isEmpty ? nil : holes
+    }
+
+    @Test func `the system tells of the hole that a cut and a growth leave`() async throws {
+        try await withTemporaryDirectory { folder in
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, durability: .none) {
+                DiskFixture.answer($0, sending: Self.written)
+            }
+            #expect(outcome.error?.code == .connectionLost)
+            let partial = try DiskFixture.partial(in: folder)
+            #expect(try holes(of: partial) == nil)
+            #expect(truncate(partial.path, 300_000) == 0)
+            #expect(truncate(partial.path, off_t(Self.written)) == 0)
+            guard let holes = try holes(of: partial) else { return }
+            let hole = try #require(holes.first)
+            #expect((300_000..<300_000 + 65_536).contains(hole.lowerBound) && hole.upperBound == Self.written)
+            let second = try await DiskFixture.run(to: .directory(folder), files: .system, durability: .none)
+            #expect(second.error == nil)
+            #expect(second.starts == [hole.lowerBound - 65_536])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
+    @Test func `the system tells of an empty file that it has nothing`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = try FileCalls.system.create(folder.appending(path: "empty").path)
+            defer { try? FileCalls.system.close(file) }
+            #expect(try FileCalls.system.dataRange(file, 0) == nil)
+        }
+    }
+}
