@@ -5,8 +5,8 @@ import Headrace
 struct Tool {
     static func main() async {
         // Before anything opens a file.
-        Descriptors.holdStandardStreams()
-        Descriptors.allowMany()
+        StandardStreams.hold()
+        DescriptorLimit.raise()
         Signals.restoreQuit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         let status: ExitCode

@@ -92,6 +92,9 @@ extension ResponseHead {
         return .valid(range)
     }
 
+    /// True for content that is not the whole, or says so.
+    var isOfPart: Bool { status == 206 || contentRange != .missing }
+
     /// True for several ranges in one body (section 14.6).
     var isMultipartRanges: Bool {
         values("content-type").contains { $0.lowercased().hasPrefix("multipart/byteranges") }

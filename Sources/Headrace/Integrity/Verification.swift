@@ -98,7 +98,7 @@ extension DigestFields {
     /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1), unless it says
     /// otherwise.
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
-        let content = head.status == 200 && head.contentRange == .missing ? content : []
+        let content = head.status == 200 && !head.isOfPart ? content : []
         return (representation + content).strongest
     }
 }

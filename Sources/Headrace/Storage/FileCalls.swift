@@ -270,6 +270,11 @@ extension FileCalls {
         try status(path)?.identity == opened.identity
     }
 
+    /// Whether a path leads to the open file no more; where that cannot be told, it has not been lost.
+    func hasLostName(_ path: String, _ file: Int32) -> Bool {
+        (try? isNamed(path, openStatus(file))) == false
+    }
+
     /// Opens a file for reading only.
     package static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK

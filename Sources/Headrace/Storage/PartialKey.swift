@@ -18,4 +18,14 @@ struct PartialKey: Sendable, Hashable, CustomStringConvertible {
         }
         description = hash.hexadecimal
     }
+
+    /// What the name of the partial ends with.
+    var suffix: String { ".\(self).part" }
+
+    /// Whether a name in small letters ends like that of a partial.
+    static func isAtEnd(of name: Substring) -> Bool {
+        let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)
+            && UInt64(hexadecimal: parts[parts.count - 2]) != nil
+    }
 }

@@ -145,9 +145,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let name = name.lowercased()
         guard !listNames.contains(name) else { return true }
         let partial = RecordFile.suffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
-        let parts = partial.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)
-            && UInt64(hexadecimal: parts[parts.count - 2]) != nil
+        return PartialKey.isAtEnd(of: partial)
     }
 
     private static func isDeviceName(_ name: String) -> Bool {

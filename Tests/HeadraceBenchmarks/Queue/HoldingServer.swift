@@ -1,3 +1,4 @@
+import Headrace
 import Synchronization
 
 #if canImport(Darwin)
@@ -22,7 +23,7 @@ final class HoldingServer: Sendable {
         self.count = count
         self.pause = pause
         acceptor = try LoopbackAcceptor()
-        ProcessUsage.allowDescriptors()
+        DescriptorLimit.raise()
     }
 
     var url: String { "http://127.0.0.1:\(acceptor.port)" }

@@ -33,19 +33,6 @@ enum ProcessUsage {
         // One is of the listing itself.
         (try? FileSystem.names(in: "/dev/fd").count - 1) ?? 0
     }
-
-    /// Raises the number of descriptors that the process may have as far as it may.
-    static func allowDescriptors() {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-        let resource = RLIMIT_NOFILE
-        #endif
-        guard getrlimit(resource, &limit) == 0 else { return }
-        limit.rlim_cur = min(limit.rlim_max, 65_536)
-        setrlimit(resource, &limit)
-    }
 }
 
 /// Counts the descriptors of this process all the time, in a thread.

@@ -109,7 +109,7 @@ enum QueueChild {
     }
 
     private static func runAtOnce(_ count: Int, to folder: String, from server: String) async throws {
-        ProcessUsage.allowDescriptors()
+        DescriptorLimit.raise()
         let before = ProcessUsage.residentBytes
         let watch = try DescriptorWatch()
         let manager = try await DownloadManager(

@@ -57,9 +57,7 @@ struct RegistryLock: Sendable {
 
     /// Throws where the file has lost its name: another process may have the list that has that name now.
     func check() throws(DownloadError) {
-        // Who cannot tell has not lost it.
-        guard let isNamed = try? calls.isNamed(path, calls.openStatus(file)), !isNamed else { return }
-        throw .registryLost(path)
+        if calls.hasLostName(path, file) { throw .registryLost(path) }
     }
 
     /// Frees the lock.

@@ -99,7 +99,7 @@ struct RegistryStore: Sendable {
         if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
         guard let file, !isDoubtful else { return .wholeListNeeded }
         // Somebody has removed or replaced it: who opens the list next would not see what is added to it.
-        if let isNamed = try? calls.isNamed(path, calls.openStatus(file)), !isNamed { return .wholeListNeeded }
+        if calls.hasLostName(path, file) { return .wholeListNeeded }
         var lines = RegistryLines(of: changes)
         let end: Int64
         do throws(WriteFailure) {
