@@ -12,12 +12,13 @@ static const char *copy_of_dlerror(void) {
     return copy;
 }
 
-// The first of two libraries that is there; where the first is not, `description` becomes the reason.
+// The first of two libraries that is there; where the first is not, `description` becomes the reason. Lazily bound, as by the
+// linker: else all symbols of the thirty libraries that libcurl brings along are looked up, most of them for nothing.
 static void *open_library(const char *name, const char *other, const char **description) {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         *description = copy_of_dlerror();
-        library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+        library = dlopen(other, RTLD_LAZY | RTLD_LOCAL);
     }
     return library;
 }

@@ -38,7 +38,8 @@ public struct IPAddress: Sendable, Hashable {
 
     /// Reads the host of a URL, where an address of version 6 is between brackets (RFC 3986, section 3.2.2).
     init?(host: String) {
-        self.init(host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host)
+        let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
+        self.init(isBracketed ? String(host.dropFirst().dropLast()) : host)
     }
 
     /// Ten zeros and two ones (RFC 4291, section 2.5.5.2).

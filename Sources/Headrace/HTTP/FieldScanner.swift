@@ -13,7 +13,7 @@ struct FieldScanner {
 
     /// Goes past a literal, if it is next.
     mutating func skip(_ literal: String) -> Bool {
-        guard bytes[position...].starts(with: literal.utf8) else { return false }
+        guard next == literal.utf8.first, bytes[position...].starts(with: literal.utf8) else { return false }
         position += literal.utf8.count
         return true
     }

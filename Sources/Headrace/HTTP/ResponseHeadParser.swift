@@ -56,6 +56,7 @@ struct ResponseHeadParser: Sendable {
             let status = Int(String(utf8OrLatin1: words[1])), (100...599).contains(status)
         else { return .invalid("The answer does not begin with an HTTP status line.") }
         self.status = status
+        fields.reserveCapacity(16)
         isMultiplexed = !words[0].starts(with: "HTTP/1".utf8)
         return .more
     }

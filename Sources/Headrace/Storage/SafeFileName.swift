@@ -21,6 +21,11 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         RegistryStore.fileName + RegistryStore.unreadSuffix, RegistryLock.fileName, RegistryVersions.fileName,
     ]
 
+    /// What the names of our own end with.
+    private static let ownEnds = Set((listNames + RecordFile.suffixes + [PartialKey.end]).map { String($0.suffix(4)) })
+    /// What the names of devices begin with.
+    private static let deviceNames = ["con", "prn", "aux", "nul", "com", "lpt"]
+
     let description: String
 
     /// Keeps the last component of `proposal`; nil where nothing usable is left of it.
@@ -29,7 +34,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let isSeparator: (UInt8) -> Bool = { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         let start = proposal.utf8.lastIndex(where: isSeparator).map(proposal.utf8.index(after:))
         let component = proposal[(start ?? proposal.startIndex)...]
-        guard !Self.isPlain(component.utf8) || Self.isOwn(component) else {
+        guard !Self.isPlain(component.utf8) else {
             description = String(component)
             return
         }
@@ -122,12 +127,19 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a name is of the kind that most are, and safe as it is: from a letter or digit to another, with no more than
-    /// a few signs in between, and too long or too short before the first dot for a device.
+    /// a few signs in between, before the first dot nothing like a device, and at the end nothing like a name of our own.
     private static func isPlain(_ name: Substring.UTF8View) -> Bool {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
-        let stemLength = name.prefix { $0 != UInt8(ascii: ".") }.count
-        return isLetterOrDigit(first) && isLetterOrDigit(last) && !(3...4).contains(stemLength)
+        let stem = name.prefix { $0 != UInt8(ascii: ".") }
+        return isLetterOrDigit(first) && isLetterOrDigit(last)
+            && !((3...4).contains(stem.count) && deviceNames.contains { isSame(stem.prefix(3), $0) })
+            && !ownEnds.contains { isSame(name.suffix($0.utf8.count), $0) }
             && name.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+    }
+
+    /// Whether bytes are those of a text in small letters, whichever letters they are.
+    private static func isSame(_ bytes: Substring.UTF8View, _ text: String) -> Bool {
+        bytes.elementsEqual(text.utf8) { $0 | 0x20 == $1 }
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

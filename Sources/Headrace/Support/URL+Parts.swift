@@ -43,7 +43,8 @@ extension String {
     /// By its bytes alone, so that no text is too odd for it to be found.
     var withoutUserInfo: String {
         // The search for a sequence takes a hundred times longer than the one for a byte.
-        guard utf8.contains(UInt8(ascii: "@")), let start = utf8.firstRange(of: "//".utf8)?.upperBound else {
+        guard withBytes({ $0.contains(UInt8(ascii: "@")) }), let start = utf8.firstRange(of: "//".utf8)?.upperBound
+        else {
             return self
         }
         let authority = utf8[start...].prefix { !"/?#".utf8.contains($0) }

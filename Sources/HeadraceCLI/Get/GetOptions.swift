@@ -166,7 +166,7 @@ extension GetOptions {
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
-            let names = [url.lastName] + (output?.listedNames ?? [])
+            let names = checksums == nil ? [] : [url.lastName] + (output?.listedNames ?? [])
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             request.refetchPolicy = refetchPolicy
             request.networkPolicy = networkPolicy
