@@ -94,6 +94,8 @@ package struct FileStatus: Sendable, Hashable {
     package var device: UInt64
     /// The number of the file in its file system.
     package var inode: UInt64
+    /// The number of the user whose it is; nil for this one.
+    package var owner: UInt32?
     /// Whether it is this user's, and not for everybody to write.
     package var isOwn = true
 }
@@ -254,7 +256,8 @@ extension FileStatus {
         linkCount = UInt64(status.st_nlink)
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
-        isOwn = status.st_uid == geteuid() && status.st_mode & S_IWOTH == 0
+        owner = status.st_uid == geteuid() ? nil : status.st_uid
+        isOwn = owner == nil && status.st_mode & S_IWOTH == 0
     }
 }
 

@@ -6,7 +6,7 @@ import Foundation
 
 /// What a finished file keeps of the version that it is, in an extended attribute.
 ///
-/// One line of text, `1 HASH VALIDATOR`, of the entity tag or the date. The hash is of what the file came from and of its
+/// One line of text, `1 HASH VALIDATOR`, of the entity tag, or the date behind the place that sent it. The hash is of what the file came from and of its
 /// size and time, with which it is believed wherever it moves; whoever unpacks an archive may have written it, so all is
 /// checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the system starts again.
 struct KeptVersion: Sendable, Hashable {
@@ -36,13 +36,8 @@ struct KeptVersion: Sendable, Hashable {
         let fields = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
         guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0])
         else { return nil }
-        if let tag = EntityTag(parsing: fields[2]) {
-            condition = .noneMatch(tag)
-        } else if HTTPDate(parsing: fields[2])?.tellsOfChange == true {
-            condition = .modifiedSince(fields[2])
-        } else {
-            return nil
-        }
+        guard let condition = VersionCondition(parsing: fields[2]) else { return nil }
+        self.condition = condition
         hash = fields[1]
         isOfBoot = fields[0] == Self.bootVersion
     }
@@ -52,12 +47,7 @@ struct KeptVersion: Sendable, Hashable {
 
     /// Nil where the line would be too long.
     var encoded: [UInt8]? {
-        let validator =
-            switch condition {
-            case .noneMatch(let tag): tag.text
-            case .modifiedSince(let date): date
-            }
-        let line = "\(isOfBoot ? Self.bootVersion : Self.version) \(hash) \(validator)".utf8
+        let line = "\(isOfBoot ? Self.bootVersion : Self.version) \(hash) \(condition.text)".utf8
         return line.count <= Self.maxBytes ? Array(line) : nil
     }
 

@@ -22,7 +22,8 @@ final class PartialFile: Sendable {
 
     /// Opens the partial that an earlier attempt left; nil where there is none.
     ///
-    /// Throws `busy` where another process or download writes it, and never touches what is not a regular file.
+    /// Throws `busy` where another process or download writes it, and never touches what is not a regular file, or is a
+    /// stranger's.
     static func existing(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
@@ -34,6 +35,7 @@ final class PartialFile: Sendable {
                     guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
                     let opened = try calls.openStatus(file)
+                    guard !calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
                     let isNamed = try calls.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
                         if isNamed { return partial }
@@ -99,7 +101,10 @@ final class PartialFile: Sendable {
         case EWOULDBLOCK:
             DownloadError(.busy, "\(path) is being written by another download of the same URL. Wait for it to end.")
         case EEXIST, ELOOP:
-            DownloadError(.fileSystem, "\(path) is in the way and is not a partial file. Remove it and start again.")
+            DownloadError(
+                .fileSystem,
+                "\(path) is in the way: it is no partial file, or another user's. Remove it and start again."
+            )
         default:
             .storage("The file \(path) could not be opened", error)
         }
@@ -242,7 +247,12 @@ extension FileCalls {
             throw error
         }
         try close(file)
-        try replace(newPath, path)
+        do throws(SystemError) {
+            try replace(newPath, path)
+        } catch {
+            try? remove(newPath)
+            throw error
+        }
         if let directory { try syncNames(in: directory) }
     }
 
@@ -270,7 +280,7 @@ extension FileCalls {
         } catch  where error.errno == EEXIST {}
     }
 
-    private static func parent(of path: String) -> String {
+    static func parent(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

@@ -23,11 +23,14 @@ struct RecordFile: Sendable {
     }
 
     /// Reads the record; throws where it cannot be read, and for one of a later release, which is left untouched.
+    ///
+    /// That of a stranger is none.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
             guard let status = try calls.status(path) else { return .none }
             guard status.kind == .regular else { return .unusable("The record of the bytes so far is no file.") }
+            guard !calls.isStrangers(status, at: path) else { return .none }
             bytes = try calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
             // It may pass; the bytes are not to be thrown away for it.
@@ -68,7 +71,7 @@ struct RecordFile: Sendable {
     }
 
     func removeIfPresent() throws(SystemError) {
-        guard try calls.status(path) != nil else { return }
+        guard let status = try calls.status(path), !calls.isStrangers(status, at: path) else { return }
         try calls.remove(path)
     }
 }

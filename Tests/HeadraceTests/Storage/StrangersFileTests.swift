@@ -1,0 +1,118 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Files under the names of our own that another user has put into a folder which all may write to.
+@Suite(.timeLimit(.minutes(4)))
+struct StrangersFileTests {
+    private static let held: Int64 = 400_000
+
+    private enum Owner: Sendable, CaseIterable {
+        case stranger
+        case ownerOfFolder
+    }
+
+    /// The system's calls, to which these files, and no later ones of their names, are another user's.
+    private func calls(_ owner: Owner, of files: [URL], in folder: URL) throws -> FileCalls {
+        let inodes = Set(try files.map { try #require(try FileCalls.system.status($0.path)).inode })
+        let folderInode = try #require(try FileCalls.system.status(folder.path)).inode
+        let seen: @Sendable (FileStatus) -> FileStatus = { status in
+            var status = status
+            if inodes.contains(status.inode) { status.owner = 12_345 }
+            if status.inode == folderInode { status.owner = owner == .stranger ? 54_321 : 12_345 }
+            return status
+        }
+        var calls = FileCalls.system
+        calls.status = { path throws(SystemError) in try FileCalls.system.status(path).map(seen) }
+        calls.openStatus = { file throws(SystemError) in seen(try FileCalls.system.openStatus(file)) }
+        return calls
+    }
+
+    /// Leaves a partial and its record, as a run does that was cut.
+    private func withLeftovers(
+        _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
+                DiskFixture.answer($0, sending: Int(Self.held))
+            }
+            let partial = try DiskFixture.partial(in: folder)
+            try await body(folder, partial, URL(filePath: partial.path + RecordFile.suffix))
+        }
+    }
+
+    @Test func `a partial of a stranger is in the way, and is not touched`() async throws {
+        try await withLeftovers { folder, partial, record in
+            let before = try FileProbe.bytes(of: partial)
+            let files = try calls(.stranger, of: [partial, record], in: folder)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect(outcome.error?.code == .fileSystem)
+            #expect(outcome.error?.message.contains("another user's") == true)
+            #expect(outcome.starts == [])
+            #expect(try FileProbe.bytes(of: partial) == before)
+        }
+    }
+
+    @Test func `a record of a stranger vouches for nothing`() async throws {
+        try await withLeftovers { folder, _, record in
+            let files = try calls(.stranger, of: [record], in: folder)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [0])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
+    @Test func `what is the folder owner's is gone on with`() async throws {
+        try await withLeftovers { folder, partial, record in
+            let files = try calls(.ownerOfFolder, of: [partial, record], in: folder)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [Self.held])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
+    /// What a process leaves that is killed after its file got its name.
+    @Test(arguments: [true, false])
+    func `a finished file with the record of its naming is taken over, unless it is a stranger's`(
+        _ isOwn: Bool
+    ) async throws {
+        try await withLeftovers { folder, partial, record in
+            let final = folder.appending(path: "file.bin")
+            let recordFile = RecordFile(of: partial.path, calls: .system)
+            guard case .record(var contents) = try recordFile.read() else { throw CancellationError() }
+            (contents.state, contents.totalBytes) = (.finalising("file.bin"), Self.held)
+            try recordFile.write(contents, syncing: nil)
+            #expect(rename(partial.path, final.path) == 0)
+            let files = isOwn ? .system : try calls(.stranger, of: [final], in: folder)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == (isOwn ? [] : [0]))
+            #expect(try FileProbe.names(in: folder) == (isOwn ? ["file.bin"] : ["file (1).bin", "file.bin"]))
+        }
+    }
+
+    @Test func `a file that cannot replace another leaves nothing behind`() async throws {
+        var files = FileCalls.system
+        files.replace = { _, _ throws(SystemError) in throw SystemError(errno: EPERM) }
+        try await withTemporaryDirectory { folder in
+            let path = folder.appending(path: "a").path
+            #expect(throws: SystemError(errno: EPERM)) {
+                try files.replaceFile(path, by: path + ".new", with: [1], syncing: nil)
+            }
+            let names = try FileProbe.names(in: folder)
+            #expect(names == [])
+        }
+    }
+}
