@@ -29,9 +29,11 @@ struct RedirectPolicy: Sendable {
         }
         guard let target = URL(string: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
         else {
+            // A password may have a question mark in it, and what is behind one may be a signature.
+            let bare = location.withoutCredentials.prefix { $0 != "?" && $0 != "#" }
             throw DownloadError(
                 .redirect,
-                "The server redirected to \"\(String(location.withoutUserInfo.prefix(200)).printable)\", which is no URL.",
+                "The server redirected to \"\(String(bare.prefix(200)).printable)\", which is no URL.",
                 statusCode: head.status
             )
         }

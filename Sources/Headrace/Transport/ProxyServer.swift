@@ -27,7 +27,7 @@ package struct ProxyServer: Sendable, Hashable {
         else {
             throw DownloadError(
                 .invalidRequest,
-                "\"\(text.withoutUserInfo.printable)\" is no proxy; one is given as in http://proxy.example:3128, "
+                "\"\(text.withoutCredentials.printable)\" is no proxy; one is given as in http://proxy.example:3128, "
                     + "with http, https, socks5 or socks5h."
             )
         }

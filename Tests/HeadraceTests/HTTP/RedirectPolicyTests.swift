@@ -50,6 +50,14 @@ struct RedirectPolicyTests {
         #expect(try policy.target(of: try head(302, [location]), after: 0)?.absoluteString == target)
     }
 
+    @Test(arguments: ["http:us:secret@h/401?sig=secret", "http:\\\\us:secret@h", "http://?@secret#secret@h/?secret"])
+    func `D15 S10 a location that is no URL is told without login and query`(_ location: String) throws {
+        let head = try head(302, [location])
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
+        #expect(error.code == .redirect)
+        #expect(!error.message.contains("secret"))
+    }
+
     @Test(arguments: [
         "file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x",
     ])

@@ -88,6 +88,16 @@ struct ProxySettingsTests {
         #expect(error?.message.contains("secret") == false)
     }
 
+    @Test(arguments: [
+        "http://us:sec/ret@p:1", "http://us:sec?ret@p:1", "http://us:sec#ret@p", "http//us:secret@p:1",
+        "http:/us:secret@p",
+    ])
+    func `nor is a password shown of a text in which nobody knows where it ends`(_ text: String) {
+        let error = #expect(throws: DownloadError.self) { try ProxySettings(environment: ["all_proxy": text]) }
+        #expect(error?.message.contains("p\"") == true || error?.message.contains("p:1\"") == true)
+        #expect(error?.message.contains("sec") == false)
+    }
+
     @Test func `the login of a proxy is read, and shown nowhere`() throws {
         let server = try ProxyServer(parsing: "http://us%40er:se%3Acret@p:3128")
         #expect(server.user == "us@er" && server.password == "se:cret")
