@@ -82,19 +82,21 @@ extension DownloadList {
 
     /// Pauses downloads; returns those that have yet to stop.
     func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> [DownloadRecord] {
-        let records = try records(selection, passingOver: passingOver)
-        try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in queue.pause(id) }
+        let (records, _) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.pause(id) }
         return records.filter { isPausing($0.id) }
     }
 
     /// Has downloads of a phase wait for their turn again, as one decision; those that are to begin later still do.
+    ///
+    /// Those that have yet to stop for a pause are paused ones.
     func resume(
         _ selection: DownloadSelection,
         only phase: DownloadQueue.Phase,
         passingOver: Bool = false
     ) throws(DownloadError) {
         try requeue(selection, passingOver: passingOver) { state, id, now in
-            guard state.queue.phase(of: id) == phase else { return [] }
+            let isStopping = phase == .paused && state.queue.isPausing(id)
+            guard state.queue.phase(of: id) == phase || isStopping else { return [] }
             let begin = state.records[id]?.requested { $0.notBefore(at: now) }
             return state.queue.resume(id, at: now, notBefore: begin)
         }
@@ -122,12 +124,8 @@ extension DownloadList {
         _ selection: DownloadSelection,
         passingOver: Bool = false
     ) async throws(DownloadError) -> [DownloadRecord] {
-        let records = try records(selection, passingOver: passingOver)
-        let ids = records.map(\.id)
-        if let removal = try apply(.downloads(ids), passingOver: true, { queue, id, _ in queue.cancel(id) }) {
-            for await _ in removal {}
-        }
-        return records
+        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.cancel(id) }
+        return await thoseToStop(of: records, after: removal)
     }
 
     /// Takes downloads out; returns when the files are gone that this removes at once, those that have yet to stop.
@@ -136,12 +134,19 @@ extension DownloadList {
         deletingFiles: Bool,
         passingOver: Bool = false
     ) async throws(DownloadError) -> [DownloadRecord] {
-        let records = try records(selection, passingOver: passingOver)
-        let removal = try apply(.downloads(records.map(\.id)), passingOver: true) { queue, id, _ in
+        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
+        return await thoseToStop(of: records, after: removal)
+    }
+
+    /// The others have ended, and may be begun again by the time somebody waits for them.
+    private func thoseToStop(
+        of records: [DownloadRecord],
+        after removal: AsyncStream<Never>?
+    ) async -> [DownloadRecord] {
         if let removal { for await _ in removal {} }
-        return records
+        return records.filter { !$0.status.state.isEnded }
     }
 
     /// Whether a download runs only until it has stopped for a pause.

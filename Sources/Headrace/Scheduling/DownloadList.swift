@@ -123,20 +123,21 @@ final class DownloadList: Sendable {
     typealias Verb = (inout DownloadQueue, Download.ID, Duration) -> [DownloadQueue.Action]
 
     /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
+    /// - Returns: The downloads of the selection, and a stream that ends with the removal of files, where some are removed.
     @discardableResult
     func apply(
         _ selection: DownloadSelection,
         passingOver: Bool,
         _ verb: Verb
-    ) throws(DownloadError) -> AsyncStream<Never>? {
+    ) throws(DownloadError) -> (records: [DownloadRecord], removal: AsyncStream<Never>?) {
         let now = clock.now()
-        return perform(
-            try state.withLock { state throws(DownloadError) in
-                let ids = try state.ids(selection, passingOver: passingOver)
-                guard !state.queue.isShutDown else { return [] }
-                return state.effects(of: ids.flatMap { verb(&state.queue, $0, now) })
-            }
-        )
+        let (records, effects) = try state.withLock { state throws(DownloadError) in
+            let ids = try state.ids(selection, passingOver: passingOver)
+            let records = ids.compactMap { state.records[$0] }
+            guard !state.queue.isShutDown else { return (records, [ListState.Effect]()) }
+            return (records, state.effects(of: ids.flatMap { verb(&state.queue, $0, now) }))
+        }
+        return (records, perform(effects))
     }
 
     /// Has downloads wait again whose file no other one has, and then starts those whose turn it is.

@@ -26,8 +26,8 @@ struct ListState {
     private var groups: [String: Set<Download.ID>] = [:]
     /// The finished files as they were when they got their names.
     private var finished: [Download.ID: FinishedFile] = [:]
-    /// The paths of partials that are being removed, and those who wait for that.
-    private var removals: [String: Subscribers<Never>] = [:]
+    /// The paths of partials that are being removed, by how many at a time, and those who wait for that.
+    private var removals: [String: (count: Int, waiting: Subscribers<Never>)] = [:]
     private var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
     private var alarms: Set<Duration> = []
@@ -268,9 +268,9 @@ struct ListState {
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
             // Before the path is free for another one.
-            let hasPartial = mayRemovePartial(of: record)
+            let removesPartial = discardingBytes && mayRemovePartial(of: record)
             let telling = enter(phase, record, outcome)
-            return discardingBytes && hasPartial ? removal(record, telling) : .tell(record, telling)
+            return removesPartial ? removal(record, telling) : .tell(record, telling)
         case .remove(let id, let deletingFile):
             let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
@@ -295,7 +295,7 @@ struct ListState {
     }
 
     private mutating func removal(_ record: DownloadRecord, _ telling: Telling) -> Effect {
-        removals[record.names.partialPath] = removals[record.names.partialPath] ?? Subscribers()
+        removals[record.names.partialPath, default: (0, Subscribers())].count += 1
         return .remove(record, partial: true, nil, telling)
     }
 
@@ -303,13 +303,19 @@ struct ListState {
 
     /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
     mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
-        removals[record.names.partialPath]?.add(continuation) != nil
+        removals[record.names.partialPath]?.waiting.add(continuation) != nil
     }
 
-    /// Takes note that a partial is gone; returns those who wait for that.
+    /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
     mutating func removed(_ record: DownloadRecord) -> [AsyncStream<Never>.Continuation] {
-        guard var waiting = removals.removeValue(forKey: record.names.partialPath) else { return [] }
-        return waiting.removeAll()
+        let path = record.names.partialPath
+        guard var removal = removals.removeValue(forKey: path) else { return [] }
+        removal.count -= 1
+        guard removal.count == 0 else {
+            removals[path] = removal
+            return []
+        }
+        return removal.waiting.removeAll()
     }
 
     private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
@@ -379,7 +385,7 @@ struct ListState {
     private mutating func close(_ record: DownloadRecord, _ telling: Telling) -> Telling {
         let path = record.names.partialPath
         if active[path] === record { active[path] = nil }
-        if failed[path] == record.id { failed[path] = nil }
+        if !failed.isEmpty, failed[path] == record.id { failed[path] = nil }
         var telling = telling
         telling.closes = open.remove(record.id) != nil
         return telling

@@ -34,6 +34,8 @@ struct Attempts: Sendable {
     private(set) var isHastened = false
     /// What the last of them ended with since the download's last turn began; nil where that was no failure.
     var lastFailure: DownloadError?
+    /// The failure whose retry has not been told yet by its host's pace when to begin.
+    var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeState
     var parts = Parts.several

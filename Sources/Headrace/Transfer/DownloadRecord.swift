@@ -114,13 +114,19 @@ final class DownloadRecord: Sendable {
 
     /// Forgets the time before which the download was not to begin.
     func forgetBegin() {
-        state.withLock { $0.request.earliestBegin = nil }
+        state.withLock { state in
+            state.request.earliestBegin = nil
+            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].earliestBegin = nil }
+        }
     }
 
     var rateLimit: Int64? { state.withLock { $0.request.rateLimit } }
 
     func setRateLimit(_ bytesPerSecond: Int64?) {
-        state.withLock { $0.request.rateLimit = bytesPerSecond }
+        state.withLock { state in
+            state.request.rateLimit = bytesPerSecond
+            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].rateLimit = bytesPerSecond }
+        }
     }
 
     /// What the system has of the download, or gave to go on with.

@@ -17,12 +17,12 @@ struct HostRetries: Sendable {
         burst = Self.minute / 6
     }
 
-    /// Says when a retry that is to begin at a time may begin.
-    mutating func begin(of host: String, at time: Duration, now: Duration) -> Duration {
-        guard interval > .zero else { return time }
+    /// Says when a retry may begin that is to begin now; to be asked then and not before, since those of a host take turns.
+    mutating func begin(of host: String, at now: Duration) -> Duration {
+        guard interval > .zero else { return now }
         if due.count > Self.leastSweep { due = due.filter { $0.value > now } }
-        let even = max(due[host] ?? time, time)
+        let even = max(due[host] ?? now, now)
         due[host] = even + interval
-        return max(time, even - burst)
+        return max(now, even - burst)
     }
 }

@@ -32,8 +32,12 @@ struct ListFixture {
     func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
 
     /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed…`
-    /// always, also behind `/moved`, all others are files.
-    static func with(limit: Int = 1, _ body: (ListFixture) async throws -> Void) async throws {
+    /// always, also behind `/moved`, `/broken` fails, `/slow` for a minute, `/cut` is cut at first, all others are files.
+    static func with(
+        limit: Int = 1,
+        retriesPerMinute: Int? = nil,
+        _ body: (ListFixture) async throws -> Void
+    ) async throws {
         try await withTemporaryDirectory { folder in
             let refused = Locked<Set<String>>([])
             let refusalsLeft = Locked(7)
@@ -52,6 +56,11 @@ struct ListFixture {
                     }
                     if isRefused { return FakeTransport.Answer(503) }
                 }
+                if path == "/broken" { return FakeTransport.Answer(502) }
+                if path == "/slow" { return FakeTransport.Answer(502, fields: [("Retry-After", "60")]) }
+                if path == "/cut", refused.withLock({ $0.insert(path).inserted }) {
+                    return DiskFixture.answer(request, sending: 60_000)
+                }
                 if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
                     return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
                 }
@@ -63,7 +72,7 @@ struct ListFixture {
                     configuration: DownloadManager.Configuration {
                         $0.maxConcurrentDownloads = limit
                         $0.retryPolicy.baseDelay = .zero
-                        $0.retryPolicy.maxRetriesPerHostAndMinute = nil
+                        $0.retryPolicy.maxRetriesPerHostAndMinute = retriesPerMinute
                     },
                     transport: transport,
                     clock: ClockWitness(clock)

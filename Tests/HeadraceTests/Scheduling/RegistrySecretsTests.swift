@@ -176,6 +176,27 @@ struct RegistrySecretsTests {
         }
     }
 
+    @Test func `what is changed of a download without its secrets is kept as well`() async throws {
+        try await withTemporaryDirectory { folder in
+            let request = try secretRequest(in: folder) {
+                $0.earliestBegin = Date(timeIntervalSince1970: 32_000_000_000)
+                $0.rateLimit = 1
+            }
+            let id = try await lists.registry(folder).add([request]).ids[0]
+            try await lists.withManager(folder) { manager in
+                let download = try #require(manager[id])
+                try download.setRateLimit(5000)
+                await download.resume()
+                await manager.waitUntilIdle()
+            }
+            try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let kept = try #require(manager[id]).request
+                #expect(kept.earliestBegin == nil)
+                #expect(kept.rateLimit == 5000)
+            }
+        }
+    }
+
     /// The transfer looks at the secrets, and the list hears of its end a moment later.
     @Test func `secrets that come while a download fails without them are used`() throws {
         let folder = URL(filePath: "/list", directoryHint: .isDirectory)

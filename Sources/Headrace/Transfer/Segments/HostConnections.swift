@@ -14,9 +14,9 @@ final class HostConnections: Sendable {
         retries = Locked(HostRetries(perMinute: retriesPerMinute))
     }
 
-    /// When a retry may begin that is to begin at a time.
-    func beginRetry(_ url: URL, at time: Duration, now: Duration) -> Duration {
-        retries.withLock { $0.begin(of: Self.host(of: url), at: time, now: now) }
+    /// When a retry may begin that is to begin now.
+    func beginRetry(_ url: URL, at now: Duration) -> Duration {
+        retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
 
     /// When the host of a URL may be asked again, where it has asked to wait.
