@@ -34,7 +34,8 @@ enum Refusal: Sendable, Hashable {
         case .lengthMismatch(let announced, let range):
             "The server announced \(announced) bytes for the positions \(range.lowerBound) to \(range.upperBound - 1)."
         case .unexpectedContent(let type?):
-            "The server sent a \(type.printable) in place of the file, perhaps a login page. The bytes held are kept."
+            "The server sent something of type \(type.printable) in place of the file, perhaps a login page. The bytes held are "
+                + "kept."
         case .unexpectedContent(nil):
             "The server sent something else in place of the file, perhaps a login page. The bytes held are kept."
         case .wrongSize(let size, let expected):

@@ -10,10 +10,9 @@ struct Representation: Sendable, Hashable, Codable {
     var entityTag: String?
     /// `Last-Modified` as it was sent.
     var lastModified: String?
-    /// The host that answered, behind all redirects, nil where it is not known.
-    ///
-    /// A date proves nothing of a file in another place.
-    var host: String?
+    /// What tells the place that answered, behind all redirects, from another one, where ``lastModified`` is all there is: the
+    /// date proves nothing of a file in another place.
+    var place: String?
     /// `Date` of the answer that told the rest, which decides how much ``lastModified`` proves.
     var date: String?
     /// The size in bytes as they are on the wire.
@@ -36,10 +35,11 @@ extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
     init(of head: ResponseHead, totalBytes: Int64?) {
         let codings = head.members("content-encoding").filter { $0 != "identity" }
+        let entityTag = Self.field("etag", of: head)
         self.init(
-            entityTag: Self.field("etag", of: head),
+            entityTag: entityTag,
             lastModified: Self.field("last-modified", of: head),
-            host: head.url.host()?.lowercased(),
+            place: entityTag == nil ? Self.place(of: head.url) : nil,
             date: Self.field("date", of: head),
             totalBytes: totalBytes,
             contentType: Self.field("content-type", of: head),
@@ -47,6 +47,9 @@ extension Representation {
             refusesRanges: head.acceptsRanges == false
         )
     }
+
+    /// What tells a place from another one: eight hexadecimal digits, which show nothing of a URL that may be signed.
+    static func place(of url: URL) -> String { String(PartialKey(placeOf: url).description.prefix(8)) }
 
     /// The value of a field; several that differ are joined, which no parser of one value takes.
     private static func field(_ name: String, of head: ResponseHead) -> String? {

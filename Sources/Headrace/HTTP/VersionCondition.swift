@@ -4,8 +4,9 @@
 enum VersionCondition: Sendable, Hashable {
     /// `If-None-Match` with the version's tag (section 13.1.2).
     case noneMatch(EntityTag)
-    /// `If-Modified-Since` with the version's date as it was sent (section 13.1.3).
-    case modifiedSince(String)
+    /// `If-Modified-Since` with the version's date as it was sent (section 13.1.3), and what tells the place that sent it from
+    /// another one.
+    case modifiedSince(String, place: String)
 
     /// Nil where another version could not be told from this one: behind a date that is not strong, a second change may hide.
     init?(of version: Representation) {
@@ -13,25 +14,49 @@ enum VersionCondition: Sendable, Hashable {
             guard let tag = EntityTag(parsing: text) else { return nil }
             self = .noneMatch(tag)
         } else {
-            guard case .lastModified(let date)? = EntityValidator(of: version) else { return nil }
-            self = .modifiedSince(date)
+            guard case .lastModified(let date)? = EntityValidator(of: version), let place = version.place
+            else { return nil }
+            self = .modifiedSince(date, place: place)
+        }
+    }
+
+    /// Reads what ``text`` gave.
+    init?(parsing text: String) {
+        if let tag = EntityTag(parsing: text) {
+            self = .noneMatch(tag)
+        } else {
+            let (place, date) = (String(text.prefix(Self.placeLength)), String(text.dropFirst(Self.placeLength)))
+            guard UInt32(hexadecimal: place.utf8) != nil, HTTPDate(parsing: date)?.tellsOfChange == true
+            else { return nil }
+            self = .modifiedSince(date, place: place)
+        }
+    }
+
+    /// In characters.
+    private static let placeLength = 8
+
+    /// The validator, a date behind the place that sent it.
+    var text: String {
+        switch self {
+        case .noneMatch(let tag): tag.text
+        case .modifiedSince(let date, let place): place + date
         }
     }
 
     var field: HeaderField {
         switch self {
         case .noneMatch(let tag): HeaderField(name: "If-None-Match", value: tag.text)
-        case .modifiedSince(let date): HeaderField(name: "If-Modified-Since", value: date)
+        case .modifiedSince(let date, _): HeaderField(name: "If-Modified-Since", value: date)
         }
     }
 
     /// Whether a 304 tells of another version than the one that was asked about (section 15.4.5).
     ///
-    /// A server that compares dates says "not modified" of an older version too.
+    /// A server that compares dates says "not modified" of an older version too, and of another file.
     func isContradicted(by answer: Representation) -> Bool {
         switch self {
         case .noneMatch: answer.entityTag != nil && !isMet(by: answer)
-        case .modifiedSince(let date): answer.lastModified ?? date != date
+        case .modifiedSince(let date, let place): answer.lastModified ?? date != date || answer.place != place
         }
     }
 
@@ -40,7 +65,8 @@ enum VersionCondition: Sendable, Hashable {
         switch self {
         case .noneMatch(let tag):
             answer.entityTag.flatMap(EntityTag.init(parsing:))?.isWeaklyEqual(to: tag) ?? false
-        case .modifiedSince(let date): answer.entityTag == nil && answer.lastModified == date
+        case .modifiedSince(let date, let place):
+            answer.entityTag == nil && answer.lastModified == date && answer.place == place
         }
     }
 }

@@ -255,8 +255,7 @@ extension DownloadTransfer {
         } catch  where error.code == .fileExists && request.replacement == .skip {
             // It came while the bytes came: the same as if it had been there before.
             guard try DestinationPlan(record, environment).isSatisfied(by: path) else { throw error }
-            session.remove()
-            return skipped(path)
+            return skipped(path, session)
         }
         let now = environment.clock.now()
         attempts.meter.totalBytes = size

@@ -33,12 +33,14 @@ extension DownloadTransfer {
         return present(path, DownloadEvent.unchanged)
     }
 
-    /// The file there that has the request's checksum, which proves it without a server; reads all of it.
-    func provenFile(_ attempts: Attempts) async throws -> String? {
+    /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have
+    /// that size.
+    func provenFile(named name: String, _ attempts: Attempts, size: Int64? = nil) async throws -> String? {
         guard let expected = attempts.verification.expected, !request.checksums.isEmpty,
             request.refetchPolicy != .always
         else { return nil }
-        for (path, status) in filesThere(named: record.names.plannedPath) where status.kind == .regular {
+        for (path, status) in filesThere(named: name) where status.kind == .regular {
+            guard status.size == size ?? status.size else { continue }
             tell(.verifying)
             do {
                 let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))

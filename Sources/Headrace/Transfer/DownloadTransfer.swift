@@ -53,7 +53,7 @@ struct DownloadTransfer {
         let plan = try DestinationPlan(record, environment)
         var session = PartialSession(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
-            session.removeStaleRecord()
+            session.removeLeftovers()
             return skipped(path)
         }
         defer { session.close() }
@@ -71,7 +71,7 @@ struct DownloadTransfer {
         do {
             let path = plan.names.plannedPath
             if session.held.isEmpty {
-                if let proven = try await provenFile(attempts) { return unchanged(proven, session) }
+                if let proven = try await provenFile(named: path, attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
             }
             attempts.meter.correct(to: session.held.count)
@@ -105,6 +105,7 @@ struct DownloadTransfer {
     ) async throws -> FinishedFile {
         while true {
             try waitForHost(&attempts)
+            try waitForPace(&attempts)
             try await renewExpiredLink(&attempts)
             let held = session.held.count
             do {
@@ -127,11 +128,8 @@ struct DownloadTransfer {
                     tell(.sourceFailed(error, next: next.withoutCredentials))
                     continue
                 }
-                let now = environment.clock.now()
-                let begin = environment.hosts.beginRetry(source, at: now + delay, now: now)
-                tell(.retrying(error, attempt: attempts.count, after: begin - now))
-                attempts.lastFailure = error
-                throw Retry(attempts: attempts, time: begin)
+                attempts.unpacedFailure = error
+                throw retry(attempts, after: error, delay)
             }
         }
     }
@@ -169,6 +167,22 @@ struct DownloadTransfer {
         }
     }
 
+    /// Begins a retry, or puts it off again where more of them are due at its host than go there at once.
+    private func waitForPace(_ attempts: inout Attempts) throws {
+        guard let failure = attempts.unpacedFailure.take() else { return }
+        let now = environment.clock.now()
+        let begin = environment.hosts.beginRetry(attempts.sources.current, at: now)
+        guard begin > now, !attempts.isHastened else { return }
+        throw retry(attempts, after: failure, begin - now)
+    }
+
+    private func retry(_ attempts: Attempts, after error: DownloadError, _ delay: Duration) -> Retry {
+        tell(.retrying(error, attempt: attempts.count, after: delay))
+        var attempts = attempts
+        attempts.lastFailure = error
+        return Retry(attempts: attempts, time: environment.clock.now() + delay)
+    }
+
     /// One request with its redirects, and its answer; nil asks for another one at once.
     private func exchange(
         _ session: inout PartialSession,
@@ -188,7 +202,9 @@ struct DownloadTransfer {
         var ask = attempts.resume.ask(session.held, of: known, inParts: attempts.parts != .none)
         ask.expectedSize = expectedSize
         if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
-        var chain = RedirectChain(request, at: attempts.sources.current, environment.configuration)
+        let source = attempts.sources.current
+        let isTold = attempts.sources.isTold(source)
+        var chain = RedirectChain(request, at: source, isTold: isTold, environment.configuration)
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
             asked.bufferBytes = environment.rates.bufferBytes(for: record)
@@ -249,10 +265,17 @@ struct DownloadTransfer {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
-            if try plan.isSatisfied(by: path) { return skipped(path) }
+            if try plan.isSatisfied(by: path) { return skipped(path, session) }
             if session.held.isEmpty, let kept = keptFile(of: accepted, at: path, attempts) {
                 await body.drain(of: head)
                 return unchanged(kept.path, session)
+            }
+            // Under another name nobody has looked for it yet.
+            if session.held.isEmpty, path != plan.names.plannedPath,
+                let proven = try await provenFile(named: path, attempts, size: accepted.totalBytes)
+            {
+                await body.drain(of: head)
+                return unchanged(proven, session)
             }
             try sizeLimit.check(accepted.leastFileSize)
             attempts.resume.accepted(accepted.proof)
@@ -268,7 +291,7 @@ struct DownloadTransfer {
                 return nil
             }
         case .restartFromThisBody(let reason, let accepted):
-            if try plan.isSatisfied(by: named) { return skipped(named) }
+            if try plan.isSatisfied(by: named) { return skipped(named, session) }
             try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
             return try await fetch(answer, &body, accepted, &session, &attempts, named)
@@ -335,7 +358,13 @@ struct DownloadTransfer {
         )
     }
 
-    func skipped(_ path: String) -> FinishedFile {
+    /// The file there is the result, and of what was fetched nothing is left.
+    func skipped(_ path: String, _ session: PartialSession) -> FinishedFile {
+        session.remove()
+        return skipped(path)
+    }
+
+    private func skipped(_ path: String) -> FinishedFile {
         var file = present(path, DownloadEvent.skipped)
         file.wasSkipped = true
         return file

@@ -50,6 +50,9 @@ struct FileSources: Sendable, Equatable {
         joined.formUnion(new)
     }
 
+    /// Whether only an answer told of a source.
+    func isTold(_ source: URL) -> Bool { joined.contains(source) }
+
     /// Asks none of those any more of which only an answer told.
     mutating func forgetJoined() {
         guard !joined.isEmpty else { return }

@@ -90,7 +90,8 @@ extension PartialSession {
         let final = names.directory + "/" + name
         let bootID = try bootID()
         guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
-            status.size == record.written.end, status.size == record.totalBytes ?? status.size
+            !environment.files.isStrangers(status, at: final), status.size == record.written.end,
+            status.size == record.totalBytes ?? status.size
         else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
@@ -115,14 +116,6 @@ extension PartialSession {
         else { return .nothing }
         let reason = "The partial file is gone: somebody has removed it, perhaps the system to make room."
         return .discarded(reason: reason, bytes: record.written.count)
-    }
-
-    /// Removes the record of a file that got its name just before the end of the process, where nothing else asks for it.
-    func removeStaleRecord() {
-        guard environment.files.isMissing(path), case .record(let record) = try? recordFile.read(),
-            case .finalising = record.state
-        else { return }
-        recordFile.remove()
     }
 
     private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> Legacy {

@@ -11,15 +11,23 @@ struct RedirectChain: Sendable {
     private(set) var count = 0
     private var fields: [HeaderField]
 
-    /// Begins at one of the sources of a request; secret fields are for the origin of the first one.
-    init(_ request: DownloadRequest, at source: URL, _ configuration: DownloadManager.Configuration) {
+    /// Begins at one of the sources of a request; secret fields are for the origin of the first one, and none of the caller's
+    /// for a host that only an answer told of.
+    init(
+        _ request: DownloadRequest,
+        at source: URL,
+        isTold: Bool = false,
+        _ configuration: DownloadManager.Configuration
+    ) {
         policy = RedirectPolicy(
             maxRedirects: configuration.maxRedirects,
             allowsInsecure: configuration.allowsInsecureRedirects
         )
         url = source
         fields = request.headers
-        if source != request.url, Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
+        if source != request.url, Origin(source) != Origin(request.url) {
+            fields.removeAll { isTold || $0.isBoundToOrigin }
+        }
         enter(source)
     }
 

@@ -69,5 +69,10 @@ struct CredentialTests {
         let mirror = try #require(URL(string: "https://b.example/x"))
         chain = RedirectChain(request, at: mirror, DownloadManager.Configuration())
         #expect(names() == ["X"])
+        // Of one that a server told of, nobody has said that it may know the caller's fields.
+        chain = RedirectChain(request, at: mirror, isTold: true, DownloadManager.Configuration())
+        #expect(names() == [])
+        chain = RedirectChain(request, at: first, isTold: true, DownloadManager.Configuration())
+        #expect(names() == ["X-Api-Key", "X"])
     }
 }

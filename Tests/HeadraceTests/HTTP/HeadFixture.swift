@@ -20,6 +20,7 @@ enum HeadFixture {
     /// A version with a strong date and no tag, of 1000 bytes.
     static let dated = Representation(
         lastModified: lastModified,
+        place: Representation.place(of: head(200).url),
         date: date,
         totalBytes: 1000,
         contentType: "application/zip"

@@ -22,18 +22,21 @@ struct PartVerdictTests {
         #expect(try judge([:]) == .accept(body))
     }
 
-    @Test func `a date proves nothing of a part from another host, and a tag does`() throws {
-        for (known, name, isAccepted) in [
-            (HeadFixture.dated, "a.example", true), (HeadFixture.dated, "b.example", false),
-            (HeadFixture.tagged, "b.example", true),
+    @Test func `a date proves nothing of a part from another place, and a tag does`() throws {
+        let asked = try #require(URL(string: "http://a.example/x?signature=1"))
+        for (known, text, isAccepted) in [
+            (HeadFixture.dated, "http://a.example/x?signature=2", true),
+            (HeadFixture.dated, "http://b.example/x", false), (HeadFixture.dated, "http://a.example/y", false),
+            (HeadFixture.dated, "http://a.example:81/x", false),
+            (HeadFixture.dated, "https://a.example/x", false), (HeadFixture.tagged, "http://b.example/x", true),
         ] {
             var known = known
-            known.host = "a.example"
+            known.place = Representation.place(of: asked)
             let own = HeadFixture.part(known.entityTag == nil ? ["ETag": ""] : [:])
-            let url = try #require(URL(string: "http://\(name)/x"))
+            let url = try #require(URL(string: text))
             let part = ResponseHead(url: url, status: own.status, fields: own.fields)
             let verdict = ResponseVerdict.judge(part, for: try HeadFixture.rest(of: known))
-            #expect(verdict.isAccepted == isAccepted, "\(name)")
+            #expect(verdict.isAccepted == isAccepted, "\(text)")
             if !isAccepted { #expect(verdict.restartReason == .noValidator) }
         }
     }

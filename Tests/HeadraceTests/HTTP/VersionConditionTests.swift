@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import Headrace
@@ -46,6 +47,17 @@ struct VersionConditionTests {
         var ask = RangeAsk.whole
         ask.condition = condition(fields)
         #expect(ask.fields == (field.map { [$0] } ?? []))
+    }
+
+    @Test(arguments: ["http://b.example/file", "http://a.example/other"])
+    func `a date of one place says nothing of another`(_ text: String) throws {
+        let fields = ["Last-Modified": Self.then, "Date": Self.now]
+        var ask = RangeAsk.whole
+        ask.condition = condition(fields)
+        let elsewhere = ResponseHead(url: try #require(URL(string: text)), status: 304)
+        #expect(ResponseVerdict.judge(elsewhere, for: ask) == .askAgainWithoutCondition)
+        let whole = ResponseHead(url: elsewhere.url, status: 200, fields: head(200, fields).fields)
+        #expect(try #require(ask.condition).isMet(by: Representation(of: whole, totalBytes: nil)) == false)
     }
 
     @Test func `a condition is not sent with a range`() throws {

@@ -7,13 +7,13 @@ import Testing
 /// The line that a finished file keeps of its version.
 @Suite(.timeLimit(.minutes(4)))
 struct KeptVersionTests {
-    private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"
+    private static let dated = VersionCondition.modifiedSince("Wed, 01 Jan 2025 00:00:00 GMT", place: "0123abcd")
     private let status = FileStatus(kind: .regular, size: 5000, modified: -7, device: 1, inode: 2)
 
     private func source(_ text: String = "http://h/a?b=c") throws -> URL { try #require(URL(string: text)) }
 
     private func version(
-        _ condition: VersionCondition = .modifiedSince(date),
+        _ condition: VersionCondition = dated,
         bootID: String? = nil
     ) throws -> KeptVersion {
         KeptVersion(condition, of: try source(), FileStamp(status), bootID: bootID)
@@ -22,7 +22,7 @@ struct KeptVersionTests {
     private func tag(_ text: String) throws -> VersionCondition { .noneMatch(try #require(EntityTag(parsing: text))) }
 
     @Test func `a line is read back as it was written`() throws {
-        for condition in [try tag(#""v 1""#.filter { $0 != " " }), try tag(#"W/"""#), .modifiedSince(Self.date)] {
+        for condition in [try tag(#""v 1""#.filter { $0 != " " }), try tag(#"W/"""#), Self.dated] {
             for bootID in [nil, "8f5b-1"] {
                 let version = try version(condition, bootID: bootID)
                 #expect(KeptVersion(decoding: try #require(version.encoded)) == version)
@@ -34,18 +34,23 @@ struct KeptVersionTests {
     @Test func `a line is as it has always been`() throws {
         let version = try version(tag(#""v1""#))
         #expect(version.encoded == Array(#"1 0ff462f914f4fa47 "v1""#.utf8))
+        let dated = Array("1 0ff462f914f4fa47 0123abcdWed, 01 Jan 2025 00:00:00 GMT".utf8)
+        #expect(try self.version().encoded == dated)
     }
 
-    @Test func `a line with the longest usual tag has room in an inode of ext4`() throws {
+    @Test func `a line with a date or the longest usual tag has room in an inode of ext4`() throws {
         let tag = try tag("W/\"" + String(repeating: "0", count: 32) + "\"")
-        #expect(try #require(try version(tag, bootID: "8f5b-1").encoded).count <= 56)
+        for condition in [tag, Self.dated] {
+            #expect(try #require(try version(condition, bootID: "8f5b-1").encoded).count <= 56)
+        }
     }
 
     @Test(arguments: [
         "", "1", "2 h v1", "3 h \"v1\"", "1 h v1", "1 h \"v1\"\r\nX: y", "1 h \"v1\" ", "1 h 5 \"v1\"", "1 h now",
         "1 h Wed, 01 Jan 2025 00:00:00 GMT\n", "1  ", "1 h", "1 h ", "\0",
         "1 h \"" + String(repeating: "x", count: 1024) + "\"",
-        "1 h Thu, 01 Jan 1970 00:00:00 GMT",
+        "1 h 0123abcdThu, 01 Jan 1970 00:00:00 GMT", "1 h Wed, 01 Jan 2025 00:00:00 GMT",
+        "1 h 0123abcxWed, 01 Jan 2025 00:00:00 GMT", "1 h 0123abcd Wed, 01 Jan 2025 00:00:00 GMT",
         // As lines of other contents were, before the first release.
         "1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"", "2 8f5b-1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"",
     ])

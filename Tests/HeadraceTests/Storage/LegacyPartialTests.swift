@@ -145,15 +145,31 @@ struct LegacyPartialTests {
             let path = names.partialPath + RecordFile.suffix
             var record = try ControlRecord.sample()
             try Data("whole".utf8).write(to: file)
-            for (state, left) in [(ControlRecord.State.finalising("file.bin"), 1), (.receiving, 2)] {
+            for state in [ControlRecord.State.finalising("file.bin"), .receiving] {
                 record.state = state
                 try Data(try #require(record.encoded())).write(to: URL(filePath: path))
                 let outcome = try await DiskFixture.run(to: .file(file), .skip, files: .system)
                 #expect(outcome.error == nil)
                 #expect(outcome.starts == [])
                 #expect(outcome.events.contains(.skipped(file)))
-                #expect(try FileProbe.names(in: folder).count == left)
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
             }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `X03 of an interrupted download that is skipped nothing is left`(_ isNamed: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            let destination = isNamed ? DownloadRequest.Destination.file(file) : .directory(folder)
+            _ = try await DiskFixture.run(to: destination, files: .system) {
+                DiskFixture.answer($0, sending: Int(Self.held))
+            }
+            #expect(try FileProbe.names(in: folder).count == 2)
+            try Data("whole".utf8).write(to: file)
+            let outcome = try await DiskFixture.run(to: destination, .skip, files: .system)
+            #expect(outcome.events.contains(.skipped(file)))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
         }
     }
 

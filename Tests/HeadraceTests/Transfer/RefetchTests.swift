@@ -169,6 +169,21 @@ struct RefetchTests {
         }
     }
 
+    @Test func `a 304 of another place is not believed where a date is all that is known`() async throws {
+        var (dated, other) = (Fixture.old, Fixture.new)
+        (dated.etag, other.etag) = (nil, nil)
+        let routes: [String: Response] = [
+            "/file.bin": .sequence([.redirect(to: "/a")], then: .redirect(to: "/b")), "/a": .file(dated),
+            "/b": .sequence([.status(304)], then: .file(other)),
+        ]
+        try await Fixture.run(.routes(routes)) { fixture in
+            _ = try await fixture.fetch()
+            #expect(try await fixture.fetch().isFinished)
+            #expect(fixture.holds(other))
+            #expect(try await fixture.fetch().isUnchanged)
+        }
+    }
+
     @Test func `V16 a 304 without end ends in an error`() async throws {
         let lie = Response.status(304, headers: ["ETag": "\"v2\""])
         try await Fixture.run(.sequence([.file(Fixture.old)], then: lie)) { fixture in
@@ -221,6 +236,25 @@ struct RefetchTests {
             #expect(try await fixture.fetch { $0.checksums = [wrong] }.error?.code == .checksum)
             #expect(fixture.conditions == [])
             #expect(fixture.holds(Fixture.old))
+        }
+    }
+
+    @Test(arguments: DownloadRequest.RefetchPolicy.allCases)
+    func `a file that the server has named is known again by its checksum`(
+        _ policy: DownloadRequest.RefetchPolicy
+    ) async throws {
+        let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
+        try await Fixture.run(named) { fixture in
+            let checksum = try Checksum(of: Fixture.old.body)
+            for isFirst in [true, false] {
+                let outcome = try await fixture.fetch {
+                    $0.destination = .directory(fixture.folder)
+                    $0.checksums = [checksum]
+                    $0.refetchPolicy = policy
+                }
+                #expect(outcome.isUnchanged == (!isFirst && policy != .always))
+            }
+            #expect(try fixture.names == (policy == .always ? ["told (1).bin", "told.bin"] : ["told.bin"]))
         }
     }
 

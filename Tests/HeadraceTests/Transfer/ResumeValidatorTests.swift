@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HeadraceTestSupport
 import Testing
 
@@ -71,6 +72,28 @@ struct ResumeValidatorTests {
         dated.etag = nil
         dated.date = date
         let outcome = try await Fixture.afterCut(of: dated, .file(dated))
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [])
+        #expect(outcome.restarts.count == 1)
+    }
+
+    @Test func `V07 a date proves nothing of the file to which the next answer is redirected`() async throws {
+        var dated = old
+        dated.etag = nil
+        var other = Resource(size: old.body.count, seed: 99, etag: nil)
+        other.lastModified = dated.lastModified
+        let routes: [String: Response] = [
+            "/file.bin": .sequence([.redirect(to: "/a")], then: .redirect(to: "/b")),
+            "/a": .file(dated).truncated(after: cut), "/b": .file(other),
+        ]
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .routes(routes),
+                in: folder,
+                expecting: other,
+                change: { $0.destination = .file(folder.appending(path: "file.bin")) }
+            )
+        }
         #expect(outcome.isExact)
         #expect(outcome.resumes == [])
         #expect(outcome.restarts.count == 1)

@@ -50,7 +50,8 @@ extension FetchSource {
             guard case .strong? = EntityValidator(of: known) else { return [] }
         }
         return attempts.sources.others.prefix(maxMirrors).map { url in
-            let chain = RedirectChain(transfer.request, at: url, transfer.environment.configuration)
+            let isTold = attempts.sources.isTold(url)
+            let chain = RedirectChain(transfer.request, at: url, isTold: isTold, transfer.environment.configuration)
             return FetchSource(chain, known, isProvenAtEnd: isProvenAtEnd)
         }
     }
