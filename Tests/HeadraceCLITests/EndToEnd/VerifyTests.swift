@@ -76,6 +76,21 @@ struct VerifyTests {
     }
 
     #if os(Linux)
+    @Test
+    func `two files whose names differ in their bytes alone are both compared`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (right, wrong) = ("gr\u{fc}n", "gru\u{308}n")
+            let list = "\(digits)  \(right)\n\(digits)  \(wrong)\n"
+            for (name, text) in [(right, "abc"), (wrong, "abd"), ("SUMS", list)] {
+                try Data(text.utf8).write(to: folder.appending(path: name))
+            }
+            let result = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
+            #expect(result.status == 6)
+            #expect(result.outputLines == ["\(right): OK, sha256:\(digits)"])
+            #expect(result.errorLines.last == "1 of 2 are right, 1 wrong")
+        }
+    }
+
     @Test(arguments: [[], ["--json"]])
     func `where standard output takes nothing that is told, and no file blamed`(_ options: [String]) async throws {
         try await withTemporaryDirectory { folder in
