@@ -28,7 +28,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         let list = try await options.readChecksumList()
         let all = try Expectations(options, list, documents).files
         let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
-        let expected = ignoresMissing ? all.filter { Files.exists($0.path) } : all
+        let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all
         guard !expected.isEmpty else {
             throw DownloadError(.fileSystem, "None of the files that the list names is here.")
         }

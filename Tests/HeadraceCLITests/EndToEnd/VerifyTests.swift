@@ -75,6 +75,30 @@ struct VerifyTests {
         }
     }
 
+    /// They were passed over like those that are not there.
+    @Test
+    func `files that cannot be reached are no missing ones`() async throws {
+        try await withTemporaryDirectory { folder in
+            let loop = folder.appending(path: "loop").path
+            try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
+            let names = ["a/x", "loop", String(repeating: "n", count: 300)]
+            let list = (["a", "gone"] + names).map { "\(digits)  \($0)\n" }.joined()
+            try write(["a": "abc", "SUMS": list], in: folder)
+            let line = ["verify", "--ignore-missing", "--checksum-file", "SUMS"]
+            var process = try ToolProcess(line, in: folder)
+            let result = try await process.result()
+            #expect(result.status == 5)
+            #expect(result.errorLines.count == 4, "\(result.errors)")
+            for (name, told) in zip(names, result.errorLines) { #expect(told.hasPrefix("headrace: \(name): ")) }
+            #expect(result.errorLines.last == "1 of 4 are right, 3 could not be read, 1 missing")
+            for (name, reason) in [("a/x", "not a directory"), ("loop", "too many levels of symbolic links")] {
+                let repair = try await ToolProcess.run("repair", name, "http://127.0.0.1:1/a", in: folder)
+                #expect(repair.status == 2)
+                #expect(repair.errors == "headrace: \(name): \(reason)\n")
+            }
+        }
+    }
+
     #if os(Linux)
     @Test
     func `two files whose names differ in their bytes alone are both compared`() async throws {
