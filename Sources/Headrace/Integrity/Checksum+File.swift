@@ -43,7 +43,10 @@ extension PieceHashes {
     ) async throws -> [Range<Int64>] {
         try await reading(file) { file throws in
             let size = file.status.size
-            if size == 0, checksums == [try await file.checksum(algorithm, of: 0..<0) { _ in }] { return [] }
+            if size == 0, fileSize == nil {
+                let nothing = try await file.checksum(algorithm, of: 0..<0) { _ in }
+                if checksums == [nothing] { return [] }
+            }
             var found: [Checksum] = []
             let comparable = min(size, mostBytes)
             for range in ranges(fileSize: comparable) {

@@ -106,7 +106,9 @@ private struct Comparison: Sendable {
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
         let url = URL(givenPath: file, .notDirectory)
         var message = "not all of its pieces have their checksums"
-        if let checksum = expected.checksum {
+        if let told = expected.document?.size, let size = Files.size(file), size != told {
+            message = "it has \(size) bytes, and \(told) are expected"
+        } else if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
             guard found != checksum else { return .right(found) }
             message = "its checksum is \(found), and \(checksum.hexadecimal) was asked for"
