@@ -4,9 +4,9 @@ public import Headrace
 extension Download {
     /// Keeps a `Progress` at what the download tells, for the views, menus and file managers that take one.
     ///
-    /// Units are bytes; the count is indeterminate while the size is not known. Throughput, remaining time and the URL of
-    /// the finished file are in the user info. The progress can be paused, resumed and cancelled meanwhile, which does
-    /// the same to the download.
+    /// Units are bytes; the count is indeterminate while the size is not known, and stays below it until the file has its
+    /// name. Throughput, remaining time and the URL of the finished file are in the user info. The progress can be paused,
+    /// resumed and cancelled meanwhile, which does the same to the download.
     ///
     /// Returns when the download has ended: finished, the progress is complete; cancelled, it is cancelled; failed, it
     /// stays where the bytes end, and ``Headrace/Download/value`` has the error. Cancelling the task that waits ends
@@ -22,10 +22,15 @@ extension Download {
         progress.pausingHandler = { wishes.yield(.pause) }
         progress.resumingHandler = { wishes.yield(.resume) }
         progress.cancellationHandler = { wishes.yield(.cancel) }
-        await withTaskGroup { group in
+        let received = await withTaskGroup { group in
             group.addTask { for await verb in verbs { await perform(verb) } }
-            for await snapshot in self.progress { show(snapshot, on: progress) }
+            var received: Int64 = 0
+            for await snapshot in self.progress {
+                received = snapshot.bytesReceived
+                progress.show(snapshot)
+            }
             wishes.finish()
+            return received
         }
         progress.isPausable = false
         progress.isCancellable = false
@@ -33,9 +38,7 @@ extension Download {
         switch state {
         case .finished(let file):
             progress.setUserInfoObject(file, forKey: .fileURLKey)
-            // A count of nothing of nothing would not be complete.
-            progress.totalUnitCount = max(1, progress.completedUnitCount)
-            progress.completedUnitCount = progress.totalUnitCount
+            progress.complete(received)
         case .cancelled: progress.cancel()
         case .waiting, .running, .paused, .failed: break
         }
@@ -50,12 +53,28 @@ extension Download {
         case .cancel: await cancel()
         }
     }
+}
 
-    private func show(_ snapshot: DownloadProgress, on progress: Progress) {
-        progress.totalUnitCount = snapshot.totalBytes ?? -1
-        progress.completedUnitCount = snapshot.bytesReceived
-        progress.setUserInfoObject(Int(snapshot.bytesPerSecond), forKey: .throughputKey)
+extension Progress {
+    func show(_ snapshot: DownloadProgress) {
+        let total = snapshot.totalBytes.map { max(1, $0) }
+        // What is received is neither compared nor named yet, and may be given up again.
+        count(total.map { min(snapshot.bytesReceived, $0 - 1) } ?? snapshot.bytesReceived, of: total)
+        setUserInfoObject(Int(snapshot.bytesPerSecond), forKey: .throughputKey)
         let rest = snapshot.timeRemaining.map { Double($0.components.seconds) }
-        progress.setUserInfoObject(rest, forKey: .estimatedTimeRemainingKey)
+        setUserInfoObject(rest, forKey: .estimatedTimeRemainingKey)
+    }
+
+    func complete(_ bytes: Int64) {
+        // A count of nothing of nothing would not be complete.
+        let total = max(1, bytes)
+        count(total, of: total)
+    }
+
+    /// A parent adds the portion of its child each time that the count reaches the total, so that it must not on the way.
+    private func count(_ completed: Int64, of total: Int64?) {
+        completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
+        totalUnitCount = total ?? -1
+        completedUnitCount = completed
     }
 }

@@ -14,7 +14,7 @@ extension Checksum {
     ///   - onProgress: Told the number of bytes that are done, and the size, on that thread; has to return at once.
     /// - Returns: The checksum.
     /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
-    ///   file cannot be read or is no regular file.
+    ///   file cannot be read, is no regular file, or was changed while it was read.
     public static func compute(
         _ algorithm: Algorithm,
         ofFileAt file: URL,
@@ -36,14 +36,17 @@ extension PieceHashes {
     /// - Returns: The bytes that are wrong, missing or too many, in order; none where the file is right. Without a ``fileSize``,
     ///   how much is missing is known but for the length of the last piece.
     /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
-    ///   file cannot be read or is no regular file.
+    ///   file cannot be read, is no regular file, or was changed while it was read.
     public func wrongRanges(
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
     ) async throws -> [Range<Int64>] {
         try await reading(file) { file throws in
             let size = file.status.size
-            if size == 0, checksums == [try await file.checksum(algorithm, of: 0..<0) { _ in }] { return [] }
+            if size == 0, fileSize == nil {
+                let nothing = try await file.checksum(algorithm, of: 0..<0) { _ in }
+                if checksums == [nothing] { return [] }
+            }
             var found: [Checksum] = []
             let comparable = min(size, mostBytes)
             for range in ranges(fileSize: comparable) {
@@ -57,7 +60,7 @@ extension PieceHashes {
     }
 }
 
-/// Opens a file, and hands it on to what blocks, on a thread of its own.
+/// Opens a file, and hands it on to what blocks, on a thread of its own; throws where it changes meanwhile.
 private func reading<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
@@ -80,7 +83,10 @@ private func open<Value: Sendable>(
     _ path: String,
     _ body: @concurrent @Sendable (borrowing OpenFile) async throws -> Value
 ) async throws -> Value {
-    try await body(try OpenFile(path, followingLinks: true))
+    let file = try OpenFile(path, followingLinks: true)
+    let value = try await body(file)
+    try file.checkUnchanged()
+    return value
 }
 
 extension OpenFile {

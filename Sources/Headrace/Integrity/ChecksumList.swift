@@ -81,12 +81,12 @@ extension [ChecksumList.Entry] {
 extension ChecksumList.Entry {
     /// Whether the line is of the file at exactly this path.
     package func names(_ path: String) -> Bool {
-        fileName.map { $0 == path || $0.withoutCurrentFolder == path.withoutCurrentFolder } ?? false
+        fileName.map { $0.withoutCurrentFolder.elementsEqual(path.withoutCurrentFolder) } ?? false
     }
 
     /// Whether the line is of a file of this name in any folder.
     package func namesLast(_ name: String) -> Bool {
-        fileName?.split(separator: "/").last.map(String.init) == name
+        fileName?.utf8.split(separator: UInt8(ascii: "/")).last?.elementsEqual(name.utf8) ?? false
     }
 
     fileprivate init?(_ line: ArraySlice<UInt8>) {
@@ -152,10 +152,10 @@ extension ChecksumList.Entry {
 }
 
 extension String {
-    /// The path without each `./` at its beginning.
-    fileprivate var withoutCurrentFolder: Substring {
-        var rest = self[...]
-        while rest.hasPrefix("./") { rest.removeFirst(2) }
+    /// The bytes of the path without each `./` at its beginning: names that are equal as texts may be those of two files.
+    fileprivate var withoutCurrentFolder: Substring.UTF8View {
+        var rest = self[...].utf8
+        while rest.starts(with: "./".utf8) { rest.removeFirst(2) }
         return rest
     }
 }

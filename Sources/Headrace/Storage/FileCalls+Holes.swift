@@ -43,11 +43,31 @@ extension FileCalls {
 
     /// The system's ``dataRange``, which moves the file's own offset, that no other call here goes by.
     static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
-        let start = seekData(file, offset)
-        let end = start < 0 ? start : seekHole(file, start)
-        guard end < 0 else { return start..<max(start, end) }
-        guard errno == ENXIO else { throw SystemError(errno: errno) }
-        return nil
+        try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
+            try position(seekData(file, offset))
+        } hole: { offset throws(SystemError) in
+            try position(seekHole(file, offset))
+        }
+    }
+
+    /// The first run of data at or after an offset of a file, by two calls that answer nil where they find nothing.
+    ///
+    /// On APFS `data` passes over the data that it begins in, so that it is asked in holes alone, and `hole` finds nothing
+    /// where the rest of the file is data.
+    static func nextData(
+        from offset: Int64,
+        size: Int64,
+        data: (_ offset: Int64) throws(SystemError) -> Int64?,
+        hole: (_ offset: Int64) throws(SystemError) -> Int64?
+    ) throws(SystemError) -> Range<Int64>? {
+        var start = offset
+        var end = try hole(start) ?? size
+        if end <= start {
+            guard let next = try data(start) else { return nil }
+            start = next
+            end = try hole(start) ?? size
+        }
+        return start..<max(start, end)
     }
 }
 
@@ -73,6 +93,13 @@ extension ByteRangeSet {
         }
         return kept
     }
+}
+
+/// What a seek answered; nil where there is nothing of what it looked for.
+private func position(_ result: Int64) throws(SystemError) -> Int64? {
+    guard result < 0 else { return result }
+    guard errno == ENXIO else { throw SystemError(errno: errno) }
+    return nil
 }
 
 #if canImport(Darwin)

@@ -45,4 +45,24 @@ struct OpenFile: ~Copyable {
             DownloadError(.fileSystem, "\(path) became shorter while it was read.")
         }
     }
+
+    /// Throws `fileSystem` where the file is not what it was when it was opened, or has more bytes than its system tells.
+    func checkUnchanged() throws(DownloadError) {
+        let (now, surplus) = try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
+            let surplus = try calls.readAt(descriptor, status.size, 1)
+            return (try calls.openStatus(descriptor), surplus)
+        }
+        guard now.size == status.size, now.modified == status.modified else {
+            throw DownloadError(
+                .fileSystem,
+                "\(path) was changed while it was read. Compare it again when nothing writes to it."
+            )
+        }
+        guard surplus.isEmpty else {
+            throw DownloadError(
+                .fileSystem,
+                "\(path) has more bytes than its file system tells (\(status.size)). Compare a copy of it."
+            )
+        }
+    }
 }

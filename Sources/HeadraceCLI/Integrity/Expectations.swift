@@ -28,9 +28,10 @@ struct Expectations: Sendable, Equatable {
     init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws(UsageError) {
         var paths = options.urls
         if paths.isEmpty {
-            var seen: Set<String> = []
+            // Names that are equal as texts may be those of two files.
+            var seen: Set<[UInt8]> = []
             paths = ((list?.entries.compactMap(\.fileName) ?? []) + documents.map(\.name))
-                .filter { seen.insert($0).inserted }
+                .filter { seen.insert(Array($0.utf8)).inserted }
             guard !paths.isEmpty else { throw UsageError("no file is given, and the list of checksums names none") }
         }
         let isAll = options.urls.isEmpty
@@ -45,7 +46,7 @@ struct Expectations: Sendable, Equatable {
                 } ?? false
             let document =
                 isAll || isListed || paths.count > 1
-                ? documents.first { $0.name == name } : documents.file(meantBy: name)
+                ? documents.file(named: name) : documents.file(meantBy: name)
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: names, in: list)
@@ -67,7 +68,12 @@ struct Expectations: Sendable, Equatable {
 extension [Metalink.File] {
     /// The file of the documents that somebody means by a name: the one that is called so, else the only one there is.
     func file(meantBy name: String) -> Metalink.File? {
-        first { $0.name == name } ?? (count == 1 ? first : nil)
+        file(named: name) ?? (count == 1 ? first : nil)
+    }
+
+    /// The file of the documents that is called so, byte for byte.
+    fileprivate func file(named name: String) -> Metalink.File? {
+        first { $0.name.utf8.elementsEqual(name.utf8) }
     }
 }
 

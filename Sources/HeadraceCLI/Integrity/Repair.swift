@@ -12,7 +12,11 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard let file = options.urls.first else { throw UsageError("no file is given") }
     options.urls.removeFirst()
     options.refetchPolicy = .ifChanged
-    guard Files.exists(file) else { throw UsageError("\(file): there is no such file; headrace get fetches one") }
+    do throws(Files.Failure) {
+        try Files.checkExists(file)
+    } catch {
+        throw UsageError("\(file): \(error.reason)" + (error.isMissing ? "; headrace get fetches one" : ""))
+    }
     let place = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks()
     let document = documents.file(meantBy: place.lastPathComponent)

@@ -28,7 +28,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         let list = try await options.readChecksumList()
         let all = try Expectations(options, list, documents).files
         let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
-        let expected = ignoresMissing ? all.filter { Files.exists($0.path) } : all
+        let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all
         guard !expected.isEmpty else {
             throw DownloadError(.fileSystem, "None of the files that the list names is here.")
         }
@@ -106,7 +106,9 @@ private struct Comparison: Sendable {
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
         let url = URL(givenPath: file, .notDirectory)
         var message = "not all of its pieces have their checksums"
-        if let checksum = expected.checksum {
+        if let told = expected.document?.size, let size = Files.size(file), size != told {
+            message = "it has \(size) bytes, and \(told) are expected"
+        } else if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
             guard found != checksum else { return .right(found) }
             message = "its checksum is \(found), and \(checksum.hexadecimal) was asked for"

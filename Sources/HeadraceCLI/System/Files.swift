@@ -11,8 +11,11 @@ enum Files {
     /// The system's words for a failed call.
     struct Failure: Error {
         let reason: String
+        /// Whether nothing has the path; of one that cannot be looked up that is not known.
+        let isMissing: Bool
 
         init(_ number: Int32) {
+            isMissing = number == ENOENT
             reason = strerror(number).map { String(cString: $0) }?.lowercased() ?? "error \(number)"
         }
     }
@@ -72,7 +75,28 @@ enum Files {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
 
-    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    /// Throws unless there is something; a link counts as what it leads to.
+    static func checkExists(_ path: String) throws(Failure) {
+        guard access(path, F_OK) == 0 else { throw Failure(errno) }
+    }
+
+    static func exists(_ path: String) -> Bool { (try? checkExists(path)) != nil }
+
+    /// Whether nothing is there; false where that cannot be looked up.
+    static func isMissing(_ path: String) -> Bool {
+        do throws(Failure) {
+            try checkExists(path)
+            return false
+        } catch {
+            return error.isMissing
+        }
+    }
+
+    /// The bytes of the regular file; nil where there is none, or it cannot be looked up.
+    static func size(_ path: String) -> Int64? {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil
+    }
 
     private static func isDirectory(_ path: String) -> Bool {
         var status = stat()

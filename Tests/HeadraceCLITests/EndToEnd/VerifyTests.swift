@@ -75,7 +75,46 @@ struct VerifyTests {
         }
     }
 
+    /// They were passed over like those that are not there.
+    @Test
+    func `files that cannot be reached are no missing ones`() async throws {
+        try await withTemporaryDirectory { folder in
+            let loop = folder.appending(path: "loop").path
+            try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
+            let names = ["a/x", "loop", String(repeating: "n", count: 300)]
+            let list = (["a", "gone"] + names).map { "\(digits)  \($0)\n" }.joined()
+            try write(["a": "abc", "SUMS": list], in: folder)
+            let line = ["verify", "--ignore-missing", "--checksum-file", "SUMS"]
+            var process = try ToolProcess(line, in: folder)
+            let result = try await process.result()
+            #expect(result.status == 5)
+            #expect(result.errorLines.count == 4, "\(result.errors)")
+            for (name, told) in zip(names, result.errorLines) { #expect(told.hasPrefix("headrace: \(name): ")) }
+            #expect(result.errorLines.last == "1 of 4 are right, 3 could not be read, 1 missing")
+            for (name, reason) in [("a/x", "not a directory"), ("loop", "too many levels of symbolic links")] {
+                let repair = try await ToolProcess.run("repair", name, "http://127.0.0.1:1/a", in: folder)
+                #expect(repair.status == 2)
+                #expect(repair.errors == "headrace: \(name): \(reason)\n")
+            }
+        }
+    }
+
     #if os(Linux)
+    @Test
+    func `two files whose names differ in their bytes alone are both compared`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (right, wrong) = ("gr\u{fc}n", "gru\u{308}n")
+            let list = "\(digits)  \(right)\n\(digits)  \(wrong)\n"
+            for (name, text) in [(right, "abc"), (wrong, "abd"), ("SUMS", list)] {
+                try Data(text.utf8).write(to: folder.appending(path: name))
+            }
+            let result = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
+            #expect(result.status == 6)
+            #expect(result.outputLines == ["\(right): OK, sha256:\(digits)"])
+            #expect(result.errorLines.last == "1 of 2 are right, 1 wrong")
+        }
+    }
+
     @Test(arguments: [[], ["--json"]])
     func `where standard output takes nothing that is told, and no file blamed`(_ options: [String]) async throws {
         try await withTemporaryDirectory { folder in
@@ -170,6 +209,30 @@ struct VerifyTests {
             for line in [["verify", "--metalink", "list.meta4", "c"], ["verify", "--metalink", "none"]] {
                 var process = try ToolProcess(line, in: folder)
                 #expect(try await process.result().status == 2)
+            }
+        }
+    }
+
+    /// A checksum that was right made up for a wrong size, and that of nothing for an empty file.
+    @Test
+    func `a file is held against the size of its document`() async throws {
+        try await withTemporaryDirectory { folder in
+            let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+            let hash = "<hash type='sha-256'>\(digits)</hash>"
+            let piece = "<pieces length='5' type='sha-256'><hash>\(nothing)</hash></pieces>"
+            try write(["a": "abc", "none": ""], in: folder)
+            let part = "5 B are wrong; headrace repair fetches them"
+            for (name, contents, problem) in [
+                ("a", "<size>3</size>\(hash)", nil),
+                ("a", "<size>9</size>\(hash)", "it has 3 bytes, and 9 are expected"),
+                ("none", "<size>5</size>\(piece)", "it has 0 bytes, and 5 are expected; \(part)"),
+                ("none", piece, nil),
+            ] {
+                let head = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>"
+                try write(["M": "\(head)<file name='\(name)'>\(contents)</file></metalink>"], in: folder)
+                let result = try await ToolProcess.run("verify", "--metalink", "M", in: folder)
+                #expect(result.status == (problem == nil ? 0 : 6))
+                #expect(result.errors == (problem.map { "headrace: \(name): \($0)\n" } ?? ""))
             }
         }
     }

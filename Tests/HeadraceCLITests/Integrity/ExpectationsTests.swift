@@ -29,6 +29,18 @@ struct ExpectationsTests {
     }
 
     @Test
+    func `names that are equal as texts and differ in their bytes are those of two files`() throws {
+        let names = ["gr\u{fc}n", "gru\u{308}n"]
+        let list = "\(Self.one)  \(names[0])\n\(Self.two)  \(names[1])\n"
+        let files = try files([], list: list)
+        #expect(files.map { Array($0.path.utf8) } == names.map { Array($0.utf8) })
+        #expect(files.map { $0.checksum?.hexadecimal } == [Self.one, Self.two])
+        let document = "<file name='\(names[1])'><hash type='md5'>\(Self.one)</hash></file>"
+        let beside = try self.files([], list: "\(Self.two)  \(names[0])\n", document: document)
+        #expect(beside.map { $0.checksum?.hexadecimal } == [Self.two, Self.one])
+    }
+
+    @Test
     func `a file that is given is found by its name`() throws {
         let files = try files(["/x/b"], list: "\(Self.one)  b\n\(Self.two)  a\n", document: Self.document)
         #expect(files.map(\.path) == ["/x/b"])

@@ -165,6 +165,20 @@ struct ChecksumListTests {
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "") == nil)
     }
 
+    /// As texts they are equal: composed and decomposed, and with a mark that joins what is before it.
+    @Test func `names of other bytes are those of other files`() throws {
+        let (composed, decomposed) = ("gr\u{fc}n", "gru\u{308}n")
+        let both = try list("\(Self.a256)  \(composed)\n\(Self.b256)  ./\(decomposed)\n")
+        #expect(both.checksum(forFileNamed: composed)?.hexadecimal == Self.a256)
+        #expect(both.checksum(forFileNamed: decomposed)?.hexadecimal == Self.b256)
+        let below = try list("\(Self.a256)  d/\(composed)\n\(Self.b256)  d/\(decomposed)\n")
+        #expect(below.checksum(forFileNamed: composed)?.hexadecimal == Self.a256)
+        #expect(below.checksum(forFileNamed: decomposed)?.hexadecimal == Self.b256)
+        for line in ["d/\u{301}x", "./\u{301}x"] {
+            #expect(try list("\(Self.a256)  \(line)\n").checksum(forFileNamed: "\u{301}x")?.hexadecimal == Self.a256)
+        }
+    }
+
     @Test func `lines that contradict each other tell nothing`() throws {
         #expect(try list("\(Self.a256)  x\n\(Self.b256) *x\n").checksum(forFileNamed: "x") == nil)
         #expect(try list("\(Self.a256)  x\n\(Self.a256) *x\n").checksum(forFileNamed: "x") != nil)

@@ -67,6 +67,16 @@ struct PieceHashesTests {
         }
     }
 
+    @Test(arguments: [nil, 5] as [Int64?])
+    func `an empty file is right by the checksum of nothing, unless its size is told`(_ size: Int64?) async throws {
+        let pieces = try #require(PieceHashes(length: 5, checksums: [Checksum(.md5, of: [])], fileSize: size))
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "x")
+            try Data().write(to: file)
+            #expect(try await pieces.wrongRanges(ofFileAt: file) == (size == nil ? [] : [0..<5]))
+        }
+    }
+
     @Test func `the pieces tile the file, and those that differ are bad`() throws {
         var random = SeededRandom(seed: 9)
         for _ in 0..<200 {

@@ -1,8 +1,9 @@
 import Foundation
 import Headrace
-import HeadraceFoundation
 import HeadraceTestSupport
 import Testing
+
+@testable import HeadraceFoundation
 
 /// The progress object of Foundation as a mirror of a download, and as its remote control.
 @Suite(.timeLimit(.minutes(4)))
@@ -45,6 +46,30 @@ struct FoundationProgressTests {
         #expect(progress.userInfo[.throughputKey] is Int)
         #expect(state == .finished(try #require(progress.userInfo[.fileURLKey] as? URL)))
         #expect(!progress.isPausable && !progress.isCancellable)
+    }
+
+    /// It was complete before the file was, and a file that was fetched again counted twice in the parent.
+    @Test(
+        arguments: [
+            [(0, nil), (0, 0)], [(100, nil), (100, 300), (300, 300), (0, nil), (90, 300)],
+            [(10, 50), (50, 50), (0, 50), (50, 50)], [(90, 100), (100, 100), (40, 50)],
+            [(60, 200), (200, nil), (50, 50)],
+        ] as [[(Int64, Int64?)]]
+    )
+    func `what is received completes nothing before the download ends, whatever is given up meanwhile`(
+        _ told: [(Int64, Int64?)]
+    ) {
+        let (parent, progress) = (Progress(totalUnitCount: 4), Progress(totalUnitCount: -1))
+        parent.addChild(progress, withPendingUnitCount: 1)
+        for (received, total) in told {
+            progress.show(DownloadProgress(bytesReceived: received, totalBytes: total))
+            #expect(progress.completedUnitCount == min(received, max(1, total ?? .max) - 1))
+            #expect(progress.totalUnitCount == total.map { max(1, $0) } ?? -1)
+            #expect(!progress.isFinished && parent.completedUnitCount == 0)
+        }
+        progress.complete(50)
+        #expect(progress.isFinished && progress.totalUnitCount == 50)
+        #expect(parent.completedUnitCount == 1 && parent.fractionCompleted == 0.25)
     }
 
     @Test func `an empty file is a complete one`() async throws {

@@ -229,6 +229,38 @@ struct HolesTests {
 
     // MARK: The file system
 
+    /// A file of a hundred bytes, some of which are holes, and how its system seeks in it.
+    struct SparseFile: Sendable {
+        let size: Int64 = 100
+        let data: [Range<Int64>]
+        let isOnAPFS: Bool
+
+        func seekData(_ offset: Int64) -> Int64? {
+            if isOnAPFS { return data.first { $0.lowerBound > offset }?.lowerBound }
+            return data.first { $0.upperBound > offset }.map { max($0.lowerBound, offset) }
+        }
+
+        func seekHole(_ offset: Int64) -> Int64? {
+            guard offset < size else { return nil }
+            let end = data.first { $0.contains(offset) }?.upperBound ?? offset
+            return isOnAPFS && end == size ? nil : end
+        }
+    }
+
+    /// On APFS a file without a hole had no data, and all of it was fetched again.
+    @Test(
+        arguments: [[0..<100], [], [0..<40], [40..<100], [0..<10, 20..<30, 50..<100], [10..<20, 30..<40]],
+        [true, false]
+    )
+    func `data is found by seeks of every system`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
+        let file = SparseFile(data: data, isOnAPFS: isOnAPFS)
+        var calls = FileCalls.system
+        calls.dataRange = { _, offset throws(SystemError) in
+            try FileCalls.nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
+        }
+        #expect(try calls.dataRanges(-1, size: file.size).ranges == data)
+    }
+
     /// Nil where the folder's file system does not tell of holes.
     private func holes(of file: URL) throws -> [Range<Int64>]? {
         let descriptor = try FileCalls.system.open(file.path)

@@ -1,0 +1,67 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The comparison of files that are there, and are not only read meanwhile.
+@Suite(.timeLimit(.minutes(4)))
+struct ChecksumOfFileTests {
+    /// What somebody does to a file of three bytes after they were read.
+    enum Change: CaseIterable {
+        case longer
+        case shorter
+        case rewritten
+
+        func make(at path: String) throws(SystemError) {
+            let file = try FileCalls.system.open(path)
+            switch self {
+            case .longer: try FileCalls.system.truncate(file, 4)
+            case .shorter: try FileCalls.system.truncate(file, 2)
+            case .rewritten: try FileCalls.system.setModified(file, 1)
+            }
+            try FileCalls.system.close(file)
+        }
+    }
+
+    /// The checksum of what a file had been was told as that of the file.
+    @Test(arguments: Change.allCases)
+    func `a file that changes while it is read has no checksum, and is not told as right or wrong`(
+        _ change: Change
+    ) async throws {
+        let sum = try Checksum(.md5, of: Array("abc".utf8))
+        let pieces = try #require(PieceHashes(length: 3, checksums: [sum]))
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "x")
+            let calls: [(@escaping @Sendable (Int64, Int64) -> Void) async throws -> Bool] = [
+                { try await Checksum.compute(.md5, ofFileAt: file, onProgress: $0) == sum },
+                { try await pieces.wrongRanges(ofFileAt: file, onProgress: $0).isEmpty },
+            ]
+            for call in calls {
+                try Data("abc".utf8).write(to: file)
+                #expect(try await call { _, _ in })
+                let error = await #expect(throws: DownloadError.self) {
+                    try await call { bytes, _ in if bytes == 3 { try? change.make(at: file.path) } }
+                }
+                #expect(error?.code == .fileSystem)
+                #expect(error?.message.contains("x was changed while it was read") == true)
+            }
+        }
+    }
+
+    #if os(Linux)
+    /// They were told as right where the checksum was that of nothing.
+    @Test func `a file that has bytes where its system tells of none is refused`() async throws {
+        let file = URL(filePath: "/proc/version", directoryHint: .notDirectory)
+        let pieces = try #require(PieceHashes(length: 3, checksums: [Checksum(.md5, of: [])]))
+        for call: () async throws -> Void in [
+            { _ = try await Checksum.compute(.md5, ofFileAt: file) },
+            { _ = try await pieces.wrongRanges(ofFileAt: file) },
+        ] {
+            let error = await #expect(throws: DownloadError.self) { try await call() }
+            #expect(error?.code == .fileSystem)
+            #expect(error?.message.hasPrefix("/proc/version has more bytes than its file system tells") == true)
+        }
+    }
+    #endif
+}
