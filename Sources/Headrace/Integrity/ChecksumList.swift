@@ -18,6 +18,12 @@ public struct ChecksumList: Sendable, Hashable {
     public let entries: [Entry]
     /// How many lines could not be read; empty ones and comments do not count.
     public let malformedLineCount: Int
+    /// The places of the lines by the path that they have.
+    private var ofPath: [[UInt8]: [Int]] = [:]
+    /// By its last component.
+    private var ofLastName: [[UInt8]: [Int]] = [:]
+    /// Of the lines that have none.
+    private var nameless: [Int] = []
 
     /// Reads a list; what is no checksum, as the lines of a signature around it, is passed over and counted.
     /// - Parameter bytes: The contents of the file.
@@ -44,6 +50,23 @@ public struct ChecksumList: Sendable, Hashable {
         }
         self.entries = entries
         self.malformedLineCount = malformedLineCount
+        for (place, entry) in entries.enumerated() {
+            guard let name = entry.fileName else {
+                nameless.append(place)
+                continue
+            }
+            ofPath[name.withoutCurrentFolder, default: []].append(place)
+            let components = name.utf8.split(separator: UInt8(ascii: "/"))
+            if let last = components.last { ofLastName[Array(last), default: []].append(place) }
+        }
+    }
+
+    /// Whether there is a line for a file of these names, with `inAnyFolder` also one that has another path before them.
+    package func lists(_ names: [String], inAnyFolder: Bool) -> Bool {
+        !nameless.isEmpty
+            || names.contains {
+                ofPath[$0.withoutCurrentFolder] != nil || inAnyFolder && ofLastName[Array($0.utf8)] != nil
+            }
     }
 
     /// Finds the strongest checksum of a file.
@@ -58,14 +81,15 @@ public struct ChecksumList: Sendable, Hashable {
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
-            let ofName = entries.filter { $0.names(name) }
-            guard ofName.isEmpty else { return ofName.strongest }
-            let ofPath = entries.filter { $0.namesLast(name) }
-            if let checksum = ofPath.strongest { return checksum }
-            isAmbiguous = isAmbiguous || !ofPath.isEmpty
+            if let ofName = ofPath[name.withoutCurrentFolder] { return entries(at: ofName).strongest }
+            guard let ofLastName = ofLastName[Array(name.utf8)] else { continue }
+            if let checksum = entries(at: ofLastName).strongest { return checksum }
+            isAmbiguous = true
         }
-        return isAmbiguous ? nil : entries.filter { $0.fileName == nil }.strongest
+        return isAmbiguous ? nil : entries(at: nameless).strongest
     }
+
+    private func entries(at places: [Int]) -> [Entry] { places.map { entries[$0] } }
 }
 
 extension [ChecksumList.Entry] {
@@ -79,16 +103,6 @@ extension [ChecksumList.Entry] {
 }
 
 extension ChecksumList.Entry {
-    /// Whether the line is of the file at exactly this path.
-    package func names(_ path: String) -> Bool {
-        fileName.map { $0.withoutCurrentFolder.elementsEqual(path.withoutCurrentFolder) } ?? false
-    }
-
-    /// Whether the line is of a file of this name in any folder.
-    package func namesLast(_ name: String) -> Bool {
-        fileName?.utf8.split(separator: UInt8(ascii: "/")).last?.elementsEqual(name.utf8) ?? false
-    }
-
     fileprivate init?(_ line: ArraySlice<UInt8>) {
         let backslash = UInt8(ascii: "\\")
         let isEscaped = line.first == backslash
@@ -153,9 +167,9 @@ extension ChecksumList.Entry {
 
 extension String {
     /// The bytes of the path without each `./` at its beginning: names that are equal as texts may be those of two files.
-    fileprivate var withoutCurrentFolder: Substring.UTF8View {
+    fileprivate var withoutCurrentFolder: [UInt8] {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }
-        return rest
+        return Array(rest)
     }
 }

@@ -40,10 +40,7 @@ struct Expectations: Sendable, Equatable {
             let names = isAll ? [path] : path.listedNames
             let name = names.last ?? path
             // With a document, the list need not have every file.
-            let isListed =
-                list?.entries.contains { line in
-                    line.fileName == nil || names.contains { line.names($0) || !isAll && line.namesLast($0) }
-                } ?? false
+            let isListed = list?.lists(names, inAnyFolder: !isAll) ?? false
             let document =
                 isAll || isListed || paths.count > 1
                 ? documents.file(named: name) : documents.file(meantBy: name)
