@@ -29,6 +29,11 @@ struct QueueNote: Sendable, Hashable {
         }
     }
 
+    /// What has ended stays so where another download, with a number in the list, has its file.
+    private init(twin number: Int) {
+        self.init("%\(number) has the same file, and is the one to go on with", false)
+    }
+
     private init(_ text: String, _ isDone: Bool) {
         self.text = text
         self.isDone = isDone
@@ -45,9 +50,13 @@ struct QueueNote: Sendable, Hashable {
     ) -> [String] {
         guard !ids.isEmpty else { return ["headrace: the list has no such download; nothing is done"] }
         let chosen = Set(ids)
+        let open = command.isOfEnded ? list.enumerated().filter { !$0.element.state.isEnded } : []
+        let twins = Dictionary(open.map { ($0.element.partialFile, $0.offset + 1) }) { first, _ in first }
         var names: [(note: QueueNote, names: [String])] = []
         for (index, download) in list.enumerated() where chosen.contains(download.id) {
-            guard let note = QueueNote(command, to: download.state) else { continue }
+            let twin = twins.isEmpty || !download.state.isEnded ? nil : twins[download.partialFile]
+            guard let note = twin.map(QueueNote.init(twin:)) ?? QueueNote(command, to: download.state)
+            else { continue }
             let name = "\(download.shownName) (%\(index + 1))"
             if let known = names.firstIndex(where: { $0.note == note }) {
                 names[known].names.append(name)
@@ -60,6 +69,16 @@ struct QueueNote: Sendable, Hashable {
         return names.filter { $0.note.isDone || tellsAll }.map { note, names in
             let who = names.count == 1 ? names[0] : "\(names.count) downloads"
             return "headrace: \(who): \(note.text)".printable
+        }
+    }
+}
+
+extension DownloadRegistry.Command {
+    /// Whether it has downloads wait again that have ended.
+    fileprivate var isOfEnded: Bool {
+        switch self {
+        case .resume, .retry: true
+        case .pause, .cancel, .remove, .move, .setPriority: false
         }
     }
 }

@@ -35,7 +35,8 @@ struct QueueNoteTests {
     @Test
     func `the same of several is told in a line, and of many that were not named only what is done`() {
         let list = [
-            DownloadSnapshot.sample(1, .cancelled), .sample(2, .cancelled), .sample(3, .running, name: "c"), .sample(4),
+            DownloadSnapshot.sample(1, .cancelled, name: "a"), .sample(2, .cancelled, name: "b"),
+            .sample(3, .running, name: "c"), .sample(4),
         ]
         let ids = list.map(\.id)
         let revived = "headrace: 2 downloads: cancelled before; waits for its turn again, and begins at zero"
@@ -44,5 +45,16 @@ struct QueueNoteTests {
         #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
         #expect(QueueNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
         #expect(QueueNote.lines(on: .pause(ids), to: [], of: list, areNamed: false).count == 1)
+    }
+
+    @Test
+    func `what has ended is not begun again where another download has its file, and says which`() {
+        let failed = DownloadState.failed(DownloadError(.httpStatus, "No."))
+        let list = [DownloadSnapshot.sample(1, failed), .sample(2, .paused), .sample(3, failed, name: "b")]
+        let ids = list.map(\.id)
+        let line = "headrace: a.bin (%1): %2 has the same file, and is the one to go on with"
+        #expect(QueueNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
+        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
+        #expect(QueueNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])
     }
 }
