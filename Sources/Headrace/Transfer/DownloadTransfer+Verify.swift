@@ -131,6 +131,7 @@ extension DownloadTransfer {
         let bad = pieces.badRanges(found: found, fileSize: size)
         if bad.isEmpty, pieces.fit(fileSize: file.status.size), expectedSize ?? size == size {
             guard request.checksums.isEmpty else { return false }
+            try file.checkUnchanged()
             tell(.piecesVerified(count: found.count))
             return true
         }
