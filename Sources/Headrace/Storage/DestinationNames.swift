@@ -71,8 +71,3 @@ struct DestinationNames: Sendable {
         return String(path[..<(last.map(path.utf8.index(after:)) ?? path.startIndex)])
     }
 }
-
-extension DownloadRequest {
-    /// The path of the file as far as the request tells, where the server gives it no other name.
-    package var plannedPath: String { DestinationNames(self).plannedPath }
-}

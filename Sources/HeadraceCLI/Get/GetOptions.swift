@@ -162,7 +162,7 @@ extension GetOptions {
             throw UsageError("--checksum: there are \(all.count + files.count) files, and a checksum is of one")
         }
         let destination = destination
-        let ofURLs = try all.map { entry throws(UsageError) in
+        let requests = try all.map { entry throws(UsageError) in
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
@@ -173,22 +173,7 @@ extension GetOptions {
             try request.check(at: entry.place)
             return request
         }
-        let requests = try ofURLs + files.map { file throws(UsageError) in try request(for: file, checksums) }
-        if refetchPolicy == .ifChanged { try checkNames(of: requests) }
-        return requests
-    }
-
-    /// Of two files with one name, each would replace the other as if it were a new version of it.
-    private func checkNames(of requests: [DownloadRequest]) throws(UsageError) {
-        var urls: [String: URL] = [:]
-        for request in requests {
-            let (path, url) = (request.plannedPath, request.url)
-            guard let other = urls.updateValue(url, forKey: path), other != url else { continue }
-            throw UsageError(
-                "--if-changed: \(other.withoutCredentials.absoluteString) and \(url.withoutCredentials.absoluteString) "
-                    + "would both be \(path); run them apart, each with a --directory of its own"
-            )
-        }
+        return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
     }
 
     private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {

@@ -30,18 +30,6 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `two URLs of one name are refused where one file would replace the other`() throws {
-        let error = #expect(throws: UsageError.self) {
-            try options("--if-changed", "-d", "/o", "http://h/a/x.zip", "http://u:p@h/b/x.zip").requests()
-        }
-        #expect(error?.message.contains("http://h/a/x.zip and http://h/b/x.zip would both be /o/x.zip") == true)
-        for line in [["--if-changed", "http://h/x", "http://h/x"], ["--if-changed", "http://h/x", "http://h/y"]] {
-            #expect(try GetOptions(ParsedArguments(line)).requests().count == 2)
-        }
-        #expect(try options("http://h/a/x.zip", "http://h/b/x.zip").requests().count == 2)
-    }
-
-    @Test
     func `options reach the configuration`() throws {
         let options = try options(
             "-j8",
