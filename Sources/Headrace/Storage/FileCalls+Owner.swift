@@ -1,4 +1,7 @@
 extension FileCalls {
+    /// What Linux tells in place of an owner that the process's user namespace does not know.
+    private static let unknownOwner: UInt32 = 65_534
+
     /// Whether a file is a stranger's, who may have put it there for us to find: names and contents of ours are no secret.
     ///
     /// The owner of the folder is none, who can put anything in the place of any file; with `sudo`, and on a mount that has one
@@ -6,7 +9,21 @@ extension FileCalls {
     func isStrangers(_ status: FileStatus, at path: String) -> Bool {
         guard let owner = status.owner else { return false }
         // With the slash a link is followed.
-        guard let folder = try? self.status(Self.parent(of: path) + "/") else { return true }
-        return folder.owner != owner
+        let folder = try? self.status(Self.parent(of: path) + "/")
+        if owner != Self.unknownOwner, folder?.owner == owner { return false }
+        return ownerOfNew(at: path) != owner
+    }
+
+    /// Whom a file of ours gets to belong to there; nil for this user, and where that cannot be told.
+    ///
+    /// A server that maps users, as NFS does with root, gives it to another one.
+    private func ownerOfNew(at path: String) -> UInt32? {
+        let trial = "\(path).\(UInt64.random(in: .min ... .max).hexadecimal)"
+        guard let file = try? create(trial) else { return nil }
+        defer {
+            try? remove(trial)
+            try? close(file)
+        }
+        return (try? openStatus(file))?.owner
     }
 }

@@ -110,6 +110,7 @@ struct Attempts: Sendable {
 
     private mutating func beginSource() {
         backoff = firstBackoff
+        unpacedFailure = nil
         resume = firstResume
         resume.sourceChanged()
         parts = .several

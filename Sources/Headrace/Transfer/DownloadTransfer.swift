@@ -271,8 +271,8 @@ struct DownloadTransfer {
                 return unchanged(kept.path, session)
             }
             // Under another name nobody has looked for it yet.
-            if session.held.isEmpty, path != plan.names.plannedPath,
-                let proven = try await provenFile(named: path, attempts, size: accepted.totalBytes)
+            if session.held.isEmpty, path != plan.names.plannedPath, let size = accepted.totalBytes,
+                let proven = try await provenFile(named: path, attempts, size: size)
             {
                 await body.drain(of: head)
                 return unchanged(proven, session)

@@ -46,8 +46,9 @@ extension PartialSession {
         partial.remove()
     }
 
-    /// Removes what an earlier run left, unless another one is writing it.
+    /// Removes what an earlier run left, unless another one is writing it, or a later release has.
     mutating func removeLeftovers() {
+        guard (try? recordFile.read()) != nil else { return }
         do {
             partial = try PartialFile.existing(path, calls: environment.files)
         } catch {

@@ -157,6 +157,22 @@ struct LegacyPartialTests {
         }
     }
 
+    @Test func `K20 what a later release has left stays where the file is skipped as well`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            _ = try await DiskFixture.run(to: .file(file), files: .system) {
+                DiskFixture.answer($0, sending: Int(Self.held))
+            }
+            let partialPath = DestinationNames(try DiskFixture.request(to: .file(file))).partialPath
+            let record = URL(filePath: partialPath + RecordFile.suffix)
+            try Data("headrace-record 2 00000000 2\n{}\n".utf8).write(to: record)
+            try Data("whole".utf8).write(to: file)
+            let outcome = try await DiskFixture.run(to: .file(file), .skip, files: .system)
+            #expect(outcome.events.contains(.skipped(file)))
+            #expect(try FileProbe.names(in: folder).count == 3)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `X03 of an interrupted download that is skipped nothing is left`(_ isNamed: Bool) async throws {
         try await withTemporaryDirectory { folder in

@@ -83,6 +83,26 @@ struct StrangersFileTests {
         }
     }
 
+    /// As on a disk of a server that has files of root belong to nobody.
+    @Test(arguments: [12_345, 65_534] as [UInt32])
+    func `what has the owner that a file of ours gets there is ours`(_ owner: UInt32) async throws {
+        try await withLeftovers { folder, _, _ in
+            let folderInode = try #require(try FileCalls.system.status(folder.path)).inode
+            let seen: @Sendable (FileStatus) -> FileStatus = { status in
+                var status = status
+                status.owner = status.inode == folderInode ? 0 : owner
+                return status
+            }
+            var files = FileCalls.system
+            files.status = { path throws(SystemError) in try FileCalls.system.status(path).map(seen) }
+            files.openStatus = { file throws(SystemError) in seen(try FileCalls.system.openStatus(file)) }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [Self.held])
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
     /// What a process leaves that is killed after its file got its name.
     @Test(arguments: [true, false])
     func `a finished file with the record of its naming is taken over, unless it is a stranger's`(
