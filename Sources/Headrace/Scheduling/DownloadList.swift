@@ -258,7 +258,10 @@ final class DownloadList: Sendable {
     /// Tells a download its state, and those who wait for the last one.
     func tell(_ record: DownloadRecord, _ telling: ListState.Telling) {
         record.enter(telling.state, telling.event, turn: telling.turn)
-        if telling.event == .removed { observers.tell(.removed(record.id)) }
+        if telling.event == .removed {
+            environment.claims.release(record.names.partialPath)
+            observers.tell(.removed(record.id))
+        }
         guard telling.closes else { return }
         let waiting: [AsyncStream<Never>.Continuation]? = state.withLock { state in
             state.closed() ? state.idleSubscribers.removeAll() : nil

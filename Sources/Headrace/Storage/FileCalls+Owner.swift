@@ -18,7 +18,7 @@ extension FileCalls {
     ///
     /// A server that maps users, as NFS does with root, gives it to another one.
     private func ownerOfNew(at path: String) -> UInt32? {
-        let trial = "\(path).\(UInt64.random(in: .min ... .max).hexadecimal)"
+        let trial = Self.parent(of: path) + "/.headrace-\(UInt64.random(in: .min ... .max).hexadecimal)"
         guard let file = try? create(trial) else { return nil }
         defer {
             try? remove(trial)

@@ -8,7 +8,8 @@ import Foundation
 ///
 /// One line of text, `1 HASH VALIDATOR`, of the entity tag, or the date behind the place that sent it. The hash is of what the
 /// file came from and of its size and time, with which it is believed wherever it moves; whoever unpacks an archive may have
-/// written it, so all is checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the system starts again.
+/// written it, so all is checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the
+/// system starts again.
 struct KeptVersion: Sendable, Hashable {
     /// With this name and the tags that most servers have, ext4 keeps the line in the inode, where it costs no block.
     static let attribute = "user.headrace.version"

@@ -30,7 +30,15 @@ extension DownloadTransfer {
     /// The file there is the result; an empty partial that an earlier run left goes.
     func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
         session.remove()
+        claim(path)
         return present(path, DownloadEvent.unchanged)
+    }
+
+    /// Takes the name of a file that is kept up to date; false where it is another download's.
+    @discardableResult
+    func claim(_ path: String) -> Bool {
+        guard record.requested({ $0.refetchPolicy == .ifChanged }) else { return true }
+        return environment.claims.claim(path, for: record.names.partialPath)
     }
 
     /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have

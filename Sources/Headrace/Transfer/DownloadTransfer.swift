@@ -70,6 +70,7 @@ struct DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
+            claim(path)
             if session.held.isEmpty {
                 if let proven = try await provenFile(named: path, attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
@@ -80,6 +81,7 @@ struct DownloadTransfer {
             record.unseal()
             attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
+            if !(error is Retry) { environment.claims.release(record.names.partialPath) }
             let (reason, keepsBytes) = (stop.reason, !session.held.isEmpty)
             // Bytes that nobody wants any more go when the list on the disk has given them up.
             if !keepsBytes { session.remove() } else if reason != .cancelled { session.keep() }

@@ -8,6 +8,7 @@ package final class TransferEnvironment: Sendable {
     /// When the path changed last; nil where it has not.
     private let pathChange = Locked<Duration?>(nil)
     let hosts: HostConnections
+    let claims: NameClaims
     package let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
@@ -30,6 +31,7 @@ package final class TransferEnvironment: Sendable {
         clock = other.clock
         network = other.network
         hosts = other.hosts
+        claims = other.claims
         rates = other.rates
         self.willName = willName
     }
@@ -59,6 +61,7 @@ package final class TransferEnvironment: Sendable {
             maximum: configuration.maxConnectionsPerHost,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
+        claims = NameClaims()
         rates = RateControl(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }
         background = nil

@@ -270,6 +270,45 @@ struct RefetchTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `C11 of two URLs with one name the first one's file stays, also when both are asked again`(
+        _ isNamedByServer: Bool
+    ) async throws {
+        let name = isNamedByServer ? "told.bin" : "file.bin"
+        let disposition = "attachment; filename=\(name)"
+        let routes: [String: Response] = [
+            "/a/file.bin": .file(Fixture.old).header("Content-Disposition", disposition),
+            "/b/file.bin": .file(Fixture.new).header("Content-Disposition", disposition),
+        ]
+        try await Fixture.run(.routes(routes)) { fixture in
+            for _ in 0..<2 {
+                let configuration = DownloadManager.Configuration {
+                    $0.maxConcurrentDownloads = 1
+                    $0.retryPolicy = .none
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let downloads = try await manager.download(
+                        ["/a/file.bin", "/b/file.bin"].map {
+                            var request = DownloadRequest(fixture.server.url($0), to: .directory(fixture.folder))
+                            request.refetchPolicy = .ifChanged
+                            return request
+                        }
+                    )
+                    let file = try await downloads[0].value
+                    #expect(Fixture.old.body.difference(fromFileAt: file) == nil)
+                    let error = await #expect(throws: DownloadError.self) { try await downloads[1].value }
+                    #expect(error?.code == .fileExists)
+                    #expect(error?.message.contains("another download") == true)
+                    #expect(Fixture.old.body.difference(fromFileAt: file) == nil)
+                    // Whose download is gone has no claim any more.
+                    await downloads[0].remove()
+                    await downloads[1].remove(deletingFile: true)
+                }
+            }
+            #expect(try fixture.names == [name])
+        }
+    }
+
     @Test func `K23 a directory in the place of the file is not replaced`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             try FileManager.default.createDirectory(at: fixture.file, withIntermediateDirectories: false)
