@@ -48,8 +48,11 @@ extension Representation {
         )
     }
 
-    /// What tells a place from another one: eight hexadecimal digits, which show nothing of a URL that may be signed.
-    static func place(of url: URL) -> String { String(PartialKey(placeOf: url).description.prefix(8)) }
+    /// How many digits a place has.
+    static let placeLength = 8
+
+    /// What tells a place from another one: hexadecimal digits, which show nothing of a URL that may be signed.
+    static func place(of url: URL) -> String { String(PartialKey(placeOf: url).description.prefix(placeLength)) }
 
     /// The value of a field; several that differ are joined, which no parser of one value takes.
     private static func field(_ name: String, of head: ResponseHead) -> String? {

@@ -25,15 +25,13 @@ enum VersionCondition: Sendable, Hashable {
         if let tag = EntityTag(parsing: text) {
             self = .noneMatch(tag)
         } else {
-            let (place, date) = (String(text.prefix(Self.placeLength)), String(text.dropFirst(Self.placeLength)))
+            let length = Representation.placeLength
+            let (place, date) = (String(text.prefix(length)), String(text.dropFirst(length)))
             guard UInt32(hexadecimal: place.utf8) != nil, HTTPDate(parsing: date)?.tellsOfChange == true
             else { return nil }
             self = .modifiedSince(date, place: place)
         }
     }
-
-    /// In characters.
-    private static let placeLength = 8
 
     /// The validator, a date behind the place that sent it.
     var text: String {

@@ -11,7 +11,6 @@ final class NameClaims: Sendable {
     private let state = Locked(State())
 
     /// Gives a name to a download, which loses the one that it had; false where another one has it.
-    @discardableResult
     func claim(_ path: String, for partialPath: String) -> Bool {
         state.withLock { state in
             guard state.holders[path, default: partialPath] == partialPath else { return false }

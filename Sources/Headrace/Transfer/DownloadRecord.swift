@@ -18,6 +18,11 @@ final class DownloadRecord: Sendable {
         /// As long as a transfer or somebody who reads has them.
         weak var readers: FileReaders?
 
+        /// Changes what was kept of the request of an earlier run, where there is one.
+        mutating func changeKept(_ change: (inout RegistryRequest) -> Void) {
+            if !withoutSecrets.isEmpty { change(&withoutSecrets[0]) }
+        }
+
         func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
             let all = try request.expectations.adding(others, of: request.url)
             guard isSealed, all != request.expectations else { return all }
@@ -94,7 +99,7 @@ final class DownloadRecord: Sendable {
             let expectations = try state.expectations(joinedBy: request.expectations)
             guard expectations != state.request.expectations else { return false }
             state.request.expectations = expectations
-            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].expectations = expectations }
+            state.changeKept { $0.expectations = expectations }
             return true
         }
     }
@@ -116,7 +121,7 @@ final class DownloadRecord: Sendable {
     func forgetBegin() {
         state.withLock { state in
             state.request.earliestBegin = nil
-            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].earliestBegin = nil }
+            state.changeKept { $0.earliestBegin = nil }
         }
     }
 
@@ -125,7 +130,7 @@ final class DownloadRecord: Sendable {
     func setRateLimit(_ bytesPerSecond: Int64?) {
         state.withLock { state in
             state.request.rateLimit = bytesPerSecond
-            if !state.withoutSecrets.isEmpty { state.withoutSecrets[0].rateLimit = bytesPerSecond }
+            state.changeKept { $0.rateLimit = bytesPerSecond }
         }
     }
 

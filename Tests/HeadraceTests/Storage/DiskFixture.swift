@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HeadraceTestSupport
+import Testing
 
 @testable import Headrace
 
@@ -104,6 +105,21 @@ enum DiskFixture {
     ) throws -> DownloadRequest {
         guard let url = URL(string: "http://example.org/file.bin") else { throw SystemError(errno: EINVAL) }
         return DownloadRequest(url, to: destination, conflictPolicy: policy)
+    }
+
+    /// What ``withLeftovers(_:)`` leaves of the file.
+    static let held: Int64 = 400_000
+
+    /// Leaves a partial and its record, as a run does that was cut.
+    static func withLeftovers(
+        _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            _ = try await run(to: .directory(folder), files: .system) { answer($0, sending: Int(held)) }
+            let partial = try partial(in: folder)
+            #expect(FileProbe.size(of: partial) == held)
+            try await body(folder, partial, URL(filePath: partial.path + RecordFile.suffix))
+        }
     }
 
     /// The partial's name for a download into a folder.

@@ -15,21 +15,7 @@ import Darwin
 /// What became of a partial and its record between two runs.
 @Suite(.timeLimit(.minutes(4)))
 struct LegacyPartialTests {
-    private static let held: Int64 = 400_000
-
-    /// Leaves a partial and its record, as a run does that was cut.
-    private func withLeftovers(
-        _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { folder in
-            _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                DiskFixture.answer($0, sending: Int(Self.held))
-            }
-            let partial = try DiskFixture.partial(in: folder)
-            #expect(FileProbe.size(of: partial) == Self.held)
-            try await body(folder, partial, URL(filePath: partial.path + RecordFile.suffix))
-        }
-    }
+    private static let held = DiskFixture.held
 
     /// Runs again, which has to fetch what is behind `start`.
     private func expectExact(in folder: URL, from start: Int64) async throws {
@@ -50,25 +36,25 @@ struct LegacyPartialTests {
     }
 
     @Test func `X01 bytes and record left by another run are gone on with`() async throws {
-        try await withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
+        try await DiskFixture.withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
     }
 
     @Test func `S05 the record is for its owner only`() async throws {
-        try await withLeftovers { _, partial, record in
+        try await DiskFixture.withLeftovers { _, partial, record in
             #expect(FileProbe.permissions(of: partial) == 0o600)
             #expect(FileProbe.permissions(of: record) == 0o600)
         }
     }
 
     @Test func `K11 a partial that was removed is fetched from the start`() async throws {
-        try await withLeftovers { folder, partial, _ in
+        try await DiskFixture.withLeftovers { folder, partial, _ in
             try FileManager.default.removeItem(at: partial)
             try await expectExact(in: folder, from: 0)
         }
     }
 
     @Test func `K11 without its record a partial proves nothing`() async throws {
-        try await withLeftovers { folder, _, record in
+        try await DiskFixture.withLeftovers { folder, _, record in
             try FileManager.default.removeItem(at: record)
             try await expectExact(in: folder, from: 0)
         }
@@ -76,14 +62,14 @@ struct LegacyPartialTests {
 
     @Test(arguments: [100_000, 500_000, 5_000_000])
     func `K14 K15 K16 of a partial of another size the record and the size decide`(_ size: Int) async throws {
-        try await withLeftovers { folder, partial, _ in
+        try await DiskFixture.withLeftovers { folder, partial, _ in
             #expect(truncate(partial.path, off_t(size)) == 0)
             try await expectExact(in: folder, from: min(Int64(size), Self.held))
         }
     }
 
     @Test func `K13 another file under the partial's name is not trusted`() async throws {
-        try await withLeftovers { folder, partial, _ in
+        try await DiskFixture.withLeftovers { folder, partial, _ in
             let other = URL(filePath: partial.path + ".other")
             try Data(repeating: 7, count: Int(Self.held)).write(to: other)
             #expect(rename(other.path, partial.path) == 0)
@@ -93,7 +79,7 @@ struct LegacyPartialTests {
 
     @Test(arguments: ["link", "pipe", "directory"])
     func `K13 S03 what is no file is not touched, followed or waited for`(_ kind: String) async throws {
-        try await withLeftovers { folder, partial, _ in
+        try await DiskFixture.withLeftovers { folder, partial, _ in
             let target = folder.appending(path: "precious")
             try Data("precious".utf8).write(to: target)
             try FileManager.default.removeItem(at: partial)
@@ -108,7 +94,7 @@ struct LegacyPartialTests {
     }
 
     @Test func `K18 K19 a damaged record costs its own download a start from zero`() async throws {
-        try await withLeftovers { folder, _, record in
+        try await DiskFixture.withLeftovers { folder, _, record in
             var bytes = try FileProbe.bytes(of: record)
             bytes[bytes.count / 2] ^= 4
             try Data(bytes).write(to: record)
@@ -118,7 +104,7 @@ struct LegacyPartialTests {
 
     @Test func `K20 a record of a later release is untouched, and so are its bytes`() async throws {
         let text = "headrace-record 2 00000000 2\n{}\n"
-        try await withLeftovers { folder, partial, record in
+        try await DiskFixture.withLeftovers { folder, partial, record in
             try Data(text.utf8).write(to: record)
             let error = try await expectRefusal(in: folder)
             #expect(error?.message.contains("later release") == true)
@@ -128,7 +114,7 @@ struct LegacyPartialTests {
     }
 
     @Test func `bytes that are given up because resuming is off are said to be so`() async throws {
-        try await withLeftovers { folder, _, _ in
+        try await DiskFixture.withLeftovers { folder, _, _ in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, resumes: false)
             #expect(outcome.error == nil)
             #expect(outcome.starts == [0])
@@ -210,7 +196,7 @@ struct LegacyPartialTests {
     }
 
     @Test func `K27 of two downloads on one partial the second is refused, until the first is gone`() async throws {
-        try await withLeftovers { folder, partial, _ in
+        try await DiskFixture.withLeftovers { folder, partial, _ in
             // Another process holds the lock, as its own descriptor does here.
             let file = open(partial.path, O_RDWR | O_CLOEXEC)
             #expect(flock(file, LOCK_EX | LOCK_NB) == 0)

@@ -15,7 +15,7 @@ import Darwin
 /// Files under the names of our own that another user has put into a folder which all may write to.
 @Suite(.timeLimit(.minutes(4)))
 struct StrangersFileTests {
-    private static let held: Int64 = 400_000
+    private static let held = DiskFixture.held
 
     private enum Owner: Sendable, CaseIterable {
         case stranger
@@ -38,21 +38,8 @@ struct StrangersFileTests {
         return calls
     }
 
-    /// Leaves a partial and its record, as a run does that was cut.
-    private func withLeftovers(
-        _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { folder in
-            _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                DiskFixture.answer($0, sending: Int(Self.held))
-            }
-            let partial = try DiskFixture.partial(in: folder)
-            try await body(folder, partial, URL(filePath: partial.path + RecordFile.suffix))
-        }
-    }
-
     @Test func `a partial of a stranger is in the way, and is not touched`() async throws {
-        try await withLeftovers { folder, partial, record in
+        try await DiskFixture.withLeftovers { folder, partial, record in
             let before = try FileProbe.bytes(of: partial)
             let files = try calls(.stranger, of: [partial, record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
@@ -64,7 +51,7 @@ struct StrangersFileTests {
     }
 
     @Test func `a record of a stranger vouches for nothing`() async throws {
-        try await withLeftovers { folder, _, record in
+        try await DiskFixture.withLeftovers { folder, _, record in
             let files = try calls(.stranger, of: [record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
             #expect(outcome.error == nil)
@@ -74,7 +61,7 @@ struct StrangersFileTests {
     }
 
     @Test func `what is the folder owner's is gone on with`() async throws {
-        try await withLeftovers { folder, partial, record in
+        try await DiskFixture.withLeftovers { folder, partial, record in
             let files = try calls(.ownerOfFolder, of: [partial, record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
             #expect(outcome.error == nil)
@@ -86,7 +73,7 @@ struct StrangersFileTests {
     /// As on a disk of a server that has files of root belong to nobody.
     @Test(arguments: [12_345, 65_534] as [UInt32])
     func `what has the owner that a file of ours gets there is ours`(_ owner: UInt32) async throws {
-        try await withLeftovers { folder, _, _ in
+        try await DiskFixture.withLeftovers { folder, _, _ in
             let folderInode = try #require(try FileCalls.system.status(folder.path)).inode
             let seen: @Sendable (FileStatus) -> FileStatus = { status in
                 var status = status
@@ -108,7 +95,7 @@ struct StrangersFileTests {
     func `a finished file with the record of its naming is taken over, unless it is a stranger's`(
         _ isOwn: Bool
     ) async throws {
-        try await withLeftovers { folder, partial, record in
+        try await DiskFixture.withLeftovers { folder, partial, record in
             let final = folder.appending(path: "file.bin")
             let recordFile = RecordFile(of: partial.path, calls: .system)
             guard case .record(var contents) = try recordFile.read() else { throw CancellationError() }
