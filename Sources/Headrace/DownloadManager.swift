@@ -256,6 +256,7 @@ private func run(_ first: DownloadList.Run, of list: DownloadList, in environmen
         let outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
         environment.background?.left(run.record.id)
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
+        environment.background?.ended(run.record.id)
     }
 }
 

@@ -19,7 +19,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// It matters to ``linkProvider`` alone.
     public var urlExpires: Date?
-    /// Asked for a new address when the present one answers 401, 403, 404 or 410 or has expired; nil for nobody.
+    /// Asked for a new address when ``url``, or the last new one, answers 401, 403, 404 or 410 or has expired; nil for nobody.
     ///
     /// Bytes that are held are gone on with where the new address proves that it has the same version of the file. After
     /// three addresses in a row that bring no byte the download goes on with ``mirrors``, or fails.

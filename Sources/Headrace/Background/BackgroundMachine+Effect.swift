@@ -2,8 +2,10 @@
 extension BackgroundMachine {
     /// What the list says of a download.
     enum Standing: Sendable {
-        /// It runs, or is to run.
-        case wanted
+        /// It runs: its run asks for the outcome, or has.
+        case running
+        /// It is to run.
+        case waiting
         /// It is paused, or has failed: its bytes are for later.
         case kept
         /// It has ended, or is not in the list.

@@ -49,7 +49,7 @@ struct BackgroundMachine: Sendable {
     private var ended: Set<BackgroundTask> = []
     /// Downloads whose file is there, and has not been found wrong since.
     private var taken: Set<ID> = []
-    /// Those of them that a run is checking and naming.
+    /// Those of them that a run is checking and naming, or is about to.
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
     /// Whether the system has told all events of its last wake; one handler may come late, the first of the process.
@@ -117,10 +117,15 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// The run of a download has ended, whatever it made of the outcome.
-    mutating func left(_ id: ID) -> [Effect] {
-        naming.remove(id)
+    /// The run of a download is about to end, whatever it made of the outcome.
+    mutating func left(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
+    }
+
+    /// The list knows of the run's end; where the download runs again, the next one has what came meanwhile.
+    mutating func ended(_ id: ID, _ standing: Standing) -> [Effect] {
+        guard standing != .running else { return [] }
+        naming.remove(id)
         return callHandlers()
     }
 
@@ -163,7 +168,7 @@ struct BackgroundMachine: Sendable {
             return [.progress(id, receivedBytes: receivedBytes, totalBytes: totalBytes)]
         } catch {
             stale.insert(task)
-            return [.cancel(task), .save(id, nil)] + conclude(id, .failed(error), .wanted)
+            return [.cancel(task), .save(id, nil)] + conclude(id, .failed(error), .waiting)
         }
     }
 
@@ -366,7 +371,10 @@ struct BackgroundMachine: Sendable {
 
     private mutating func conclude(_ id: ID, _ outcome: Outcome, _ standing: Standing) -> [Effect] {
         guard let entry = entries.removeValue(forKey: id), entry.isAwaited else {
-            if standing == .wanted, outcome != .again { entries[id] = Entry(outcome: outcome) }
+            guard outcome != .again, standing == .running || standing == .waiting else { return [] }
+            entries[id] = Entry(outcome: outcome)
+            // Who waits to run may do so for days: the system is not to wait for that.
+            if case .file = outcome, standing == .running { naming.insert(id) }
             return []
         }
         return deliver(id, entry.isStopping ? .stopped : outcome)

@@ -117,9 +117,14 @@ package final class BackgroundTransfers: Sendable {
         try state.withLock { _ throws(DownloadError) in try body() }
     }
 
-    /// The run of a download has ended.
+    /// The run of a download has no more use for the system, and is about to end.
     func left(_ id: Download.ID) {
-        change { $0.machine.left(id) }
+        state.withLock { $0.machine.left(id) }
+    }
+
+    /// The list knows how the run of a download has ended.
+    func ended(_ id: Download.ID) {
+        change { $0.machine.ended(id, standing(of: id)) }
     }
 
     // MARK: What the system tells
@@ -263,8 +268,13 @@ package final class BackgroundTransfers: Sendable {
     }
 
     private func standing(of task: BackgroundTask) -> BackgroundMachine.Standing {
-        switch list[task.download]?.status.state {
-        case .waiting, .running: .wanted
+        standing(of: task.download)
+    }
+
+    private func standing(of id: Download.ID) -> BackgroundMachine.Standing {
+        switch list[id]?.status.state {
+        case .running: .running
+        case .waiting: .waiting
         case .paused, .failed: .kept
         case .finished, .cancelled, nil: .unwanted
         }

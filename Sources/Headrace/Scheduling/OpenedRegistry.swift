@@ -36,6 +36,8 @@ struct OpenedRegistry: Sendable {
 
 extension RegistryBases {
     /// The folders from which the registry in a directory tells its paths.
+    ///
+    /// Blocks. By whichever link the directory is opened, its paths mean the same files.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RegistryPath.Base.allCases
@@ -46,9 +48,17 @@ extension RegistryBases {
         self.init(
             // In an app's sandbox that is its container.
             home: URL.homeDirectory.filePath,
-            registry: directory.absoluteURL.standardized.deletingLastPathComponent().filePath,
+            registry: Self.target(of: directory).deletingLastPathComponent().filePath,
             temporary: FileManager.default.temporaryDirectory.filePath,
             used: used
         )
+    }
+
+    /// Where a directory is that may be a link to it.
+    private static func target(of directory: URL) -> URL {
+        let directory = directory.absoluteURL.standardized
+        // With the slash at its end, a link's path would be its target's.
+        let isLink = (try? FileCalls.system.status(directory.path))?.kind == .link
+        return isLink ? directory.resolvingSymlinksInPath() : directory
     }
 }

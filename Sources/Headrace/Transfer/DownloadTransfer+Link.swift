@@ -21,8 +21,10 @@ extension DownloadTransfer {
     }
 
     /// Asks for a new link after an error that an old one may be the reason of; nil where there is one, else the error.
+    ///
+    /// A mirror that has not got the file is left: the provider's link is none of it.
     func renewLink(_ attempts: inout Attempts, after error: DownloadError) async throws -> DownloadError? {
-        guard let provider = request.linkProvider, let status = error.statusCode,
+        guard let provider = request.linkProvider, attempts.sources.isOrigin, let status = error.statusCode,
             FileSources.endedStatuses.contains(status), attempts.mayRenewLink()
         else { return error }
         switch try await link(of: provider) {

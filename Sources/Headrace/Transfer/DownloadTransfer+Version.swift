@@ -43,16 +43,20 @@ extension DownloadTransfer {
 
     /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have
     /// that size.
-    func provenFile(named name: String, _ attempts: Attempts, size: Int64? = nil) async throws -> String? {
+    func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
         guard let expected = attempts.verification.expected, !request.checksums.isEmpty,
             request.refetchPolicy != .always
         else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
-            guard status.size == size ?? status.size else { continue }
+            let stamp = FileStamp(status)
+            guard status.size == size ?? status.size, !attempts.disproven.contains(stamp) else { continue }
             tell(.verifying)
             do {
                 let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
-                guard found == expected else { continue }
+                guard found == expected else {
+                    attempts.disproven.insert(stamp)
+                    continue
+                }
                 tell(.verified(found))
                 return path
             } catch is DownloadError {

@@ -72,7 +72,7 @@ struct DownloadTransfer {
             let path = plan.names.plannedPath
             claim(path)
             if session.held.isEmpty {
-                if let proven = try await provenFile(named: path, attempts) { return unchanged(proven, session) }
+                if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
             }
             attempts.meter.correct(to: session.held.count)
@@ -274,7 +274,7 @@ struct DownloadTransfer {
             }
             // Under another name nobody has looked for it yet.
             if session.held.isEmpty, path != plan.names.plannedPath, let size = accepted.totalBytes,
-                let proven = try await provenFile(named: path, attempts, size: size)
+                let proven = try await provenFile(named: path, &attempts, size: size)
             {
                 await body.drain(of: head)
                 return unchanged(proven, session)

@@ -53,20 +53,47 @@ struct BackgroundMachineTests {
         #expect(machine.made(task) == [.resume(task)])
         let (handler, file) = (BackgroundHandler(number: 1), try file())
         #expect(machine.woken(handler) == [])
-        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(file), .wanted) == [.save(id, nil), .end(id, .file(file))])
-        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil), .end(id, .file(file))])
+        #expect(machine.completed(task, .running, .init(), at: 0) == [])
         #expect(machine.toldAll() == [], "the file is being compared and named")
-        #expect(machine.left(id) == [.call([handler])])
+        machine.left(id)
+        #expect(machine.ended(id, .unwanted) == [.call([handler])])
         #expect(machine.toldAll() == [])
-        #expect(machine.left(id) == [])
+        #expect(machine.ended(id, .unwanted) == [])
+    }
+
+    @Test(arguments: [BackgroundMachine.Standing.running, .waiting])
+    func `a file that comes before its run asks for it has its name before the system is called, unless the run waits`(
+        _ standing: BackgroundMachine.Standing
+    ) throws {
+        var machine = machine().machine
+        let (handler, file) = (BackgroundHandler(number: 1), try file())
+        #expect(machine.woken(handler) == [])
+        #expect(machine.finished(task, standing, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(file), standing) == [.save(id, nil)])
+        #expect(machine.toldAll() == (standing == .running ? [] : [.call([handler])]))
+        #expect(machine.fetch(id, note: nil, at: 0) == [.end(id, .file(file))])
+        machine.left(id)
+        #expect(machine.ended(id, .unwanted) == (standing == .running ? [.call([handler])] : []))
+    }
+
+    @Test func `a file that comes when its run has left is for the next run, for which the system does not wait`() throws {
+        var machine = machine().machine
+        let handler = BackgroundHandler(number: 1)
+        #expect(machine.woken(handler) == [])
+        machine.left(id)
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(try file()), .running) == [.save(id, nil)])
+        #expect(machine.toldAll() == [])
+        #expect(machine.ended(id, .waiting) == [.call([handler])])
     }
 
     @Test func `a download whose app the user has killed goes on with what the system gave`() {
         // Before anything else is known of it.
         var machine = BackgroundMachine()
         let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
-        #expect(machine.completed(task, .wanted, end, at: 0) == [.save(id, .resumable(data))])
+        #expect(machine.completed(task, .running, end, at: 0) == [.save(id, .resumable(data))])
         #expect(machine.listed([], at: 0) == [])
         #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
         let next = BackgroundTask(id, 2)
@@ -82,23 +109,23 @@ struct BackgroundMachineTests {
         _ = machine.made(new)
         let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
         #expect(
-            machine.completed(task, .wanted, end, at: 0)
+            machine.completed(task, .running, end, at: 0)
                 == [.cancel(new), .save(id, .resumable(data)), .make(id, from: data)]
         )
         _ = machine.made(next)
-        #expect(machine.finished(new, .wanted, hasFile: true) == [])
-        #expect(machine.finished(next, .wanted, hasFile: true) == [.takeOver(next)])
+        #expect(machine.finished(new, .running, hasFile: true) == [])
+        #expect(machine.finished(next, .running, hasFile: true) == [.takeOver(next)])
     }
 
     @Test func `a task that went on after a crash is taken up as it is`() {
         var machine = BackgroundMachine()
         #expect(machine.fetch(id, note: .started, at: 0) == [], "nothing is asked for before all tasks are known")
-        #expect(machine.listed([.init(task: task, standing: .wanted, receivedBytes: 40)], at: 0) == [])
+        #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 40)], at: 0) == [])
         #expect(
             machine.wrote(task, receivedBytes: 50, totalBytes: 100)
                 == [.progress(id, receivedBytes: 50, totalBytes: 100)]
         )
-        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
     }
 
     @Test(arguments: [false, true])
@@ -106,14 +133,14 @@ struct BackgroundMachineTests {
         var machine = BackgroundMachine()
         let file = try file()
         if isAwaited { #expect(machine.fetch(id, note: .started, at: 0) == []) }
-        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
         let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
-        #expect(machine.tookOver(task, .success(file), .wanted) == [.save(id, nil)] + (isAwaited ? end : []))
-        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
+        #expect(machine.completed(task, .running, .init(), at: 0) == [])
         // The list may have been made before.
-        #expect(machine.listed([.init(task: task, standing: .wanted, receivedBytes: 5)], at: 0) == [])
+        #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 5)], at: 0) == [])
         if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
-        #expect(machine.finished(BackgroundTask(id, 2), .wanted, hasFile: true) == [], "no file is taken twice")
+        #expect(machine.finished(BackgroundTask(id, 2), .running, hasFile: true) == [], "no file is taken twice")
     }
 
     @Test func `a download that the system has lost without a word starts again and says so`() {
@@ -150,10 +177,10 @@ struct BackgroundMachineTests {
         let refused = BackgroundMachine.End(failure: .file(DownloadError(.fileSystem, "No such file.")))
         var machine = fetching(.resumable(data))
         let told = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
-        #expect(machine.completed(task, .wanted, refused, at: 0) == [.save(id, nil), told, .end(id, .again)])
+        #expect(machine.completed(task, .running, refused, at: 0) == [.save(id, nil), told, .end(id, .again)])
         var other = fetching()
         #expect(
-            other.completed(task, .wanted, refused, at: 0)
+            other.completed(task, .running, refused, at: 0)
                 == [.save(id, nil), .end(id, .failed(DownloadError(.fileSystem, "No such file.")))]
         )
     }
@@ -161,14 +188,14 @@ struct BackgroundMachineTests {
     @Test func `a failure keeps what the system gives, and tells what is lost where it gives nothing`() {
         var machine = fetching()
         #expect(
-            machine.completed(task, .wanted, .init(failure: .failed(cut), resumeData: data), at: 0)
+            machine.completed(task, .running, .init(failure: .failed(cut), resumeData: data), at: 0)
                 == [.save(id, .resumable(data)), .end(id, .failed(cut))]
         )
         machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
         let told = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
         #expect(
-            machine.completed(task, .wanted, .init(failure: .failed(cut)), at: 0)
+            machine.completed(task, .running, .init(failure: .failed(cut)), at: 0)
                 == [.save(id, nil), told, .end(id, .failed(cut))]
         )
     }
@@ -182,9 +209,9 @@ struct BackgroundMachineTests {
         let cancelled = BackgroundMachine.End(failure: .interrupted)
         if dataIsFirst {
             #expect(machine.gave(task, data, at: 0) == [kept])
-            #expect(machine.completed(task, .wanted, cancelled, at: 0) == [.end(id, .stopped)])
+            #expect(machine.completed(task, .running, cancelled, at: 0) == [.end(id, .stopped)])
         } else {
-            #expect(machine.completed(task, .wanted, cancelled, at: 0) == [], "the data it began with is used up")
+            #expect(machine.completed(task, .running, cancelled, at: 0) == [], "the data it began with is used up")
             #expect(machine.gave(task, data, at: 0) == [kept, .end(id, .stopped)])
         }
         #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
@@ -196,7 +223,7 @@ struct BackgroundMachineTests {
         _ = machine.stop(id, .keeping)
         #expect(machine.gave(task, nil, at: 0) == [])
         #expect(
-            machine.completed(task, .wanted, .init(failure: .interrupted), at: 0)
+            machine.completed(task, .running, .init(failure: .interrupted), at: 0)
                 == [.save(id, nil), .restarted(id, .noResumeData, wastedBytes: 60), .end(id, .stopped)]
         )
     }
@@ -204,8 +231,8 @@ struct BackgroundMachineTests {
     @Test func `a file that comes while a pause waits is kept`() throws {
         var machine = fetching()
         _ = machine.stop(id, .keeping)
-        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(try file()), .wanted) == [.save(id, nil), .end(id, .stopped)])
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
+        #expect(machine.tookOver(task, .success(try file()), .running) == [.save(id, nil), .end(id, .stopped)])
         #expect(machine.gave(task, nil, at: 0) == [])
         #expect(machine.completed(task, .kept, .init(), at: 0) == [])
     }
@@ -215,19 +242,19 @@ struct BackgroundMachineTests {
         #expect(effects == [.cancelForData(task)])
         #expect(machine.fetch(id, note: .started, at: 0) == [])
         #expect(machine.gave(task, data, at: 0) == [.save(id, .resumable(data))])
-        #expect(machine.completed(task, .wanted, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
+        #expect(machine.completed(task, .running, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
     }
 
     @Test func `a file that was purged before it could be taken over is asked for again, with the reason`() {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: 60)
         let purged = BackgroundMachine.Effect.restarted(id, .filePurged, wastedBytes: 60)
-        #expect(machine.finished(task, .wanted, hasFile: false) == [.save(id, nil), purged, .end(id, .again)])
-        #expect(machine.completed(task, .wanted, .init(), at: 0) == [])
+        #expect(machine.finished(task, .running, hasFile: false) == [.save(id, nil), purged, .end(id, .again)])
+        #expect(machine.completed(task, .running, .init(), at: 0) == [])
         // A success without a file.
         machine = fetching()
         #expect(
-            machine.completed(task, .wanted, .init(receivedBytes: 60), at: 0)
+            machine.completed(task, .running, .init(receivedBytes: 60), at: 0)
                 == [.save(id, nil), purged, .end(id, .again)]
         )
     }
@@ -235,11 +262,11 @@ struct BackgroundMachineTests {
     @Test func `of two tasks for one download the one with less is stopped, and what it brings is not taken`() {
         let less = BackgroundTask(id, 2)
         let gone = BackgroundTask(Download.ID(rawValue: 2), 3)
-        var (machine, effects) = machine([(less, .wanted, 10), (task, .wanted, 40), (gone, .unwanted, 5)])
+        var (machine, effects) = machine([(less, .running, 10), (task, .running, 40), (gone, .unwanted, 5)])
         #expect(effects == [.cancel(less), .cancel(gone)])
-        #expect(machine.finished(less, .wanted, hasFile: true) == [])
+        #expect(machine.finished(less, .running, hasFile: true) == [])
         #expect(machine.completed(gone, .unwanted, .init(), at: 0) == [])
-        #expect(machine.finished(task, .wanted, hasFile: true) == [.takeOver(task)])
+        #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
     }
 
     @Test func `what comes of a cancelled download is passed over`() {
@@ -249,8 +276,8 @@ struct BackgroundMachineTests {
         // It is wanted again at once.
         #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
         _ = machine.made(BackgroundTask(id, 2))
-        #expect(machine.finished(task, .wanted, hasFile: true) == [])
-        #expect(machine.completed(task, .wanted, .init(resumeData: data), at: 0) == [])
+        #expect(machine.finished(task, .running, hasFile: true) == [])
+        #expect(machine.completed(task, .running, .init(resumeData: data), at: 0) == [])
     }
 
     @Test func `a manager that shuts down leaves its tasks to the system`() {
@@ -265,7 +292,7 @@ struct BackgroundMachineTests {
         _ = machine.woken(handler)
         let failed = BackgroundMachine.Effect.end(id, .failed(.sessionInvalid))
         #expect(machine.invalidated() == [failed, .call([handler])])
-        #expect(machine.finished(task, .wanted, hasFile: true) == [])
+        #expect(machine.finished(task, .running, hasFile: true) == [])
         #expect(machine.fetch(id, note: nil, at: 0) == [failed])
         #expect(machine.woken(BackgroundHandler(number: 2)) == [.call([BackgroundHandler(number: 2)])])
     }
@@ -285,6 +312,6 @@ struct BackgroundMachineTests {
             Issue.record("The task goes on.")
             return
         }
-        #expect(machine.finished(task, .wanted, hasFile: true) == [])
+        #expect(machine.finished(task, .running, hasFile: true) == [])
     }
 }

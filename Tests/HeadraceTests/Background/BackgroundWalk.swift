@@ -21,6 +21,10 @@ struct BackgroundWalk {
         var hasFile = false
         /// Whether this process has put it there: one that ended before may have stopped a task too late.
         var isTaken = false
+        /// Whether that was while it ran, so that the system is to wait for its name.
+        var isDue = false
+        /// Whether a run has found no file, and is about to ask the machine.
+        var isBeginning = false
         /// Whether a run waits in the machine, and what it has to do about an outcome.
         var isAwaited = false
         var outcome: BackgroundMachine.Outcome?
@@ -64,7 +68,8 @@ struct BackgroundWalk {
         now += 1
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<6: add()
-        case 6..<20: run()
+        case 6..<16: run()
+        case 16..<20: ask()
         case 20..<50: work()
         case 50..<72: deliver()
         case 72..<84: conclude()
@@ -88,6 +93,7 @@ struct BackgroundWalk {
             for task in sorted(running.keys) { finish(task) }
             while !mail.isEmpty { deliver() }
             if isWaking { toldAll() }
+            while items.values.contains(where: \.isBeginning) { ask() }
             while items.values.contains(where: { $0.outcome != nil }) { conclude() }
             run()
         }
@@ -113,6 +119,14 @@ struct BackgroundWalk {
             items[id]?.outcome = .stopped
             return
         }
+        items[id]?.isBeginning = true
+        if chance(2) { ask() }
+    }
+
+    /// A run that has begun waits in the machine.
+    private mutating func ask() {
+        guard let id = pick(sorted(items.filter(\.value.isBeginning).keys)), let item = items[id] else { return }
+        items[id]?.isBeginning = false
         items[id]?.isAwaited = true
         perform(machine.fetch(id, note: item.note, at: now))
     }
@@ -121,6 +135,10 @@ struct BackgroundWalk {
     private mutating func conclude() {
         guard let id = pick(sorted(items.filter { $0.value.outcome != nil }.keys)), let item = items[id] else { return }
         items[id]?.outcome = nil
+        machine.left(id)
+        // Between what the run and what the list knows.
+        if chance(4) { deliver() }
+        items[id]?.isDue = false
         switch item.outcome {
         case .file,
             .stopped where item.hasFile && item.state == .running:
@@ -136,11 +154,12 @@ struct BackgroundWalk {
         case .again, .failed: items[id]?.state = .waiting
         case .stopped, nil: break
         }
-        perform(machine.left(id))
+        perform(machine.ended(id, standing(id)))
     }
 
     private mutating func verb() {
-        guard let id = pick(sorted(items.filter { $0.value.isAwaited && $0.value.state == .running }.keys)) else {
+        let running = items.filter { $0.value.state == .running && ($0.value.isAwaited || $0.value.isBeginning) }
+        guard let id = pick(sorted(running.keys)), let item = items[id] else {
             if let id = pick(sorted(items.filter { $0.value.state == .paused && !$0.value.isAwaited }.keys)) {
                 items[id]?.state = .waiting
             }
@@ -148,6 +167,10 @@ struct BackgroundWalk {
         }
         let discards = chance(4)
         items[id]?.state = discards ? .ended : .paused
+        if item.isBeginning {
+            items[id]?.isBeginning = false
+            items[id]?.outcome = .stopped
+        }
         perform(machine.stop(id, discards ? .discarding : .keeping))
     }
 
@@ -160,6 +183,8 @@ struct BackgroundWalk {
             if items[id]?.state == .running { items[id]?.state = .waiting }
             items[id]?.isAwaited = false
             items[id]?.isTaken = false
+            items[id]?.isDue = false
+            items[id]?.isBeginning = false
             items[id]?.outcome = nil
         }
         for task in sorted(mail.keys) {
@@ -285,7 +310,10 @@ struct BackgroundWalk {
                 if case .file = outcome, items[id]?.hasFile != true { fail("No file of \(id)") }
             case .call(let called):
                 for handler in called where handlers.remove(handler) == nil { fail("Called twice: \(handler)") }
-                if isWaking, !isInvalid { fail("Called before all was told") }
+                guard !isInvalid else { continue }
+                if isWaking { fail("Called before all was told") }
+                let nameless = items.filter { $0.value.isDue && $0.value.state == .running }
+                if !nameless.isEmpty { fail("Called before a file has its name: \(nameless)") }
             }
         }
     }
@@ -296,6 +324,8 @@ struct BackgroundWalk {
         }
         items[id]?.hasFile = true
         items[id]?.isTaken = true
+        let isRunning = items[id]?.state == .running
+        items[id]?.isDue = isRunning
         let head = ResponseHead(url: url, status: 200)
         return Result { () throws(DownloadError) in
             let body = try AcceptedBody(ofFile: head, size: 5, askedFor: url, DownloadManager.Configuration())
@@ -307,7 +337,8 @@ struct BackgroundWalk {
 
     private func standing(_ id: Download.ID) -> BackgroundMachine.Standing {
         switch items[id]?.state {
-        case .waiting, .running: .wanted
+        case .waiting: .waiting
+        case .running: .running
         case .paused: .kept
         case .ended, nil: .unwanted
         }

@@ -116,6 +116,16 @@ struct FreshLinkTests {
         #expect(failure.error?.statusCode == 410)
     }
 
+    @Test func `a mirror that has not got the file is left, and no link takes its place`() async throws {
+        let routes: [String: Response] = ["/old": .status(500), "/gone": .status(404), "/mirror": .file(file)]
+        let (outcome, asked) = try await run(routes, mirrors: ["/gone", "/mirror"]) { server, _ in
+            .init(server.url("/mirror"))
+        }
+        #expect(outcome.isExact)
+        #expect(asked == 0)
+        #expect(outcome.requests.map(\.path) == ["/old", "/gone", "/mirror"])
+    }
+
     @Test func `a pause does not wait for a provider`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.status(403)) { server in

@@ -77,9 +77,10 @@ struct RefetchFixture {
 
     /// One download by a manager of its own.
     func fetch(
+        retrying retryPolicy: RetryPolicy = .none,
         _ change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> Outcome {
-        try await withDownloadManager(DownloadManager.Configuration { $0.retryPolicy = .none }) { manager in
+        try await withDownloadManager(DownloadManager.Configuration { $0.retryPolicy = retryPolicy }) { manager in
             var request = DownloadRequest(url, to: .file(file))
             request.refetchPolicy = .ifChanged
             change(&request)

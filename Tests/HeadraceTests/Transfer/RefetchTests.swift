@@ -239,6 +239,18 @@ struct RefetchTests {
         }
     }
 
+    @Test func `a file that is not the one of the checksum is read once, however often the server is asked`() async throws {
+        let busy = Response.status(503)
+        try await Fixture.run(.sequence([.file(Fixture.old), busy, busy], then: .file(Fixture.new))) { fixture in
+            _ = try await fixture.fetch()
+            let checksum = try Checksum(of: Fixture.new.body)
+            let outcome = try await fixture.fetch(retrying: RetryPolicy { $0.baseDelay = .zero }) { $0.checksums = [checksum] }
+            #expect(outcome.isFinished && fixture.holds(Fixture.new))
+            #expect(fixture.server.requests.count == 4)
+            #expect(outcome.events.count { $0 == .verifying } == 1)
+        }
+    }
+
     @Test(arguments: DownloadRequest.RefetchPolicy.allCases)
     func `a file that the server has named is known again by its checksum`(
         _ policy: DownloadRequest.RefetchPolicy

@@ -49,6 +49,18 @@ struct RegistryRequestTests {
         #expect([home, temporary] == ["home:a", "temporary:a"].map { RegistryPath($0)?.resolved(in: bases) })
     }
 
+    @Test func `a directory that is a link tells paths from where it leads`() async throws {
+        try await withTemporaryDirectory { folder in
+            let directory = folder.appending(path: "data/registry", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let link = folder.appending(path: "queue", directoryHint: .isDirectory)
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "data/registry")
+            let resolved = RegistryPath("registry:a")?.resolved(in: RegistryBases(of: link))
+            #expect(resolved == RegistryPath("registry:a")?.resolved(in: RegistryBases(of: directory)))
+            #expect(resolved?.hasSuffix("/data/a") == true)
+        }
+    }
+
     @Test(arguments: ["", "/"])
     func `the root and nothing are no base`(_ home: String) {
         let bases = RegistryBases(home: home, registry: "", temporary: "/")
