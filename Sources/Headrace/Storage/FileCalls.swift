@@ -180,8 +180,9 @@ extension FileCalls {
         },
         status: { path throws(SystemError) in
             var status = stat()
-            guard path.withCString({ lstat($0, &status) }) == 0 else {
-                guard errno == ENOENT else { throw SystemError(errno: errno) }
+            do throws(SystemError) {
+                _ = try checked { path.withCString { lstat($0, &status) } }
+            } catch  where error.errno == ENOENT {
                 return nil
             }
             return FileStatus(status)
@@ -238,6 +239,8 @@ extension FileCalls {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
+    /// The mode of a partial and what belongs to it: for its owner only.
+    static let partialMode: UInt32 = 0o600
     /// The mode of a new file by the process's mask.
     static let newFileMode = UInt32(0o666 & ~currentMask())
 }
@@ -290,7 +293,7 @@ extension FileCalls {
 /// A file that is created is its owner's only.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Handed over as a String, the path would be copied for the call.
-    path.withCString { open($0, flags, 0o600) }
+    path.withCString { open($0, flags, FileCalls.partialMode) }
 }
 
 private func libraryClose(_ file: Int32) -> Int32 {

@@ -13,6 +13,7 @@ final class PartialFile: Sendable {
     let path: String
     private let file: Int32
     private let calls: FileCalls
+    private let failedSync = Locked<SystemError?>(nil)
 
     private init(path: String, file: Int32, calls: FileCalls) {
         self.path = path
@@ -35,7 +36,7 @@ final class PartialFile: Sendable {
                     guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
                     let opened = try calls.openStatus(file)
-                    guard !calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
+                    guard try !calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
                     let isNamed = try calls.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
                         if isNamed { return partial }
@@ -90,10 +91,15 @@ final class PartialFile: Sendable {
         }
     }
 
+    /// A file that has its final name already, to be looked at; it gets no bytes, and no lock.
+    static func finished(_ path: String, calls: FileCalls) throws(SystemError) -> PartialFile {
+        PartialFile(path: path, file: try calls.openForReading(path), calls: calls)
+    }
+
     /// What the file is; nil where its name was removed or given to another.
-    var namedStatus: FileStatus? {
-        guard let opened = try? calls.openStatus(file), (try? calls.isNamed(path, opened)) == true else { return nil }
-        return opened
+    func namedStatus() throws(SystemError) -> FileStatus? {
+        let opened = try calls.openStatus(file)
+        return try calls.isNamed(path, opened) ? opened : nil
     }
 
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {
@@ -160,8 +166,16 @@ final class PartialFile: Sendable {
 
     /// Waits until the bytes are on the disk; a failure must not be tried again, since the kernel has given them up.
     func sync() throws(SystemError) {
-        try calls.sync(file)
+        do throws(SystemError) {
+            try calls.sync(file)
+        } catch {
+            failedSync.withLock { $0 = error }
+            throw error
+        }
     }
+
+    /// Why the last sync that failed did.
+    var syncFailure: SystemError? { failedSync.withLock { $0 } }
 
     /// Sets the time of the last change, in seconds since 1970.
     func setModified(_ seconds: Int64) throws(SystemError) {
@@ -175,9 +189,8 @@ final class PartialFile: Sendable {
 
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
-        try calls.setNewFileMode(file)
-        do {
-            try calls.move(path, newPath)
+        do throws(SystemError) {
+            try name { () throws(SystemError) in try calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
             return false
@@ -188,8 +201,18 @@ final class PartialFile: Sendable {
     func replace(_ newPath: String) throws(SystemError) {
         // What has the name may have come since it was looked at, and would go as a file does.
         guard try calls.status(newPath)?.kind != .other else { throw SystemError(errno: EEXIST) }
+        try name { () throws(SystemError) in try calls.replace(path, newPath) }
+    }
+
+    /// Has the file be one for others to read; for its owner only, as before, where it gets no name.
+    private func name(_ rename: () throws(SystemError) -> Void) throws(SystemError) {
         try calls.setNewFileMode(file)
-        try calls.replace(path, newPath)
+        do throws(SystemError) {
+            try rename()
+        } catch {
+            try? calls.setMode(file, FileCalls.partialMode)
+            throw error
+        }
     }
 
     func close() {

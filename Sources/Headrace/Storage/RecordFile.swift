@@ -30,7 +30,7 @@ struct RecordFile: Sendable {
         do throws(SystemError) {
             guard let status = try calls.status(path) else { return .none }
             guard status.kind == .regular else { return .unusable("The record of the bytes so far is no file.") }
-            guard !calls.isStrangers(status, at: path) else { return .none }
+            guard try !calls.isStrangers(status, at: path) else { return .none }
             bytes = try calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
             // It may pass; the bytes are not to be thrown away for it.
@@ -71,7 +71,7 @@ struct RecordFile: Sendable {
     }
 
     func removeIfPresent() throws(SystemError) {
-        guard let status = try calls.status(path), !calls.isStrangers(status, at: path) else { return }
+        guard let status = try calls.status(path), try !calls.isStrangers(status, at: path) else { return }
         try calls.remove(path)
     }
 }

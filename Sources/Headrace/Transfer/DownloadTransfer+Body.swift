@@ -247,13 +247,7 @@ extension DownloadTransfer {
         _ framing: BodyFraming?
     ) throws(DownloadError) -> FinishedFile {
         let size = session.heldBytes
-        guard claim(path) else {
-            throw DownloadError(
-                .fileExists,
-                "\(path) is the file of another download of this list, which would be replaced as if this were a new version "
-                    + "of it. Give each a folder of its own. The download is kept as \(session.path)."
-            )
-        }
+        try claim(path, session)
         let final: FinishedFile
         do {
             final = try session.finish(as: path, from: attempts.sources.current) {

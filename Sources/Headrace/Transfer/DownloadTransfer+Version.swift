@@ -30,40 +30,64 @@ extension DownloadTransfer {
     /// The file there is the result; an empty partial that an earlier run left goes.
     func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
         session.remove()
-        claim(path)
+        mayHave(path)
         return present(path, DownloadEvent.unchanged)
     }
 
     /// Takes the name of a file that is kept up to date; false where it is another download's.
     @discardableResult
-    func claim(_ path: String) -> Bool {
+    private func mayHave(_ path: String) -> Bool {
         guard record.requested({ $0.refetchPolicy == .ifChanged }) else { return true }
-        return environment.claims.claim(path, for: record.names.partialPath)
+        return environment.claims.claim(path, for: record)
+    }
+
+    /// Takes the name of a file that is kept up to date; throws where it is another download's.
+    func claim(_ path: String, _ session: PartialSession) throws(DownloadError) {
+        guard !mayHave(path) else { return }
+        let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
+        throw DownloadError(
+            .fileExists,
+            "\(path) is the file of another download of this list, which would be replaced as if this were a new version "
+                + "of it. Give each a folder of its own.\(advice)"
+        )
+    }
+
+    /// Whether a file is what is asked for that was complete when the process of an earlier run ended.
+    func isAskedFor(_ path: String, _ attempts: inout Attempts) async throws -> Bool {
+        guard let status = try? environment.files.status(path), expectedSize ?? status.size == status.size else {
+            return false
+        }
+        if let isProven = try await isProven(path, status, &attempts) { return isProven }
+        // What may have changed meanwhile is for the server to tell.
+        return request.pieceHashes == nil && request.replacement != .overwrite
+            && keptFiles(named: path, from: request.url).isEmpty
     }
 
     /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have
     /// that size.
     func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
-        guard let expected = attempts.verification.expected, !request.checksums.isEmpty,
-            request.refetchPolicy != .always
-        else { return nil }
+        guard request.refetchPolicy != .always else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
-            let stamp = FileStamp(status)
-            guard status.size == size ?? status.size, !attempts.disproven.contains(stamp) else { continue }
-            tell(.verifying)
-            do {
-                let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
-                guard found == expected else {
-                    attempts.disproven.insert(stamp)
-                    continue
-                }
-                tell(.verified(found))
-                return path
-            } catch is DownloadError {
-                // What cannot be read is fetched.
-            }
+            guard status.size == size ?? status.size else { continue }
+            if try await isProven(path, status, &attempts) == true { return path }
         }
         return nil
+    }
+
+    /// Whether a file that is there has the request's checksum; nil where the request has none.
+    private func isProven(_ path: String, _ status: FileStatus, _ attempts: inout Attempts) async throws -> Bool? {
+        guard let expected = attempts.verification.expected, !request.checksums.isEmpty else { return nil }
+        let stamp = FileStamp(status)
+        guard !attempts.disproven.contains(stamp) else { return false }
+        tell(.verifying)
+        do {
+            let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
+            if found == expected { tell(.verified(found)) } else { attempts.disproven.insert(stamp) }
+            return found == expected
+        } catch is DownloadError {
+            // What cannot be read is fetched.
+            return false
+        }
     }
 
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.

@@ -57,20 +57,23 @@ struct DownloadTransfer {
             return skipped(path)
         }
         defer { session.close() }
-        switch try open(&session) {
-        case .nothing, .bytes: break
-        case .complete(let path): return skipped(path)
-        case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
-        }
         var attempts = self.attempts
         attempts.verification.takeOver(request)
+        switch try open(&session) {
+        case .nothing: break
+        case .bytes(let lost) where lost > 0:
+            tell(.fellBack("\(lost.inBytes) of the bytes so far are not on the disk any more, and are fetched again."))
+        case .bytes: break
+        case .complete(let path):
+            if try await isAskedFor(path, &attempts) { return skipped(path) }
+        case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
+        }
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
         if session.representation?.isUnproven == true { attempts.resume.accepted(.later(.checksum)) }
         if session.representation?.isOfMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
         do {
             let path = plan.names.plannedPath
-            claim(path)
             if session.held.isEmpty {
                 if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
@@ -81,7 +84,6 @@ struct DownloadTransfer {
             record.unseal()
             attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
-            if !(error is Retry) { environment.claims.release(record.names.partialPath) }
             let (reason, keepsBytes) = (stop.reason, !session.held.isEmpty)
             // Bytes that nobody wants any more go when the list on the disk has given them up.
             if !keepsBytes { session.remove() } else if reason != .cancelled { session.keep() }
@@ -279,6 +281,7 @@ struct DownloadTransfer {
                 await body.drain(of: head)
                 return unchanged(proven, session)
             }
+            try claim(path, session)
             try sizeLimit.check(accepted.leastFileSize)
             attempts.resume.accepted(accepted.proof)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
@@ -294,6 +297,7 @@ struct DownloadTransfer {
             }
         case .restartFromThisBody(let reason, let accepted):
             if try plan.isSatisfied(by: named) { return skipped(named, session) }
+            try claim(named, session)
             try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
             return try await fetch(answer, &body, accepted, &session, &attempts, named)

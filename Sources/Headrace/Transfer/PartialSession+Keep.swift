@@ -41,7 +41,7 @@ extension PartialSession {
     /// Removes everything that is this download's.
     func remove() {
         readers.keeper.ended()
-        guard let partial, partial.namedStatus != nil else { return }
+        guard let partial, (try? partial.namedStatus()) != nil else { return }
         recordFile.remove()
         partial.remove()
     }

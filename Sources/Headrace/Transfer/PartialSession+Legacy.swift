@@ -69,7 +69,7 @@ extension PartialSession {
         // Once the holes are filled, nothing tells any more that bytes beside them were lost.
         if found != written { try rewriteRecord(of: partial) }
         try partial.truncate(to: found.end)
-        return .bytes
+        return .bytes(lost: written.count - found.count)
     }
 
     private func rewriteRecord(of partial: PartialFile) throws(DownloadError) {
@@ -90,23 +90,21 @@ extension PartialSession {
         let final = names.directory + "/" + name
         let bootID = try bootID()
         guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
-            !environment.files.isStrangers(status, at: final), status.size == record.written.end,
+            (try? environment.files.isStrangers(status, at: final)) == false, status.size == record.written.end,
             status.size == record.totalBytes ?? status.size
         else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size, has(trusted, durable: record.durable, at: final, status.size)
+        guard trusted.count == status.size, let file = try? PartialFile.finished(final, calls: environment.files)
         else { return nil }
+        defer { file.close() }
+        guard (try? file.found(trusted, durable: record.durable, size: status.size)) == trusted else { return nil }
+        // The process may have ended before that was done.
+        if record.representation.isOfMirror != true {
+            note(record.representation, from: url, on: file, named: final, FileStamp(status))
+        }
         recordFile.remove()
         return .complete(final)
-    }
-
-    /// Whether the file with the final name has all bytes that were written to it.
-    private func has(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
-        let files = environment.files
-        guard let file = try? files.openForReading(path) else { return false }
-        defer { try? files.close(file) }
-        return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
     /// What a record tells of a partial that is gone.

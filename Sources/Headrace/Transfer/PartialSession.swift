@@ -19,8 +19,9 @@ struct PartialSession {
     /// What an earlier run left.
     enum Legacy: Sendable, Equatable {
         case nothing
-        /// Bytes that can be gone on with, if the server proves that they are still of its version.
-        case bytes
+        /// Bytes that can be gone on with, if the server proves that they are still of its version, and how many were written
+        /// besides that the disk has lost.
+        case bytes(lost: Int64)
         /// The file under this path is complete: only the record's removal was left to do.
         case complete(String)
         /// Bytes that nothing vouches for; they are gone.
@@ -227,10 +228,8 @@ struct PartialSession {
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
             try? complete(actions)
-            throw DownloadError(
-                .fileSystem,
-                "\(path) could not be synced to the disk, and bytes may be lost. Start again on a sound disk."
-            )
+            let error = partial?.syncFailure ?? SystemError(errno: EIO)
+            throw .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
         }
         return actions
     }
@@ -272,7 +271,13 @@ struct PartialSession {
         setRemoteTime(of: partial)
         if readers.keeper.ended() { policy.noteRecord() }
         try complete(policy.stopping(.finishing, at: environment.clock.now()))
-        guard let status = partial.namedStatus, status.size == heldBytes else {
+        let status: FileStatus?
+        do {
+            status = try partial.namedStatus()
+        } catch {
+            throw nameless("\(path) could not be looked at", error)
+        }
+        guard let status, status.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
         }
         let stamp = FileStamp(status)
@@ -290,20 +295,13 @@ struct PartialSession {
                 }
             }
         } catch {
-            // A complete file that has no name yet must not be fetched again.
-            _ = work(for: .writeRecord)()
-            // An empty one is not worth keeping.
-            let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
-            guard error.errno == EEXIST else {
-                throw .storage("\(path) could not be renamed to \(candidate)", error, advice)
-            }
-            throw DownloadError(.fileExists, "\(candidate) exists already.\(advice)")
+            throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
         }
-        // Until then a power cut may give the file its old name again, and there its record is needed.
+        // Until then the record vouches for the file, and a power cut may give it its old name again.
+        note(representation, from: source, on: partial, named: candidate, stamp)
         let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
-        note(source, on: partial, named: candidate, stamp)
         do throws(SystemError) {
             try sync.get()
         } catch {
@@ -315,6 +313,15 @@ struct PartialSession {
             throw .storage(what, error, " A power cut may take the file away.")
         }
         return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
+    }
+
+    /// What is thrown of a complete file that has no name yet, and must not be fetched again; `taken` is the name it was to get.
+    private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
+        _ = work(for: .writeRecord)()
+        // An empty one is not worth keeping.
+        let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
+        guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
+        return DownloadError(.fileExists, "\(name) exists already.\(advice)")
     }
 
     /// The partial, which is created where there is none yet.

@@ -75,7 +75,10 @@ struct Run {
                     // Where the list is gone, who takes commands ends the run.
                     guard await takeLastCommands() else { continue }
                     await followMissed(in: &group)
-                    guard await goesOn() else { return }
+                    if await goesOn() { continue }
+                    guard !mode.isAlone else { return }
+                    // Whether the list could be written for the last time is told after that.
+                    await manager.shutdown()
                 default: break
                 }
             }

@@ -142,7 +142,8 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                     known[id] = "is given more than once"
                 }
             }
-            if try await registry.processID == nil {
+            // The downloads are in the list, whatever keeps this from being found out.
+            if case .some(nil) = try? await Optional(registry.processID) {
                 let command = "headrace queue run\(arguments.listWords)"
                 let line = "headrace: no process runs the list; \(command) downloads what waits in it"
                 Console.error.write(line.printable + "\n")
@@ -150,7 +151,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
         }
         var lines = ids.map(\.description)
         if options.places.writesJSON {
-            let list = try await registry.downloads()
+            let list = (try? await registry.downloads()) ?? []
             lines = zip(ids, requests).map { id, request in
                 guard let index = list.firstIndex(where: { $0.id == id }) else {
                     // The process that has the list has yet to take it.

@@ -78,7 +78,9 @@ struct BackgroundMachineTests {
         #expect(machine.ended(id, .unwanted) == (standing == .running ? [.call([handler])] : []))
     }
 
-    @Test func `a file that comes when its run has left is for the next run, for which the system does not wait`() throws {
+    @Test func `a file that comes when its run has left is for the next one, and the system does not wait for that`()
+        throws
+    {
         var machine = machine().machine
         let handler = BackgroundHandler(number: 1)
         #expect(machine.woken(handler) == [])

@@ -187,6 +187,7 @@ struct DiskFaultTests {
             return answer
         }
         #expect(outcome.error?.code == .fileSystem)
+        #expect(outcome.error?.cause as? SystemError == SystemError(errno: EIO))
         #expect(outcome.starts == [0])
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
     }
@@ -358,6 +359,30 @@ struct DiskFaultTests {
             #expect(error.code == .fileExists)
             #expect(error.message.contains("kept as \(partial.path)") == (size > 0))
             #expect(FileProbe.size(of: partial) == (size > 0 ? Int64(size) : nil))
+            // As private as before.
+            #expect(size == 0 || FileProbe.permissions(of: partial) == 0o600)
+        }
+    }
+
+    @Test func `a complete file that cannot be looked at is kept with its record, and the reason is told`() async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let isWritten = Locked(false)
+            let recorder = FileCallRecorder { call throws(SystemError) in
+                switch call {
+                case .write(let offset, let count) where Int(offset) + count == DiskFixture.size:
+                    isWritten.withLock { $0 = true }
+                case .status where isWritten.withLock({ $0 }): throw SystemError(errno: EIO)
+                default: break
+                }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+            #expect(outcome.error?.message.contains("could not be looked at: ") == true)
+            #expect(outcome.error?.cause as? SystemError == SystemError(errno: EIO))
+            let next = try await DiskFixture.run(to: .directory(folder), files: .system)
+            #expect(next.error == nil)
+            #expect(next.starts == [])
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
         }
     }
 

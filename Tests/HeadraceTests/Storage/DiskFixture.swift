@@ -122,6 +122,24 @@ enum DiskFixture {
         }
     }
 
+    /// Leaves what a process does that is killed when its file, of ``held`` bytes, has got its name.
+    static func withNamedLeftovers(_ body: (_ folder: URL, _ final: URL) async throws -> Void) async throws {
+        try await withLeftovers { folder, partial, _ in
+            let final = folder.appending(path: "file.bin")
+            try nameLeftovers(partial, final)
+            try await body(folder, final)
+        }
+    }
+
+    /// Gives a partial its name, and its record the state that it has then, as if it were complete.
+    static func nameLeftovers(_ partial: URL, _ final: URL) throws {
+        let recordFile = RecordFile(of: partial.path, calls: .system)
+        guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
+        (record.state, record.totalBytes) = (.finalising(final.lastPathComponent), record.written.count)
+        try recordFile.write(record, syncing: nil)
+        try FileCalls.system.move(partial.path, final.path)
+    }
+
     /// The partial's name for a download into a folder.
     static func partial(in folder: URL) throws -> URL {
         URL(filePath: DestinationNames(try request(to: .directory(folder))).partialPath)

@@ -97,12 +97,13 @@ struct HolesTests {
     private func run(
         _ calls: FileCalls,
         _ durability: DownloadManager.Configuration.Durability = .none,
+        _ policy: DownloadRequest.ConflictPolicy = .overwrite,
         retries: Int = 0,
         sending count: Int = .max
     ) async throws -> DiskOutcome {
         try await DiskFixture.run(
             to: CrashFixture.destination,
-            .overwrite,
+            policy,
             files: calls,
             retries: retries,
             durability: durability
@@ -121,6 +122,10 @@ struct HolesTests {
         let outcome = try await run(calls(disk))
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
+        let told = outcome.events.filter {
+            if case .fellBack(let what) = $0 { what.contains("not on the disk") } else { false }
+        }
+        #expect(told.count == 1)
         expectExact(disk)
     }
 
@@ -221,9 +226,11 @@ struct HolesTests {
             }
             let named = MemoryDisk(image)
             #expect(named.image.names.count == 2)
-            let outcome = try await run(isDamaged ? calls(named) : named.calls)
+            let outcome = try await run(isDamaged ? calls(named) : named.calls, .rename)
             #expect(outcome.starts == (isDamaged ? [0] : []))
-            expectExact(named)
+            let path = isDamaged ? "/folder/file (1).bin" : CrashFixture.final
+            let bytes = named.image.bytes(of: path)
+            #expect(bytes?.elementsEqual(DiskFixture.bytes.prefix(DiskFixture.size)) == true)
         }
     }
 

@@ -175,6 +175,40 @@ struct LegacyPartialTests {
         }
     }
 
+    @Test func `X03 a file that has its name already is the result, where it is what is asked for now`() async throws {
+        let right = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(Int(Self.held)))))
+        for checksums in [[], [right]] {
+            try await DiskFixture.withNamedLeftovers { folder, final in
+                let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, checksums: checksums)
+                #expect(outcome.error == nil)
+                #expect(outcome.starts == [])
+                #expect(outcome.events.contains(.skipped(final)))
+                #expect(outcome.events.contains(.verified(right)) == !checksums.isEmpty)
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
+            }
+        }
+    }
+
+    /// Once it was the result, also with another checksum than the one that was asked for.
+    @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .overwrite])
+    func `X03 a file that has its name already is fetched again, where it is not what is asked for now`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        let other = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(DiskFixture.size))))
+        try await DiskFixture.withNamedLeftovers { folder, final in
+            let outcome = try await DiskFixture.run(
+                to: .directory(folder),
+                policy,
+                files: .system,
+                checksums: policy == .rename ? [other] : []
+            )
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == [0])
+            #expect(DiskFixture.isExact(policy == .rename ? folder.appending(path: "file (1).bin") : final))
+            #expect(try FileProbe.names(in: folder).count == (policy == .rename ? 2 : 1))
+        }
+    }
+
     /// What was no file before was also one that could not be looked up.
     @Test func `X03 a record whose partial cannot be looked up stays`() async throws {
         try await withTemporaryDirectory { folder in

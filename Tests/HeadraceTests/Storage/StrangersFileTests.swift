@@ -95,18 +95,24 @@ struct StrangersFileTests {
     func `a finished file with the record of its naming is taken over, unless it is a stranger's`(
         _ isOwn: Bool
     ) async throws {
-        try await DiskFixture.withLeftovers { folder, partial, record in
-            let final = folder.appending(path: "file.bin")
-            let recordFile = RecordFile(of: partial.path, calls: .system)
-            guard case .record(var contents) = try recordFile.read() else { throw CancellationError() }
-            (contents.state, contents.totalBytes) = (.finalising("file.bin"), Self.held)
-            try recordFile.write(contents, syncing: nil)
-            #expect(rename(partial.path, final.path) == 0)
+        try await DiskFixture.withNamedLeftovers { folder, final in
             let files = isOwn ? .system : try calls(.stranger, of: [final], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
             #expect(outcome.error == nil)
             #expect(outcome.starts == (isOwn ? [] : [0]))
             #expect(try FileProbe.names(in: folder) == (isOwn ? ["file.bin"] : ["file (1).bin", "file.bin"]))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `where it cannot be told now whose a file is, nothing is thrown away`(_ isRecord: Bool) async throws {
+        try await DiskFixture.withLeftovers { folder, partial, record in
+            var files = try calls(.stranger, of: [isRecord ? record : partial], in: folder)
+            files.create = { _ throws(SystemError) in throw SystemError(errno: EMFILE) }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
+            #expect((outcome.error?.cause as? SystemError)?.errno == EMFILE)
+            #expect(FileProbe.size(of: partial) == Self.held)
+            #expect(try FileProbe.names(in: folder).count == 2)
         }
     }
 

@@ -109,6 +109,22 @@ struct RefetchTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a file whose process was killed when it had got its name is asked about as others are`(
+        _ hasChanged: Bool
+    ) async throws {
+        let cut = Response.file(Fixture.old).truncated(after: 3000)
+        try await Fixture.run(.sequence([cut], then: .file(hasChanged ? Fixture.new : Fixture.old))) { fixture in
+            #expect(try await fixture.fetch().error?.code == .connectionLost)
+            let name = try #require(try fixture.names.first { $0.hasSuffix(".part") })
+            try DiskFixture.nameLeftovers(fixture.folder.appending(path: name), fixture.file)
+            let outcome = try await fixture.fetch()
+            #expect(fixture.conditions == ["\"v1\""])
+            #expect(hasChanged ? outcome.isFinished && fixture.holds(Fixture.new) : outcome.isUnchanged)
+            #expect(try fixture.names == ["file.bin"])
+        }
+    }
+
     /// A second change in the same second would have the same date.
     @Test func `a date as young as its answer is no condition`() async throws {
         var resource = Fixture.old
@@ -239,12 +255,14 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that is not the one of the checksum is read once, however often the server is asked`() async throws {
+    @Test func `a file that is not that of the checksum is read once, however often the server is asked`() async throws
+    {
         let busy = Response.status(503)
         try await Fixture.run(.sequence([.file(Fixture.old), busy, busy], then: .file(Fixture.new))) { fixture in
             _ = try await fixture.fetch()
             let checksum = try Checksum(of: Fixture.new.body)
-            let outcome = try await fixture.fetch(retrying: RetryPolicy { $0.baseDelay = .zero }) { $0.checksums = [checksum] }
+            let policy = RetryPolicy { $0.baseDelay = .zero }
+            let outcome = try await fixture.fetch(retrying: policy) { $0.checksums = [checksum] }
             #expect(outcome.isFinished && fixture.holds(Fixture.new))
             #expect(fixture.server.requests.count == 4)
             #expect(outcome.events.count { $0 == .verifying } == 1)

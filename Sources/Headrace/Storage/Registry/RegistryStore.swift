@@ -307,8 +307,12 @@ struct RegistryStore: Sendable {
         while true {
             let piece: [UInt8]
             do throws(SystemError) {
-                guard try calls.openStatus(file).kind == .regular else { throw SystemError(errno: EEXIST) }
+                let status = try calls.openStatus(file)
+                guard status.kind == .regular else { throw SystemError(errno: EEXIST) }
                 piece = try calls.readAt(file, offset, Self.pieceBytes)
+                // What was not read would be taken for what is not there, and be lost when the journal is written anew.
+                let hasAll = offset + Int64(piece.count) >= status.size
+                guard hasAll || piece.count == Self.pieceBytes else { throw SystemError(errno: EIO) }
             } catch {
                 throw .registry("The list \(path) could not be read", error)
             }

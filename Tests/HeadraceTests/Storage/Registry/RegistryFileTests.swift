@@ -37,6 +37,18 @@ struct RegistryFileTests {
 
     private func image(_ folder: URL) throws -> RegistryImage { try withList(folder) { file, _ in file.image } }
 
+    /// Once it was taken for an empty one, and written anew as such.
+    @Test func `a list of which less is read than there is, is left as it is`() async throws {
+        try await withTemporaryDirectory { folder in
+            try withList(folder) { file, _ in try file.append([.added(entries)]) }
+            let before = try FileProbe.bytes(of: journal(in: folder))
+            var calls = FileCalls.unsynced
+            calls.readAt = { _, _, _ throws(SystemError) in [] }
+            #expect(throws: DownloadError.self) { try withList(folder, calls: calls) { _, _ in } }
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
+        }
+    }
+
     @Test func `a list that was closed is read as it was`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "list", directoryHint: .isDirectory)

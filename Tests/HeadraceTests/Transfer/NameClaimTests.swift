@@ -1,0 +1,89 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Downloads of one name in one folder, whose files are to be kept up to date.
+@Suite(.timeLimit(.minutes(4)))
+struct NameClaimTests {
+    private typealias Fixture = RefetchFixture
+
+    private func downloads(_ fixture: Fixture, _ manager: DownloadManager) async throws -> [Download] {
+        try await manager.download(
+            ["/a/file.bin", "/b/file.bin"].map {
+                var request = DownloadRequest(fixture.server.url($0), to: .directory(fixture.folder))
+                request.refetchPolicy = .ifChanged
+                return request
+            }
+        )
+    }
+
+    /// Once the name that a URL has was refused to others from its first request on.
+    @Test(arguments: ["waits to be tried again", "gets another name"])
+    func `a download that has not been answered with a name keeps it from no other`(_ what: String) async throws {
+        let gate = try Gate()
+        let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=other.bin")
+        let waits = what == "waits to be tried again"
+        let first = waits ? Response.status(503).header("Retry-After", "3600") : named.held(after: 100, until: gate)
+        try await Fixture.run(.routes(["/a/file.bin": first, "/b/file.bin": .file(Fixture.new)])) { fixture in
+            // The wait of this test is no stall, however busy the machine is.
+            try await withDownloadManager(.init { $0.stallTimeout = .seconds(600) }) { manager in
+                let downloads = try await downloads(fixture, manager)
+                let file = try await downloads[1].value
+                #expect(file.lastPathComponent == "file.bin")
+                #expect(Fixture.new.body.difference(fromFileAt: file) == nil)
+                gate.open()
+                if !waits { #expect(try await downloads[0].value.lastPathComponent == "other.bin") }
+            }
+        }
+    }
+
+    @Test func `a name that another download has is refused before a byte comes, and free when that one is cancelled`()
+        async throws
+    {
+        let cut = Response.file(Fixture.old).truncated(after: 100)
+        try await Fixture.run(.routes(["/a/file.bin": cut, "/b/file.bin": .file(Fixture.new)])) { fixture in
+            let configuration = DownloadManager.Configuration {
+                $0.maxConcurrentDownloads = 1
+                $0.retryPolicy.baseDelay = .seconds(3600)
+                $0.retryPolicy.maxDelay = .seconds(3600)
+            }
+            try await withDownloadManager(configuration) { manager in
+                let downloads = try await downloads(fixture, manager)
+                let error = await #expect(throws: DownloadError.self) { try await downloads[1].value }
+                #expect(error?.code == .fileExists)
+                #expect(try fixture.names.filter { $0.hasSuffix(".part") }.count == 1)
+                await downloads[0].cancel()
+                await downloads[1].resume()
+                let file = try await downloads[1].value
+                #expect(Fixture.new.body.difference(fromFileAt: file) == nil)
+            }
+        }
+    }
+
+    /// On a file system that compares bytes, the two are two files.
+    @Test func `names that are one text and not the same bytes are two names`() throws {
+        let claims = NameClaims()
+        let (a, b) = (try record("http://h/a"), try record("http://h/b"))
+        #expect(claims.claim("/folder/caf\u{e9}", for: a))
+        #expect(claims.claim("/folder/cafe\u{301}", for: b))
+        #expect(!claims.claim("/folder/caf\u{e9}", for: b))
+    }
+
+    @Test func `the name of a download that has gone is not taken from a later one of the same file`() throws {
+        let claims = NameClaims()
+        let (first, second, other) = (try record("http://h/a"), try record("http://h/a"), try record("http://h/b"))
+        #expect(claims.claim("/folder/a", for: first))
+        #expect(claims.claim("/folder/a", for: second))
+        claims.release(first)
+        #expect(!claims.claim("/folder/a", for: other))
+        claims.release(second)
+        #expect(claims.claim("/folder/a", for: other))
+    }
+
+    private func record(_ url: String) throws -> DownloadRecord {
+        let request = DownloadRequest(try #require(URL(string: url)), to: .directory(URL(filePath: "/folder")))
+        return DownloadRecord(id: .random(), request: request)
+    }
+}
