@@ -30,20 +30,20 @@ extension DownloadTransfer {
     /// The file there is the result; an empty partial that an earlier run left goes.
     func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
         session.remove()
-        mayHave(path)
+        takesName(path)
         return present(path, DownloadEvent.unchanged)
     }
 
     /// Takes the name of a file that is kept up to date; false where it is another download's.
     @discardableResult
-    private func mayHave(_ path: String) -> Bool {
+    private func takesName(_ path: String) -> Bool {
         guard record.requested({ $0.refetchPolicy == .ifChanged }) else { return true }
         return environment.claims.claim(path, for: record)
     }
 
     /// Takes the name of a file that is kept up to date; throws where it is another download's.
     func claim(_ path: String, _ session: PartialSession) throws(DownloadError) {
-        guard !mayHave(path) else { return }
+        guard !takesName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
         throw DownloadError(
             .fileExists,

@@ -226,7 +226,7 @@ struct HolesTests {
             }
             let named = MemoryDisk(image)
             #expect(named.image.names.count == 2)
-            let outcome = try await run(isDamaged ? calls(named) : named.calls, .rename)
+            let outcome = try await run(isDamaged ? calls(named) : named.calls, .none, .rename)
             #expect(outcome.starts == (isDamaged ? [0] : []))
             let path = isDamaged ? "/folder/file (1).bin" : CrashFixture.final
             let bytes = named.image.bytes(of: path)
