@@ -91,11 +91,6 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// A file that has its final name already, to be looked at; it gets no bytes, and no lock.
-    static func finished(_ path: String, calls: FileCalls) throws(SystemError) -> PartialFile {
-        PartialFile(path: path, file: try calls.openForReading(path), calls: calls)
-    }
-
     /// What the file is; nil where its name was removed or given to another.
     func namedStatus() throws(SystemError) -> FileStatus? {
         let opened = try calls.openStatus(file)

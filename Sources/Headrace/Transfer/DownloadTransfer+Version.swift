@@ -36,7 +36,7 @@ extension DownloadTransfer {
 
     /// Takes the name of a file that is kept up to date; false where it is another download's.
     @discardableResult
-    private func takesName(_ path: String) -> Bool {
+    func takesName(_ path: String) -> Bool {
         guard record.requested({ $0.refetchPolicy == .ifChanged }) else { return true }
         return environment.claims.claim(path, for: record)
     }

@@ -371,6 +371,7 @@ struct DownloadTransfer {
     }
 
     private func skipped(_ path: String) -> FinishedFile {
+        takesName(path)
         var file = present(path, DownloadEvent.skipped)
         file.wasSkipped = true
         return file

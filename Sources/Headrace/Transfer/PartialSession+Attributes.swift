@@ -16,23 +16,17 @@ extension PartialSession {
 
     /// Notes on the file with this name and stamp where it came from and which version it is; the latter in the registry,
     /// where there is one, if its file system has no attributes.
-    func note(
-        _ representation: Representation?,
-        from source: URL,
-        on file: PartialFile,
-        named path: String,
-        _ stamp: FileStamp
-    ) {
+    func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
         let (request, configuration) = (record.request, environment.configuration)
         let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
         guard isForGood || request.asksForVersion(configuration) else { return }
-        if isForGood { try? file.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
+        if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
         guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
         var bootID: String?
         if configuration.durability != .full {
             // A power cut must not leave a note on a file without its bytes.
             if isForGood {
-                guard (try? file.sync()) != nil else { return }
+                guard (try? partial.sync()) != nil else { return }
             } else {
                 bootID = try? environment.files.bootID()
                 guard bootID?.isEmpty == false else { return }
@@ -42,7 +36,7 @@ extension PartialSession {
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
         guard let line = version.encoded else { return }
         do throws(SystemError) {
-            try file.setAttribute(KeptVersion.attribute, line)
+            try partial.setAttribute(KeptVersion.attribute, line)
         } catch  where error.isUnsupported {
             environment.versions?.keep(line, of: path, inode: stamp.inode)
         } catch {

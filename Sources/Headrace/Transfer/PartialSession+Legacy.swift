@@ -95,16 +95,18 @@ extension PartialSession {
         else { return nil }
         // A name outlives a power cut sooner than the bytes behind it.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size, let file = try? PartialFile.finished(final, calls: environment.files)
+        guard trusted.count == status.size, has(trusted, durable: record.durable, at: final, status.size)
         else { return nil }
-        defer { file.close() }
-        guard (try? file.found(trusted, durable: record.durable, size: status.size)) == trusted else { return nil }
-        // The process may have ended before that was done.
-        if record.representation.isOfMirror != true {
-            note(record.representation, from: url, on: file, named: final, FileStamp(status))
-        }
         recordFile.remove()
         return .complete(final)
+    }
+
+    /// Whether the file with the final name has all bytes that were written to it.
+    private func has(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
+        let files = environment.files
+        guard let file = try? files.openForReading(path) else { return false }
+        defer { try? files.close(file) }
+        return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
     /// What a record tells of a partial that is gone.

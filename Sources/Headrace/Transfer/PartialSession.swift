@@ -298,7 +298,7 @@ struct PartialSession {
             throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
         }
         // Until then the record vouches for the file, and a power cut may give it its old name again.
-        note(representation, from: source, on: partial, named: candidate, stamp)
+        note(source, on: partial, named: candidate, stamp)
         let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
