@@ -209,6 +209,8 @@ struct PartialSession {
     }
 
     /// The work that an action means, which may be done on another thread; true says that it succeeded.
+    ///
+    /// Makes no file call itself: it is called under locks that must not wait for the disk.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
         switch action {
@@ -227,12 +229,16 @@ struct PartialSession {
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
             try? complete(actions)
-            throw DownloadError(
-                .fileSystem,
-                "\(path) could not be synced to the disk, and bytes may be lost. Start again on a sound disk."
-            )
+            throw syncFailure
         }
         return actions
+    }
+
+    var syncFailure: DownloadError {
+        DownloadError(
+            .fileSystem,
+            "\(path) could not be synced to the disk, and bytes may be lost. Start again on a sound disk."
+        )
     }
 
     /// Does the actions, and those that follow from them, on this thread.
@@ -341,7 +347,7 @@ struct PartialSession {
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
             bootID: try bootID(),
-            file: try partial.status().identity
+            file: partial.identity
         )
         record.written = policy.written
         record.durable = policy.durable
