@@ -34,7 +34,7 @@ extension DownloadManager {
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
     /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/tellsOfLostRegistry`` tells.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
-        let watch = await executor.run { [list] in list.journal?.inbox.watch() }
+        let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
         var pace = CommandPace()
         repeat {
             do throws(DownloadError) {
@@ -60,14 +60,14 @@ extension DownloadManager {
     }
 
     private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
-        let contents = try await executor.run { () throws(DownloadError) in try journal.takeCommands() }
+        let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
         for item in contents.items where !journal.isCarriedOut(item) {
             do throws(DownloadError) {
                 try await carryOut(item.command, passingOver: true)
             } catch  where error.code == .invalidRequest {
                 // It never can be, and must not hold up those after it.
-                let path = await executor.run { journal.inbox.setAside(item.path) }
+                let path = await listExecutor.run { journal.inbox.setAside(item.path) }
                 list.observers.tell(finding: "The command \(path) is not done: \(error.message)")
                 continue
             }
@@ -78,7 +78,7 @@ extension DownloadManager {
             journal.noteCarriedOut(item)
         }
         guard !contents.items.isEmpty || journal.isBehind else { return }
-        try await executor.run { [list] () throws(DownloadError) in
+        try await listExecutor.run { [list] () throws(DownloadError) in
             // Before they go: else a kill or a power cut in between would lose them.
             try list.flush(always: true)
             try journal.done(contents.items)
@@ -88,14 +88,14 @@ extension DownloadManager {
     /// Carries out a command; returns when what it changed is on the disk, and throws what keeps it from there.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
         try await carryOut(command, passingOver: false)
-        try await executor.run { [list] () throws(DownloadError) in try list.flush() }
+        try await listExecutor.run { [list] () throws(DownloadError) in try list.flush() }
     }
 
     /// Carries out a command; `passingOver` where nobody waits for it, who could be told what of it cannot be.
     nonisolated func carryOut(_ command: RegistryCommand, passingOver: Bool) async throws(DownloadError) {
         switch command {
         case .add(let entries):
-            try await executor.run { [list] () throws(DownloadError) in
+            try await listExecutor.run { [list] () throws(DownloadError) in
                 try list.add(entries, passingOver: passingOver)
             }
         case .pause(let ids):
