@@ -127,6 +127,7 @@ public actor DownloadManager {
                         group.addTask(executorPreference: executor) { list.carryOut(removals) }
                     case .alarm(let time): alarm.yield(time)
                     case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrTell() }
+                    case .end(let wait): group.addTask { await wait() }
                     }
                 }
                 alarm.finish()
