@@ -10,8 +10,21 @@ extension DownloadManager {
     /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
     ///   stay there then. `fileSystem` also where the directory was removed, moved or replaced, from then on.
     public nonisolated func takeCommands() async throws(DownloadError) {
+        guard let journal = list.journal else {
+            guard !list.isShutDown else { throw .shutDown() }
+            return
+        }
+        try await look(at: journal)
+        while journal.needsLook {
+            await journal.waitForEnd()
+            guard !Task.isCancelled else { return }
+            try await look(at: journal)
+        }
+    }
+
+    /// Takes what commands there are; returns when all are carried out but those for which others hold up their downloads.
+    private nonisolated func look(at journal: ListJournal) async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
-        guard let journal = list.journal else { return }
         while let other = journal.beginLook() {
             for await _ in other { return }
             guard !Task.isCancelled else { return }
@@ -34,11 +47,11 @@ extension DownloadManager {
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
     /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/tellsOfLostRegistry`` tells.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
-        let watch = await executor.run { [list] in list.journal?.inbox.watch() }
+        let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
         var pace = CommandPace()
         repeat {
             do throws(DownloadError) {
-                try await takeCommands()
+                if let journal = list.journal { try await look(at: journal) }
                 pace.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
@@ -60,57 +73,95 @@ extension DownloadManager {
     }
 
     private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
-        let contents = try await executor.run { () throws(DownloadError) in try journal.takeCommands() }
+        let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
-        for item in contents.items where !journal.isCarriedOut(item) {
+        var (busy, isBehind) = (BusyDownloads(journal.ends, bases: journal.bases), false)
+        for item in contents.items where !journal.isDecided(item) {
+            // What is not decided is left to the next look.
+            guard !Task.isCancelled else { break }
+            guard !busy.isTouched(by: item.command) else {
+                busy.insert(item.command, in: list)
+                isBehind = true
+                continue
+            }
+            let end: CommandEnd?
             do throws(DownloadError) {
-                try await carryOut(item.command, passingOver: true)
+                end = try await decide(item.command, passingOver: true)
             } catch  where error.code == .invalidRequest {
                 // It never can be, and must not hold up those after it.
-                let path = await executor.run { journal.inbox.setAside(item.path) }
+                let path = await listExecutor.run { journal.inbox.setAside(item.path) }
                 list.observers.tell(finding: "The command \(path) is not done: \(error.message)")
                 continue
             }
             // After that nothing was done, and the next manager may have the list.
             guard !list.isShutDown else { throw .shutDown() }
-            // Where it is cancelled nothing was waited for: what was to stop may still run.
-            guard !Task.isCancelled else { break }
-            journal.noteCarriedOut(item)
+            guard let end else {
+                journal.noteCarriedOut(item)
+                continue
+            }
+            guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
+            await waitForEnd(of: item, in: journal)
+            guard !list.isShutDown else { throw .shutDown() }
+            busy.insert(end.pending)
         }
-        guard !contents.items.isEmpty || journal.isBehind else { return }
-        try await executor.run { [list] () throws(DownloadError) in
+        journal.noteLook(isBehind: isBehind)
+        // What ends from now on may not be covered by what is written.
+        let carriedOut = contents.items.filter(journal.isCarriedOut)
+        guard !carriedOut.isEmpty || journal.isBehind else { return }
+        try await listExecutor.run { [list] () throws(DownloadError) in
             // Before they go: else a kill or a power cut in between would lose them.
             try list.flush(always: true)
-            try journal.done(contents.items)
+            try journal.done(carriedOut)
         }
     }
+
+    /// Waits for a command to end, but not for ever: a disk that does not answer keeps a transfer from ending.
+    private nonisolated func waitForEnd(of item: RegistryInbox.Item, in journal: ListJournal) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.patienceForEnd) }
+            group.addTask { await journal.waitForEnd(of: item) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// How long a command may wait for transfers to end before those after it are carried out that are about others.
+    private static let patienceForEnd = Duration.seconds(1)
 
     /// Carries out a command; returns when what it changed is on the disk, and throws what keeps it from there.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
         try await carryOut(command, passingOver: false)
-        try await executor.run { [list] () throws(DownloadError) in try list.flush() }
+        try await listExecutor.run { [list] () throws(DownloadError) in try list.flush() }
     }
 
     /// Carries out a command; `passingOver` where nobody waits for it, who could be told what of it cannot be.
     nonisolated func carryOut(_ command: RegistryCommand, passingOver: Bool) async throws(DownloadError) {
+        try await decide(command, passingOver: passingOver)?.wait()
+    }
+
+    /// Has the list go by a command, and returns what that still waits for; nil where all is done.
+    private nonisolated func decide(
+        _ command: RegistryCommand,
+        passingOver: Bool
+    ) async throws(DownloadError) -> CommandEnd? {
         switch command {
         case .add(let entries):
-            try await executor.run { [list] () throws(DownloadError) in
+            try await listExecutor.run { [list] () throws(DownloadError) in
                 try list.add(entries, passingOver: passingOver)
             }
         case .pause(let ids):
-            await waitForPause(of: try list.pause(selection(ids), passingOver: true))
+            return CommandEnd(pausing: try list.pause(selection(ids), passingOver: true), of: list)
         case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }
         case .retry(let ids): try list.resume(selection(ids), only: .failed, passingOver: true)
         case .cancel(let ids):
-            for record in try await list.cancel(selection(ids), passingOver: true) { await record.status.waitForEnd() }
+            return CommandEnd(try list.cancel(selection(ids), passingOver: true))
         case .remove(let ids, let deletingFiles):
-            let records = try await list.remove(selection(ids), deletingFiles: deletingFiles, passingOver: true)
-            for record in records { await record.status.waitForEnd() }
+            return CommandEnd(try list.remove(selection(ids), deletingFiles: deletingFiles, passingOver: true))
         case .move(let id, let place): try? self[Download.ID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             self[Download.ID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
         }
+        return nil
     }
 
     private nonisolated func selection(_ ids: [UInt64]) -> DownloadSelection {

@@ -23,13 +23,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that have ended stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await waitForPause(of: try list.pause(selection))
-    }
-
-    nonisolated func waitForPause(of records: [DownloadRecord]) async {
-        for record in records {
-            for await state in record.status.states() where state == .paused || !list.isPausing(record.id) { break }
-        }
+        await list.waitForPause(of: try list.pause(selection))
     }
 
     /// Has the paused ones of a selection wait for their turn again; one that is to begin later still does.
@@ -50,7 +44,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that are finished or cancelled stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        for record in try await list.cancel(selection) { await record.status.waitForEnd() }
+        for record in try await list.cancel(selection).thoseToStop() { await record.status.waitForEnd() }
     }
 
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
@@ -62,7 +56,7 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        for record in try await list.remove(selection, deletingFiles: deletingFiles) {
+        for record in try await list.remove(selection, deletingFiles: deletingFiles).thoseToStop() {
             await record.status.waitForEnd()
         }
     }

@@ -16,10 +16,16 @@ import Foundation
 public actor DownloadManager {
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
+    /// For the files of the list and its commands, which the disks of the downloads must not hold up; where there are none,
+    /// ``executor``.
+    nonisolated let listExecutor: BlockingExecutor
     private let works: AsyncStream<DownloadList.Work>.Continuation
     nonisolated let list: DownloadList
     nonisolated let clock: ClockWitness
     private let host: Task<Void, Never>
+
+    /// Enough for all connections of several downloads whose disk does not answer; they start when they are needed.
+    private static let maxFileThreads = 64
 
     /// Starts a manager.
     /// - Parameters:
@@ -58,10 +64,17 @@ public actor DownloadManager {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
         // The other half is for the network.
-        let executor = try BlockingExecutor(name: "headrace-file", maxThreads: 8, maxWorking: max(1, cores / 2))
+        let executor = try BlockingExecutor(
+            name: "headrace-file",
+            maxThreads: Self.maxFileThreads,
+            maxWorking: max(1, cores / 2)
+        )
         let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
         let configuration = environment.configuration
-        let registry = try await executor.run { [environment] () throws(DownloadError) in
+        let listExecutor =
+            configuration.registryDirectory == nil
+            ? executor : try BlockingExecutor(name: "headrace-list", maxThreads: 4, maxWorking: 1)
+        let registry = try await listExecutor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
         try background?.claim()
@@ -94,6 +107,7 @@ public actor DownloadManager {
         }
         self.environment = environment
         self.executor = executor
+        self.listExecutor = listExecutor
         self.works = works
         self.list = list
         clock = environment.clock
@@ -112,13 +126,14 @@ public actor DownloadManager {
                     case .removals(let removals):
                         group.addTask(executorPreference: executor) { list.carryOut(removals) }
                     case .alarm(let time): alarm.yield(time)
-                    case .flush: group.addTask(executorPreference: executor) { list.flushOrTell() }
+                    case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrTell() }
+                    case .end(let wait): group.addTask { await wait() }
                     }
                 }
                 alarm.finish()
                 monitoring.finish()
             }
-            await executor.run {
+            await listExecutor.run {
                 list.flushOrTell()
                 list.journal?.close()
             }
@@ -179,7 +194,7 @@ public actor DownloadManager {
         if list.journal == nil {
             records = try list.add(requests)
         } else {
-            records = try await executor.run { [list] () throws(DownloadError) in try list.add(requests) }
+            records = try await listExecutor.run { [list] () throws(DownloadError) in try list.add(requests) }
         }
         return records.map { Download(manager: self, record: $0) }
     }
@@ -214,6 +229,7 @@ public actor DownloadManager {
         await environment.transport.shutdown()
         await environment.network.close()
         await executor.shutdown()
+        await listExecutor.shutdown()
     }
 
     /// What a file is; nil where there is none.

@@ -119,34 +119,46 @@ extension DownloadList {
         apply { $0.preempt(for: id) }
     }
 
-    /// Cancels downloads; returns when the files are gone that this removes at once, those that have yet to stop.
-    func cancel(
-        _ selection: DownloadSelection,
-        passingOver: Bool = false
-    ) async throws(DownloadError) -> [DownloadRecord] {
-        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.cancel(id) }
-        return await thoseToStop(of: records, after: removal)
+    /// Downloads that were told to go.
+    struct Stopping: Sendable {
+        let records: [DownloadRecord]
+        /// Ends with the removal of files, where some are removed at once; one can wait for it.
+        fileprivate let removal: AsyncStream<Never>?
+
+        /// Whether there is something to wait for.
+        var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
+
+        /// Returns when the files are gone that are removed at once, those that have yet to stop.
+        func thoseToStop() async -> [DownloadRecord] {
+            if let removal { for await _ in removal {} }
+            // The others have ended, and may be begun again by the time somebody waits for them.
+            return records.filter { !$0.status.state.isEnded }
+        }
     }
 
-    /// Takes downloads out; returns when the files are gone that this removes at once, those that have yet to stop.
+    /// Cancels downloads.
+    func cancel(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> Stopping {
+        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.cancel(id) }
+        return Stopping(records: records, removal: removal)
+    }
+
+    /// Takes downloads out.
     func remove(
         _ selection: DownloadSelection,
         deletingFiles: Bool,
         passingOver: Bool = false
-    ) async throws(DownloadError) -> [DownloadRecord] {
+    ) throws(DownloadError) -> Stopping {
         let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        return await thoseToStop(of: records, after: removal)
+        return Stopping(records: records, removal: removal)
     }
 
-    /// The others have ended, and may be begun again by the time somebody waits for them.
-    private func thoseToStop(
-        of records: [DownloadRecord],
-        after removal: AsyncStream<Never>?
-    ) async -> [DownloadRecord] {
-        if let removal { for await _ in removal {} }
-        return records.filter { !$0.status.state.isEnded }
+    /// Returns when none of the downloads runs only until it has stopped for a pause, or when the task is cancelled.
+    func waitForPause(of records: [DownloadRecord]) async {
+        for record in records {
+            for await state in record.status.states() where state == .paused || !isPausing(record.id) { break }
+        }
     }
 
     /// Whether a download runs only until it has stopped for a pause.

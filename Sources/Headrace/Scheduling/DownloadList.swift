@@ -18,6 +18,8 @@ final class DownloadList: Sendable {
         case alarm(Duration)
         /// Call ``flush()``.
         case flush
+        /// Wait for what a command still waits for, and take note of it.
+        case end(@Sendable () async -> Void)
     }
 
     /// To remove what is on the disk of a download, and then to tell what became of it.
@@ -116,6 +118,20 @@ final class DownloadList: Sendable {
         guard let subscriber else { return }
         for await _ in stream {}
         state.withLock { $0.idleSubscribers.remove(subscriber) }
+    }
+
+    /// Has a task wait for the end of a command that was decided, and take note of it; false after the shutdown.
+    func follow(_ end: CommandEnd, of item: RegistryInbox.Item, in journal: ListJournal) -> Bool {
+        journal.noteDecided(item, end)
+        let isFollowed = begin(
+            .end { [self] in
+                await end.wait()
+                // By a shutdown nothing is carried out, and the next manager may have the list.
+                journal.noteEnd(of: item, isCarriedOut: !isShutDown)
+            }
+        )
+        if !isFollowed { journal.noteEnd(of: item, isCarriedOut: false) }
+        return isFollowed
     }
 
     // MARK: Effects

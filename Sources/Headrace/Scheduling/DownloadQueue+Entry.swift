@@ -57,27 +57,58 @@ extension DownloadQueue {
         static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
     }
 
-    /// How many downloads run from each host.
+    /// How many downloads run from each host, of those of the list.
     struct Hosts: Sendable {
-        /// A host in few bytes.
+        /// A host in few bytes; another one's when no download of the list is from it any more.
         typealias Number = Int32
 
-        private var numbers: [String: Number] = [:]
-        private var running: [Int] = []
+        private struct Host {
+            var name: String
+            /// How many downloads of the list are from it.
+            var count = 0
+            var running = 0
+        }
 
-        /// The number of a host, a new one where it is not known.
-        mutating func number(of host: String) -> Number {
-            if let number = numbers[host] { return number }
-            let number = Number(running.count)
-            numbers[host] = number
-            running.append(0)
+        private var numbers: [String: Number] = [:]
+        private var hosts: [Host] = []
+        /// Those that are no host's.
+        private var free: [Number] = []
+
+        var count: Int { numbers.count }
+
+        /// The number of the host of a download that comes into the list.
+        mutating func added(_ name: String) -> Number {
+            let number = numbers[name] ?? newNumber(of: name)
+            hosts[Int(number)].count += 1
             return number
+        }
+
+        private mutating func newNumber(of name: String) -> Number {
+            let number: Number
+            if let last = free.popLast() {
+                number = last
+                hosts[Int(last)] = Host(name: name)
+            } else {
+                number = Number(hosts.count)
+                hosts.append(Host(name: name))
+            }
+            numbers[name] = number
+            return number
+        }
+
+        /// Takes note that a download has left the list; true where it was the last one of its host.
+        mutating func removed(_ number: Number) -> Bool {
+            hosts[Int(number)].count -= 1
+            guard hosts[Int(number)].count == 0 else { return false }
+            numbers[hosts[Int(number)].name] = nil
+            free.append(number)
+            return true
         }
 
         /// The downloads that run from a host.
         subscript(host: Number) -> Int {
-            get { running[Int(host)] }
-            set { running[Int(host)] = newValue }
+            get { hosts[Int(host)].running }
+            set { hosts[Int(host)].running = newValue }
         }
     }
 }

@@ -55,6 +55,9 @@ struct DownloadQueue: Sendable {
     /// What the heaps hold, with what is void of it.
     var candidateCount: Int { ready.count + delayed.count + barred.count + held.values.reduce(0) { $0 + $1.count } }
 
+    /// How many hosts are known.
+    var hostCount: Int { hosts.count }
+
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
@@ -65,7 +68,7 @@ struct DownloadQueue: Sendable {
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(priority: item.priority, host: hosts.number(of: item.host), need: item.need)
+            entries[item.id] = Entry(priority: item.priority, host: hosts.added(item.host), need: item.need)
             notBefore[item.id] = item.notBefore
             entries[item.id]?.phase = item.phase
             if order.append(item.id, label: item.label) {
@@ -307,7 +310,8 @@ struct DownloadQueue: Sendable {
     }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
-        entries[id] = nil
+        // What the heaps have of it is void, also for the next host of that number.
+        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { held[entry.host] = nil }
         notBefore[id] = nil
         obstacles[id] = nil
         order.remove(id)

@@ -77,6 +77,18 @@ final class ListJournal: Sendable {
         }
     }
 
+    /// What has become of commands, by their files.
+    private struct Commands {
+        /// Those that wait for transfers to end.
+        var decided: [String: CommandEnd] = [:]
+        /// Those that are still there since what they changed is not on the disk yet.
+        var carriedOut: Set<String> = []
+        /// Whether the last look left some for which others have to end.
+        var isBehind = false
+        /// Those who wait for the next end.
+        var waiting = Subscribers<Never>()
+    }
+
     let bases: RegistryBases
     /// Where other processes leave what they want of the list.
     let inbox: RegistryInbox
@@ -85,8 +97,7 @@ final class ListJournal: Sendable {
     private let leftOut: [RegistryEntry]
     private let pending: Locked<Pending>
     private let looks = Locked(Looks())
-    /// The files of the commands that were carried out and are still there, since what they changed is not on the disk yet.
-    private let carriedOut = Locked<Set<String>>([])
+    private let commands = Locked(Commands())
     /// Held while changes are on their way, so that none overtakes another.
     private let turn = Locked(())
 
@@ -191,14 +202,60 @@ final class ListJournal: Sendable {
         return try inbox.take()
     }
 
-    /// Whether a command needs nothing more than the disk: done again, it would undo what was decided since.
+    /// Whether a command was decided: done again, it would undo what was decided since.
+    func isDecided(_ item: RegistryInbox.Item) -> Bool {
+        commands.withLock { $0.carriedOut.contains(item.path) || $0.decided[item.path] != nil }
+    }
+
+    /// Whether a command needs nothing more than the disk.
     func isCarriedOut(_ item: RegistryInbox.Item) -> Bool {
-        carriedOut.withLock { $0.contains(item.path) }
+        commands.withLock { $0.carriedOut.contains(item.path) }
     }
 
     /// Takes note that a command was carried out, and is to be done no more by this process.
     func noteCarriedOut(_ item: RegistryInbox.Item) {
-        _ = carriedOut.withLock { $0.insert(item.path) }
+        _ = commands.withLock { $0.carriedOut.insert(item.path) }
+    }
+
+    /// Takes note that a command was decided, and waits for transfers to end.
+    func noteDecided(_ item: RegistryInbox.Item, _ end: CommandEnd) {
+        commands.withLock { $0.decided[item.path] = end }
+    }
+
+    /// Takes note that a command waits no more.
+    func noteEnd(of item: RegistryInbox.Item, isCarriedOut: Bool) {
+        let waiting = commands.withLock { commands in
+            commands.decided[item.path] = nil
+            if isCarriedOut { commands.carriedOut.insert(item.path) }
+            return commands.waiting.removeAll()
+        }
+        for continuation in waiting { continuation.finish() }
+    }
+
+    /// What the commands that were decided still wait for.
+    var ends: [CommandEnd] { commands.withLock { Array($0.decided.values) } }
+
+    /// Takes note whether a look left commands for which others have to end.
+    func noteLook(isBehind: Bool) {
+        commands.withLock { $0.isBehind = isBehind }
+    }
+
+    /// Whether there are commands that need another look, after the next end or at once.
+    var needsLook: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
+
+    /// Returns when a command has ended that was decided, with an item when that one has; at once where there is none, and when
+    /// the task is cancelled.
+    func waitForEnd(of item: RegistryInbox.Item? = nil) async {
+        repeat {
+            let (ends, continuation) = AsyncStream.makeStream(of: Never.self)
+            let subscriber: Int? = commands.withLock { commands in
+                let isAwaited = item.map { commands.decided[$0.path] != nil } ?? !commands.decided.isEmpty
+                return isAwaited ? commands.waiting.add(continuation) : nil
+            }
+            guard let subscriber else { return }
+            for await _ in ends {}
+            commands.withLock { $0.waiting.remove(subscriber) }
+        } while item != nil && !Task.isCancelled
     }
 
     /// Removes the files of commands that were carried out, once what they changed is on the disk; blocks.
@@ -206,7 +263,7 @@ final class ListJournal: Sendable {
         try file.check()
         for item in items where isCarriedOut(item) {
             try inbox.done(item.path)
-            _ = carriedOut.withLock { $0.remove(item.path) }
+            _ = commands.withLock { $0.carriedOut.remove(item.path) }
         }
     }
 

@@ -11,12 +11,15 @@ import Darwin
 /// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
 final class PartialFile: Sendable {
     let path: String
+    /// Never another one's while the file is open, and so known without a call.
+    let identity: ControlRecord.FileIdentity
     private let file: Int32
     private let calls: FileCalls
     private let failedSync = Locked<SystemError?>(nil)
 
-    private init(path: String, file: Int32, calls: FileCalls) {
+    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: FileCalls) {
         self.path = path
+        self.identity = identity
         self.file = file
         self.calls = calls
     }
@@ -31,7 +34,6 @@ final class PartialFile: Sendable {
                 guard let found = try calls.status(path) else { return nil }
                 guard found.kind == .regular else { throw SystemError(errno: EEXIST) }
                 let file = try calls.open(path)
-                let partial = PartialFile(path: path, file: file, calls: calls)
                 do throws(SystemError) {
                     guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
@@ -39,16 +41,18 @@ final class PartialFile: Sendable {
                     guard try !calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
                     let isNamed = try calls.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
-                        if isNamed { return partial }
-                        partial.close()
+                        if isNamed {
+                            return PartialFile(path: path, identity: opened.identity, file: file, calls: calls)
+                        }
+                        try? calls.close(file)
                         continue
                     }
                     // It got its final name, and the process ended before it lost this one.
                     try calls.remove(path)
-                    partial.close()
+                    try? calls.close(file)
                     return nil
                 } catch {
-                    partial.close()
+                    try? calls.close(file)
                     throw error
                 }
             } catch  where error.errno == ENOENT {
@@ -74,14 +78,13 @@ final class PartialFile: Sendable {
     private static func createNew(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
         do throws(SystemError) {
             let file = try calls.create(path)
-            let partial = PartialFile(path: path, file: file, calls: calls)
             do throws(SystemError) {
                 guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
-                return partial
+                return PartialFile(path: path, identity: try calls.openStatus(file).identity, file: file, calls: calls)
             } catch {
                 // It is empty, and of use to nobody but to one that has its lock.
-                if error.errno != EWOULDBLOCK { partial.remove() }
-                partial.close()
+                if error.errno != EWOULDBLOCK { try? calls.remove(path) }
+                try? calls.close(file)
                 throw error
             }
         } catch  where error.errno == EEXIST {

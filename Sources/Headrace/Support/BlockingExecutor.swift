@@ -47,13 +47,13 @@ final class BlockingExecutor: TaskExecutor {
             while true {
                 let step = state.withLock { state in
                     let step = state.places.step(after: past)
-                    if case .run(_, let help) = step { perform(help, &state, executor) }
+                    if case .run(_, _, let help) = step { perform(help, &state, executor) }
                     return step
                 }
                 switch step {
-                case .run(let job, _):
+                case .run(let job, let number, _):
                     job.runSynchronously(on: executor)
-                    past = .job
+                    past = .job(number)
                 case .wait:
                     wake.wait()
                     past = .wait
@@ -71,8 +71,8 @@ final class BlockingExecutor: TaskExecutor {
 
     /// Starts the first thread; the others come when there is work for them.
     ///
-    /// At most `maxWorking` of them work at once, unless these are stuck in slow calls: more than there are cores only get
-    /// into each other's way, for example at the lock of a directory.
+    /// At most `maxWorking` of them work at once, beside those that are stuck in slow calls: more than there are cores only
+    /// get into each other's way, for example at the lock of a directory.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
         shared = Shared(State(places: WorkerPlaces(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         do {

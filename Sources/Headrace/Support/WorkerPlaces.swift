@@ -1,11 +1,13 @@
 /// Decides which of some threads work, wait for jobs, or watch whether those that work are stuck.
 ///
-/// As many work as there are places. Where no job is taken for a while although some are there, one more works.
+/// As many work as there are places. Where no job is taken for a while although some are there, those that work are stuck, and
+/// one more works until one of them is back.
 struct WorkerPlaces<Job> {
     /// What a thread comes from.
     enum Past {
         case start
-        case job
+        /// A job, by its number.
+        case job(Int)
         case wait
         case watch(takenCount: Int)
     }
@@ -19,7 +21,8 @@ struct WorkerPlaces<Job> {
 
     /// What a thread does next.
     enum Step {
-        case run(Job, Help)
+        /// To run a job, which has this number.
+        case run(Job, number: Int, Help)
         case wait
         /// To wait, for a while only.
         case watch(takenCount: Int)
@@ -34,11 +37,16 @@ struct WorkerPlaces<Job> {
     private var jobs: [Job] = []
     /// Jobs before this index are taken.
     private var next = 0
-    /// How many jobs were taken ever.
+    /// How many jobs were taken ever; also the number of the last one.
     private var takenCount = 0
+    /// For each thread that works beyond the places, the last job that was taken before it, rising: that job, or one before it,
+    /// is stuck.
+    private var stuckNumbers: [Int] = []
     /// The first thread starts with the places.
     private var threadCount = 1
     private var idleCount = 0
+    /// How many jobs are taken and not back.
+    private var runningCount = 0
     /// A thread was woken and has not looked for jobs yet; it will find all that come meanwhile.
     private var isWaking = true
     private var isWatched = false
@@ -50,6 +58,9 @@ struct WorkerPlaces<Job> {
     }
 
     private var workingCount: Int { threadCount - idleCount }
+
+    /// How many work at the most, unless more of them are stuck.
+    var limit: Int { maxWorking + stuckNumbers.count }
 
     /// Takes a job; nil after the end.
     mutating func add(_ job: Job) -> Help? {
@@ -71,7 +82,10 @@ struct WorkerPlaces<Job> {
     mutating func step(after past: Past) -> Step {
         var isOverdue = false
         switch past {
-        case .job: break
+        case .job(let number):
+            runningCount -= 1
+            // Each number stands for a job of its own that is not back, so none outlasts the jobs.
+            if let index = stuckNumbers.firstIndex(where: { $0 >= number }) { stuckNumbers.remove(at: index) }
         case .start: isWaking = false
         case .wait:
             idleCount -= 1
@@ -87,9 +101,10 @@ struct WorkerPlaces<Job> {
             idleCount += 1
             return .wait
         }
-        if workingCount <= maxWorking || isOverdue || isStopping {
+        if isOverdue, runningCount >= limit { stuckNumbers.append(takenCount) }
+        if workingCount <= limit || isOverdue || isStopping {
             let job = takeJob()
-            return .run(job, help())
+            return .run(job, number: takenCount, help())
         }
         idleCount += 1
         guard !isWatched else { return .wait }
@@ -101,7 +116,7 @@ struct WorkerPlaces<Job> {
     /// wake them all.
     private mutating func help() -> Help {
         // Nobody would wait for the end of a thread that is started after the end of the others was asked for.
-        guard !isStopping, next < jobs.count, !isWaking, workingCount < maxWorking || !isWatched else { return .none }
+        guard !isStopping, next < jobs.count, !isWaking, workingCount < limit || !isWatched else { return .none }
         guard idleCount > 0 || threadCount < maxThreads else { return .none }
         isWaking = true
         guard idleCount == 0 else { return .wake }
@@ -112,6 +127,7 @@ struct WorkerPlaces<Job> {
     private mutating func takeJob() -> Job {
         defer {
             takenCount += 1
+            runningCount += 1
             next += 1
             if next == jobs.count {
                 jobs.removeAll(keepingCapacity: true)

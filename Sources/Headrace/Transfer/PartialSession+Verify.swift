@@ -48,9 +48,14 @@ extension PartialSession {
 
     /// Bytes come that only a checksum of the whole can prove to belong to those that are held.
     mutating func keepUnproven() {
-        guard representation?.isUnproven == nil else { return }
+        if noteUnproven() { letSaveAnew() }
+    }
+
+    /// As ``keepUnproven()``, but for ``letSaveAnew()``, which waits for a sync that runs and is left to do where this is true.
+    mutating func noteUnproven() -> Bool {
+        guard representation?.isUnproven == nil else { return false }
         representation?.isUnproven = true
-        letSaveAnew()
+        return true
     }
 
     /// Gives up bytes that are wrong, to be fetched again.

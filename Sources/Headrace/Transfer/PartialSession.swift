@@ -210,6 +210,8 @@ struct PartialSession {
     }
 
     /// The work that an action means, which may be done on another thread; true says that it succeeded.
+    ///
+    /// Makes no file call itself: it is called under locks that must not wait for the disk.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
         switch action {
@@ -228,10 +230,15 @@ struct PartialSession {
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
             try? complete(actions)
-            let error = partial?.syncFailure ?? SystemError(errno: EIO)
-            throw .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
+            throw syncFailure
         }
         return actions
+    }
+
+    /// What is told of the last sync, which has failed.
+    var syncFailure: DownloadError {
+        let error = partial?.syncFailure ?? SystemError(errno: EIO)
+        return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
     }
 
     /// Does the actions, and those that follow from them, on this thread.
@@ -348,7 +355,7 @@ struct PartialSession {
             representation: representation ?? Representation(),
             totalBytes: representation?.totalBytes,
             bootID: try bootID(),
-            file: try partial.status().identity
+            file: partial.identity
         )
         record.written = policy.written
         record.durable = policy.durable

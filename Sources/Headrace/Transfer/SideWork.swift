@@ -26,6 +26,14 @@ final class SideWork: Sendable {
         state.withLock { $0.syncResult.take() }
     }
 
+    /// Whether a sync has succeeded since the last call; a failure is thrown, and left for ``takeSyncResult()`` at the end.
+    func takeSyncSuccess(orThrow failure: @autoclosure () -> DownloadError) throws(DownloadError) -> Bool {
+        try state.withLock { state throws(DownloadError) in
+            guard state.syncResult != false else { throw failure() }
+            return state.syncResult.take() != nil
+        }
+    }
+
     /// The next work, to be run on another thread; nil while one runs or where there is none.
     func next(in session: borrowing PartialSession) -> (@Sendable () -> Void)? {
         let action: CheckpointPolicy.Action? = state.withLock { state in

@@ -100,6 +100,7 @@ actor Reporter {
         guard followed[id] == nil else { return }
         report.forget(id)
         seen[id] = nil
+        told.remove(id)
     }
 
     /// Prints what is wrong with the list itself, each thing once.

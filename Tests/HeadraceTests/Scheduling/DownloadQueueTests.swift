@@ -279,6 +279,27 @@ struct DownloadQueueTests {
         expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(c)])
     }
 
+    /// Every host that a list ever had was kept, in a process that runs for months.
+    @Test func `a host is forgotten with its last download, and the next one has its full limit`() {
+        var queue = DownloadQueue(limit: 3, hostLimit: 1)
+        expect(queue.add([item(a), item(b)], at: .zero), [.start(a)])
+        expect(queue.remove(a, deletingFile: false), [.stop(a, .paused)])
+        expect(queue.remove(b, deletingFile: false), [.remove(b, deletingFile: false)])
+        #expect(queue.hostCount == 1)
+        expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.remove(a, deletingFile: false)])
+        #expect(queue.hostCount == 0)
+        expect(queue.add([item(c, host: "g")], at: .zero), [.start(c)])
+        for number in 10..<20 {
+            let id = Download.ID(rawValue: UInt64(number))
+            expect(queue.add([item(id, host: "\(number)")], at: .zero), [.start(id)])
+            #expect(queue.hostCount == 2)
+            expect(queue.remove(id, deletingFile: false), [.stop(id, .paused)])
+            expect(queue.ended(id, .stopped(keptBytes: true), at: .zero), [.remove(id, deletingFile: false)])
+        }
+        #expect(queue.hostCount == 1)
+        expect(queue.add([item(b, host: "g")], at: .zero), [])
+    }
+
     @Test func `the limit of hosts can be changed while downloads run`() {
         var queue = DownloadQueue(limit: 3, hostLimit: 1)
         _ = queue.add([item(a), item(b), item(c, host: "y")], at: .zero)

@@ -60,8 +60,9 @@ struct PartialFileTests {
             _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
             #expect(
                 recorder.calls == [
-                    .checkDirectory, .status, .status, .create, .lock, .freeSpace, .write(offset: 0, count: 5), .sync,
-                    .openStatus, .status, .setMode(FileCalls.newFileMode), .move, .syncDirectory, .close,
+                    .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
+                    .write(offset: 0, count: 5), .sync, .openStatus, .status, .setMode(FileCalls.newFileMode), .move,
+                    .syncDirectory, .close,
                 ]
             )
         }

@@ -7,7 +7,7 @@ import Testing
 struct WorkerPlacesTests {
     private enum Thread {
         case woken(WorkerPlaces<Int>.Past)
-        case running(Int)
+        case running(Int, number: Int)
         case waiting
         case watching(takenCount: Int)
         case ended
@@ -20,8 +20,6 @@ struct WorkerPlacesTests {
         var jobsRun: [Int] = []
         /// Wakes that no waiting thread has taken yet.
         var wakes = 0
-        /// Those that were let in because the others were stuck.
-        var extra: Set<Int> = []
 
         init(maxThreads: Int, maxWorking: Int) {
             places = WorkerPlaces(maxThreads: maxThreads, maxWorking: maxWorking)
@@ -29,6 +27,10 @@ struct WorkerPlacesTests {
         }
 
         var runningCount: Int { threads.count { if case .running = $0 { true } else { false } } }
+
+        func isRunning(_ job: Int, in index: Int) -> Bool {
+            if case .running(job, _) = threads[index] { true } else { false }
+        }
 
         mutating func add(_ job: Int) -> Bool {
             guard let help = places.add(job) else { return false }
@@ -54,11 +56,10 @@ struct WorkerPlacesTests {
             switch threads[index] {
             case .ended: return false
             case .woken(let past): return step(index, past)
-            case .running(let job):
+            case .running(let job, let number):
                 guard jobEnds else { return false }
                 jobsRun.append(job)
-                extra.remove(index)
-                return step(index, .job)
+                return step(index, .job(number))
             case .waiting:
                 guard wakes > 0 else { return false }
                 wakes -= 1
@@ -72,9 +73,8 @@ struct WorkerPlacesTests {
 
         private mutating func step(_ index: Int, _ past: WorkerPlaces<Int>.Past) -> Bool {
             switch places.step(after: past) {
-            case .run(let job, let help):
-                threads[index] = .running(job)
-                if case .watch = past { extra.insert(index) }
+            case .run(let job, let number, let help):
+                threads[index] = .running(job, number: number)
                 perform(help)
             case .wait: threads[index] = .waiting
             case .watch(let takenCount): threads[index] = .watching(takenCount: takenCount)
@@ -106,6 +106,41 @@ struct WorkerPlacesTests {
         #expect(zip(running, running.dropFirst()).allSatisfy { $1 - $0 <= 1 })
     }
 
+    /// Each job waited for the watching thread to lose its patience while another was stuck.
+    @Test func `beside one that is stuck another one works without delay, until it is back`() {
+        var crew = Crew(maxThreads: 4, maxWorking: 1)
+        func settle(stuck: [Int], timeIsOver: Bool = false) {
+            var goesOn = true
+            while goesOn {
+                goesOn = false
+                for index in crew.threads.indices {
+                    let jobEnds = stuck.allSatisfy { !crew.isRunning($0, in: index) }
+                    if crew.go(index, timeIsOver: timeIsOver, jobEnds: jobEnds) { goesOn = true }
+                }
+            }
+        }
+        _ = crew.add(0)
+        _ = crew.add(1)
+        settle(stuck: [0])
+        #expect(crew.jobsRun == [])
+        settle(stuck: [0], timeIsOver: true)
+        #expect(crew.jobsRun == [1])
+        for job in 2..<6 {
+            _ = crew.add(job)
+            settle(stuck: [0])
+        }
+        #expect(crew.jobsRun == [1, 2, 3, 4, 5])
+        #expect(crew.places.limit == 2)
+        settle(stuck: [])
+        #expect(crew.jobsRun.last == 0)
+        #expect(crew.places.limit == 1)
+        // Nobody who works beside another outlasts it.
+        _ = crew.add(6)
+        _ = crew.add(7)
+        settle(stuck: [6])
+        #expect(crew.jobsRun.last == 0)
+    }
+
     @Test(arguments: 0..<20)
     func `in any order of events each job is run once, and all threads end`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -119,7 +154,7 @@ struct WorkerPlacesTests {
                 timeIsOver: Int.random(in: 0..<50, using: &random) == 0,
                 jobEnds: Bool.random(using: &random)
             )
-            #expect(crew.runningCount - crew.extra.count <= maxWorking)
+            #expect(crew.runningCount <= crew.places.limit)
         }
         crew.stop()
         let threadCount = crew.threads.count
@@ -128,6 +163,7 @@ struct WorkerPlacesTests {
         // Time does not pass any more: nothing may depend on it to end.
         while crew.threads.indices.contains(where: { crew.go($0, timeIsOver: false, jobEnds: true) }) {}
         #expect(crew.jobsRun.sorted() == Array(0..<added))
+        #expect(crew.places.limit == maxWorking)
         #expect(crew.threads.count == threadCount)
         #expect(crew.threads.allSatisfy { if case .ended = $0 { true } else { false } })
     }

@@ -74,9 +74,9 @@ struct RemoteTimeTests {
         _ = try await time(Self.date, calls: recorder.fileCalls)
         #expect(
             recorder.calls == [
-                .checkDirectory, .status, .status, .create, .lock, .freeSpace, .write(offset: 0, count: 5),
-                .setModified(Self.seconds), .sync, .openStatus, .status, .setMode(FileCalls.newFileMode), .move,
-                .syncDirectory, .close, .status,
+                .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
+                .write(offset: 0, count: 5), .setModified(Self.seconds), .sync, .openStatus, .status,
+                .setMode(FileCalls.newFileMode), .move, .syncDirectory, .close, .status,
             ]
         )
     }

@@ -62,7 +62,11 @@ struct VerificationStopTests {
             for await _ in reading { break }
             // The list tells the transfer at once; the verbs of the download return when it has stopped, and it reads.
             let list = download.manager.list
-            _ = isPause ? try list.pause(.downloads([download.id])) : try await list.cancel(.downloads([download.id]))
+            if isPause {
+                _ = try list.pause(.downloads([download.id]))
+            } else {
+                _ = try list.cancel(.downloads([download.id]))
+            }
             stopped.open()
             for await state in download.states where state == .paused || state == .cancelled { break }
             let reads = recorder.calls.filter { if case .readAt = $0 { true } else { false } }

@@ -19,11 +19,14 @@ enum RegistryCommand: Sendable, Hashable {
     case priority(UInt64, Int)
 
     /// How many downloads it tells of: a measure of what carrying it out costs.
-    var weight: Int {
+    var weight: Int { ids.count }
+
+    /// The downloads that it tells of.
+    var ids: [UInt64] {
         switch self {
-        case .add(let entries): entries.count
-        case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids.count
-        case .move, .priority: 1
+        case .add(let entries): entries.map(\.id)
+        case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids
+        case .move(let id, _), .priority(let id, _): [id]
         }
     }
 }

@@ -106,10 +106,11 @@ extension SegmentedFetch {
     private func read(_ body: inout ResponseBody, _ accepted: AcceptedBody, _ connection: Connection) async -> End {
         var cutter = BodyCutter(accepted)
         var position = accepted.offset
-        var digester = state.withLock { state in
-            state.accepted(accepted.proof)
-            return state.session.pieces.map(PieceDigester.init)
+        var (digester, changed) = state.withLock { state in
+            let changed = state.accepted(accepted.proof)
+            return (state.session.pieces.map(PieceDigester.init), changed)
         }
+        changed?.letSaveAnew()
         // The speed of all connections together is watched, not that of each.
         var floor: SpeedFloor?
         while !cutter.isDone {

@@ -7,7 +7,8 @@ import Foundation
 /// Fetches what is missing of a file over several connections, as a ``SegmentPlanner`` says.
 ///
 /// The planner, the session and the attempts are behind one lock; requests are sent, bodies read and bytes written outside
-/// of it, by one task a connection. The tasks throw nothing: what ends the whole is kept, and ends the commands.
+/// of it, by one task a connection. Nothing waits for the disk under it, as ``tick()`` takes it on a thread of the process's
+/// pool. The tasks throw nothing: what ends the whole is kept, and ends the commands.
 final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
@@ -35,11 +36,11 @@ final class SegmentedFetch: Sendable {
         /// How many tasks are at the disk.
         var writers = 0
 
-        /// Bytes come that go beside the others on this proof.
-        mutating func accepted(_ proof: RangeAsk.Proof) {
-            guard proof == .later(.checksum) else { return }
+        /// Bytes come that go beside the others on this proof; returns the session where it is to be saved anew.
+        mutating func accepted(_ proof: RangeAsk.Proof) -> PartialSession? {
+            guard proof == .later(.checksum) else { return nil }
             attempts.resume.accepted(proof)
-            session.keepUnproven()
+            return session.noteUnproven() ? session : nil
         }
     }
 
@@ -359,7 +360,10 @@ final class SegmentedFetch: Sendable {
             if let progress = state.attempts.meter.received(count, at: now) { transfer.tell(progress) }
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
-            if let success = side.takeSyncResult() { side.add(try state.session.syncEnded(success: success)) }
+            // What a failure asks for waits for the disk, which nobody may under the lock: it is done at the end.
+            if try side.takeSyncSuccess(orThrow: state.session.syncFailure) {
+                side.add(try state.session.syncEnded(success: true))
+            }
             return side.next(in: state.session)
         }
         guard let work else { return }

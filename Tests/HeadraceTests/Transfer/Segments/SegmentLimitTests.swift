@@ -61,6 +61,28 @@ struct SegmentLimitTests {
         #expect(isExact)
     }
 
+    @Test func `K06 a sync that fails ends all connections, and is told`() async throws {
+        let clock = TestClock()
+        let disk = MemoryDisk { change throws(SystemError) in
+            switch change {
+            // A second for each piece of the body, so that syncs become due.
+            case .write(1, _, _): clock.advance(by: .seconds(1))
+            case .sync(1): throw SystemError(errno: EIO)
+            default: break
+            }
+        }
+        let outcome = try await DiskFixture.run(
+            to: .file(URL(filePath: "/folder/file.bin")),
+            files: disk.calls,
+            clock: clock,
+            retries: 3,
+            connections: 4
+        ) { DiskFixture.answer($0, of: 2_200_000) }
+        #expect(outcome.error?.code == .fileSystem)
+        #expect(outcome.error?.message.contains("could not be synced") == true)
+        #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
+    }
+
     @Test func `T10 the least speed is that of all connections together`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()

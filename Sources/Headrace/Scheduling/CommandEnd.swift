@@ -1,0 +1,66 @@
+/// What a command that was decided still waits for: transfers that are to end, and files that are to go.
+struct CommandEnd: Sendable {
+    private let records: [DownloadRecord]
+    private let isPending: @Sendable (DownloadRecord) -> Bool
+    /// Returns when that has come about, or when the task is cancelled.
+    let wait: @Sendable () async -> Void
+
+    /// Waits for downloads to pause; nil where none of them still runs.
+    init?(pausing records: [DownloadRecord], of list: DownloadList) {
+        guard !records.isEmpty else { return nil }
+        self.records = records
+        isPending = { list.isPausing($0.id) }
+        wait = { await list.waitForPause(of: records) }
+    }
+
+    /// Waits for downloads, and maybe files, to go; nil where all have.
+    init?(_ stopping: DownloadList.Stopping) {
+        guard stopping.isPending else { return nil }
+        records = stopping.records
+        isPending = { !$0.status.state.isEnded }
+        wait = { for record in await stopping.thoseToStop() { await record.status.waitForEnd() } }
+    }
+
+    /// The downloads that have yet to end.
+    var pending: [DownloadRecord] { records.filter(isPending) }
+}
+
+/// The downloads of commands that have not ended: later commands are to find them as those leave them.
+struct BusyDownloads {
+    private let bases: RegistryBases
+    private var ids: Set<UInt64> = []
+    /// Under which an addition finds them.
+    private var partialPaths: Set<String> = []
+
+    init(_ ends: [CommandEnd], bases: RegistryBases) {
+        self.bases = bases
+        for end in ends { insert(end.pending) }
+    }
+
+    mutating func insert(_ records: some Sequence<DownloadRecord>) {
+        for record in records {
+            ids.insert(record.id.rawValue)
+            partialPaths.insert(record.names.partialPath)
+        }
+    }
+
+    /// Inserts those of a command that waits for its turn.
+    mutating func insert(_ command: RegistryCommand, in list: DownloadList) {
+        ids.formUnion(command.ids)
+        partialPaths.formUnion(paths(of: command))
+        insert(command.ids.lazy.compactMap { list[Download.ID(rawValue: $0)] })
+    }
+
+    /// Whether a command is about one of them.
+    func isTouched(by command: RegistryCommand) -> Bool {
+        guard !ids.isEmpty else { return false }
+        return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)
+    }
+
+    private func paths(of command: RegistryCommand) -> [String] {
+        guard case .add(let entries) = command else { return [] }
+        return entries.compactMap { entry in
+            entry.request.downloadRequest(in: bases).map { DestinationNames($0).partialPath }
+        }
+    }
+}
