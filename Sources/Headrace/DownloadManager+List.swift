@@ -5,6 +5,8 @@ import Foundation
 #endif
 
 /// Verbs on many downloads at once; each is decided in one step, so that nothing of a selection starts in between.
+///
+/// Those that wait for what they stop do so also where the task is cancelled.
 extension DownloadManager {
     /// The downloads of a selection, in the order of the list.
     /// - Parameter selection: Which ones.
@@ -23,7 +25,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that have ended stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await list.waitForPause(of: try list.pause(selection))
+        await list.waitForPause(of: try list.pause(selection), evenIfCancelled: true)
     }
 
     /// Has the paused ones of a selection wait for their turn again; one that is to begin later still does.
@@ -44,7 +46,9 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that are finished or cancelled stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        for record in try await list.cancel(selection).thoseToStop() { await record.status.waitForEnd() }
+        for record in try await list.cancel(selection).thoseToStop(evenIfCancelled: true) {
+            await record.status.waitForEnd(evenIfCancelled: true)
+        }
     }
 
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
@@ -56,8 +60,9 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        for record in try await list.remove(selection, deletingFiles: deletingFiles).thoseToStop() {
-            await record.status.waitForEnd()
+        let stopping = try list.remove(selection, deletingFiles: deletingFiles)
+        for record in await stopping.thoseToStop(evenIfCancelled: true) {
+            await record.status.waitForEnd(evenIfCancelled: true)
         }
     }
 

@@ -6,11 +6,11 @@ struct CommandEnd: Sendable {
     let wait: @Sendable () async -> Void
 
     /// Waits for downloads to pause; nil where none of them still runs.
-    init?(pausing records: [DownloadRecord], of list: DownloadList) {
-        guard !records.isEmpty else { return nil }
-        self.records = records
+    init?(pausing: DownloadList.Pausing, of list: DownloadList) {
+        guard !pausing.records.isEmpty else { return nil }
+        records = pausing.records
         isPending = { list.isPausing($0.id) }
-        wait = { await list.waitForPause(of: records) }
+        wait = { await list.waitForPause(of: pausing) }
     }
 
     /// Waits for downloads, and maybe files, to go; nil where all have.

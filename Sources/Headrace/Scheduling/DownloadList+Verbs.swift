@@ -80,10 +80,18 @@ extension DownloadList {
         return added.records
     }
 
+    /// Downloads that have yet to stop for a pause; the next state that is told of each, after this turn, is its end.
+    struct Pausing: Sendable {
+        var records: [DownloadRecord]
+        var turn: UInt64
+    }
+
     /// Pauses downloads; returns those that have yet to stop.
-    func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> [DownloadRecord] {
+    func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> Pausing {
         let (records, _) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.pause(id) }
-        return records.filter { isPausing($0.id) }
+        return state.withLock { state in
+            Pausing(records: records.filter { state.queue.isPausing($0.id) }, turn: state.turn)
+        }
     }
 
     /// Has downloads of a phase wait for their turn again, as one decision; those that are to begin later still do.
@@ -122,15 +130,17 @@ extension DownloadList {
     /// Downloads that were told to go.
     struct Stopping: Sendable {
         let records: [DownloadRecord]
-        /// Ends with the removal of files, where some are removed at once; one can wait for it.
-        fileprivate let removal: AsyncStream<Never>?
+        /// Opens with the removal of files, where some are removed at once; one can wait for it.
+        fileprivate let removal: Latch?
 
         /// Whether there is something to wait for.
         var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
 
         /// Returns when the files are gone that are removed at once, those that have yet to stop.
-        func thoseToStop() async -> [DownloadRecord] {
-            if let removal { for await _ in removal {} }
+        ///
+        /// Does not wait where the task is cancelled, unless `evenIfCancelled`.
+        func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
+            await removal?.wait(evenIfCancelled: evenIfCancelled)
             // The others have ended, and may be begun again by the time somebody waits for them.
             return records.filter { !$0.status.state.isEnded }
         }
@@ -154,10 +164,10 @@ extension DownloadList {
         return Stopping(records: records, removal: removal)
     }
 
-    /// Returns when none of the downloads runs only until it has stopped for a pause, or when the task is cancelled.
-    func waitForPause(of records: [DownloadRecord]) async {
-        for record in records {
-            for await state in record.status.states() where state == .paused || !isPausing(record.id) { break }
+    /// Returns when downloads have stopped for a pause; also when the task is cancelled, unless `evenIfCancelled`.
+    func waitForPause(of pausing: Pausing, evenIfCancelled: Bool = false) async {
+        for record in pausing.records {
+            await record.status.waitForState(after: pausing.turn, evenIfCancelled: evenIfCancelled)
         }
     }
 

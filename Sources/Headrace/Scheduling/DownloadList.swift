@@ -34,9 +34,9 @@ final class DownloadList: Sendable {
 
     /// What one decision removes.
     struct Removals: Sendable {
-        var items: [Removal] = []
-        /// Finished when all is done.
-        fileprivate var done: AsyncStream<Never>.Continuation
+        let items: [Removal]
+        /// Opened when all is done.
+        fileprivate let done = Latch()
     }
 
     let observers: ListObservers
@@ -139,13 +139,13 @@ final class DownloadList: Sendable {
     typealias Verb = (inout DownloadQueue, Download.ID, Duration) -> [DownloadQueue.Action]
 
     /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
-    /// - Returns: The downloads of the selection, and a stream that ends with the removal of files, where some are removed.
+    /// - Returns: The downloads of the selection, and what opens with the removal of files, where some are removed.
     @discardableResult
     func apply(
         _ selection: DownloadSelection,
         passingOver: Bool,
         _ verb: Verb
-    ) throws(DownloadError) -> (records: [DownloadRecord], removal: AsyncStream<Never>?) {
+    ) throws(DownloadError) -> (records: [DownloadRecord], removal: Latch?) {
         let now = clock.now()
         let (records, effects) = try state.withLock { state throws(DownloadError) in
             let ids = try state.ids(selection, passingOver: passingOver)
@@ -184,9 +184,9 @@ final class DownloadList: Sendable {
     }
 
     /// Does what was decided; `isOfTransfer` where a task of the manager calls, which its shutdown waits for and may block.
-    /// - Returns: A stream that ends with the removal of files, where there are some to remove.
+    /// - Returns: What opens with the removal of files, where there are some to remove.
     @discardableResult
-    func perform(_ effects: [ListState.Effect], isOfTransfer: Bool = false) -> AsyncStream<Never>? {
+    func perform(_ effects: [ListState.Effect], isOfTransfer: Bool = false) -> Latch? {
         var removals: [Removal] = []
         for effect in effects {
             switch effect {
@@ -206,13 +206,12 @@ final class DownloadList: Sendable {
         }
         scheduleFlush()
         guard !removals.isEmpty else { return nil }
-        let (removal, done) = AsyncStream.makeStream(of: Never.self)
-        let work = Removals(items: removals, done: done)
+        let work = Removals(items: removals)
         if !begin(.removals(work)) {
             // After the shutdown nobody touches the disk any more; a transfer that was cancelled before ends during it.
             if isOfTransfer { carryOut(work) } else { ended(work) }
         }
-        return removal
+        return work.done
     }
 
     // MARK: The journal
@@ -260,7 +259,7 @@ final class DownloadList: Sendable {
             let waiting = removal.partial ? state.withLock { $0.removed(removal.record) } : []
             for continuation in waiting { continuation.finish() }
         }
-        removals.done.finish()
+        removals.done.open()
     }
 
     /// Returns when nobody removes the partial of a download any more, which was another one's before.

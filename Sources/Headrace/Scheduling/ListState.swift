@@ -28,7 +28,7 @@ struct ListState {
     private var finished: [Download.ID: FinishedFile] = [:]
     /// The paths of partials that are being removed, by how many at a time, and those who wait for that.
     private var removals: [String: (count: Int, waiting: Subscribers<Never>)] = [:]
-    private var turn: UInt64 = 0
+    private(set) var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
     private var alarms: Set<Duration> = []
     private let journal: ListJournal?

@@ -13,13 +13,26 @@ final class DownloadStatus: Sendable {
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
+        /// Those who wait for a state, and which one.
+        var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
             if events.count == eventCapacity { events.removeFirst() }
             events.append(event)
             eventSubscribers.yield(event)
         }
+
+        /// Those who have waited for this state.
+        func takeWaiting(for state: DownloadState, turn: UInt64) -> [Latch] {
+            guard !waiting.isEmpty else { return [] }
+            let met = waiting.filter { $0.isMet(state, turn) }.map(\.latch)
+            waiting.removeAll { $0.isMet(state, turn) }
+            return met
+        }
     }
+
+    /// Whether a state, which has this turn, is the one that is waited for; called under the lock.
+    private typealias StateTest = @Sendable (DownloadState, _ turn: UInt64) -> Bool
 
     private struct Storage {
         var state: DownloadState
@@ -70,11 +83,14 @@ final class DownloadStatus: Sendable {
             storage.activity?.stateSubscribers.yield(state)
             // Under the lock, so that states are told in their order.
             observers.tell(.stateChanged(id, state))
-            guard state.isEnded, let activity = storage.activity else { return nil }
+            guard let activity = storage.activity else { return nil }
+            let latches = activity.takeWaiting(for: state, turn: turn)
+            guard state.isEnded else { return { latches.forEach { $0.open() } } }
             let states = activity.stateSubscribers.removeAll()
             let progress = activity.progressSubscribers.removeAll()
             let events = activity.eventSubscribers.removeAll()
             return {
+                latches.forEach { $0.open() }
                 states.forEach { $0.finish() }
                 progress.forEach { $0.finish() }
                 events.forEach { $0.finish() }
@@ -100,9 +116,24 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Returns when the download has ended, or when the task is cancelled.
-    func waitForEnd() async {
-        for await state in states() where state.isEnded { return }
+    /// Returns when the download has ended; also when the task is cancelled, unless `evenIfCancelled`.
+    func waitForEnd(evenIfCancelled: Bool = false) async {
+        await wait(evenIfCancelled) { state, _ in state.isEnded }
+    }
+
+    /// Returns when a state of a turn after this one is told; also when the task is cancelled, unless `evenIfCancelled`.
+    func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
+        await wait(evenIfCancelled) { $1 > turn }
+    }
+
+    private func wait(_ evenIfCancelled: Bool, until isMet: @escaping StateTest) async {
+        let latch = Latch()
+        let isOver = storage.withLock { storage in
+            if isMet(storage.state, storage.turn) { return true }
+            storage.begunActivity().waiting.append((isMet, latch))
+            return false
+        }
+        if !isOver { await latch.wait(evenIfCancelled: evenIfCancelled) }
     }
 
     func states() -> AsyncStream<DownloadState> {

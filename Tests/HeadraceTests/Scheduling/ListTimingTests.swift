@@ -61,6 +61,38 @@ struct ListTimingTests {
         }
     }
 
+    enum Stop: Sendable, CaseIterable {
+        case pause
+        case cancel
+        case remove
+
+        func run(on download: Download) async {
+            switch self {
+            case .pause: await download.pause()
+            case .cancel: await download.cancel()
+            case .remove: await download.remove(deletingFile: true)
+            }
+        }
+    }
+
+    @Test(arguments: Stop.allCases, [false, true])
+    func `what is stopped has stopped on return, also where the task is cancelled that asks for it`(
+        _ stop: Stop,
+        _ isPaused: Bool
+    ) async throws {
+        try await ListFixture.with { list in
+            let download = try await list.add("silent")
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            if isPaused { await download.pause() }
+            await withDiscardingTaskGroup { group in
+                group.cancelAll()
+                group.addTask { await stop.run(on: download) }
+            }
+            #expect(download.state == (stop == .pause ? .paused : .cancelled))
+            #expect((FileProbe.size(of: download.partialFile) == nil) == (stop != .pause))
+        }
+    }
+
     @Test func `a partial that two remove is gone when both have`() throws {
         var state = ListState(queue: DownloadQueue(limit: 1), journal: nil)
         let request = DownloadRequest(
