@@ -267,9 +267,13 @@ public actor DownloadManager {
 private func run(_ first: DownloadList.Run, of list: DownloadList, in environment: TransferEnvironment) async {
     var next: DownloadList.Run? = first
     while let run = next {
-        await list.waitForRemoval(before: run.record)
-        let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
-        let outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
+        let outcome: TransferOutcome
+        if await list.waitForRemoval(before: run.record) {
+            let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+            outcome = await run.stop.cancellingTask { await TransferOutcome(of: transfer) }
+        } else {
+            outcome = .stopped(keptBytes: true)
+        }
         environment.background?.left(run.record.id)
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
         environment.background?.ended(run.record.id)

@@ -202,6 +202,8 @@ final class DownloadList: Sendable {
                 removals.append(Removal(record: record, partial: partial, file: file, telling: telling))
             case .alarm(let time):
                 _ = begin(.alarm(time))
+            case .release(let waiting):
+                for continuation in waiting { continuation.finish() }
             }
         }
         scheduleFlush()
@@ -262,12 +264,13 @@ final class DownloadList: Sendable {
         removals.done.open()
     }
 
-    /// Returns when nobody removes the partial of a download any more, which was another one's before.
-    func waitForRemoval(before record: DownloadRecord) async {
-        guard state.withLock({ $0.isRemoving(record) }) else { return }
+    /// Returns when nobody has or removes the partial of a download any more, which was another one's before.
+    /// - Returns: False where it has made way for the next one meanwhile, and has to leave the partial alone.
+    func waitForRemoval(before record: DownloadRecord) async -> Bool {
+        guard state.withLock({ $0.isRemoving(record) }) else { return true }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-        guard state.withLock({ $0.follow(continuation, removalFor: record) }) else { return }
-        for await _ in stream {}
+        if state.withLock({ $0.follow(continuation, removalFor: record) }) { for await _ in stream {} }
+        return state.withLock { !$0.queue.isLeaving(record.id) }
     }
 
     /// Tells a download its state, and those who wait for the last one.

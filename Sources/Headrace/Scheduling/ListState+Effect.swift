@@ -14,6 +14,8 @@ extension ListState {
         /// `partial` where nobody else has it meanwhile.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, Telling)
         case alarm(Duration)
+        /// Let those go on who wait for the end of the one before.
+        case release([AsyncStream<Never>.Continuation])
     }
 
     /// A download whose turn it is.

@@ -17,7 +17,7 @@ struct ListState {
     private var signals: [Download.ID: StopSignal] = [:]
     /// What is known of those that wait to be tried again.
     private(set) var attempts: [Download.ID: Attempts] = [:]
-    /// Those that have not ended, by the path of their partial: one file has one download.
+    /// Those that have not ended nor been told to for good, by the path of their partial: one file has one download.
     private var active: [String: DownloadRecord] = [:]
     /// The last of those that failed, by the path of their partial, which may go on with its bytes.
     private var failed: [String: Download.ID] = [:]
@@ -26,8 +26,7 @@ struct ListState {
     private var groups: [String: Set<Download.ID>] = [:]
     /// The finished files as they were when they got their names.
     private var finished: [Download.ID: FinishedFile] = [:]
-    /// The paths of partials that are being removed, by how many at a time, and those who wait for that.
-    private var removals: [String: (count: Int, waiting: Subscribers<Never>)] = [:]
+    var removals = PartialRemovals()
     private(set) var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
     private var alarms: Set<Duration> = []
@@ -142,7 +141,7 @@ struct ListState {
                 return twin
             }
             insert(record)
-            if state == .waiting { reopen(record) } else { active[record.names.partialPath] = record }
+            if state == .waiting { reopen(record) } else { activate(record) }
             items.append(DownloadQueue.Item(record, at: now))
             return record
         }
@@ -229,8 +228,15 @@ struct ListState {
 
     /// Takes note of how a transfer ended.
     mutating func ended(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
-        let signal = signals[id]
+        let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
+        var effects = settled(id, outcome, at: now)
+        let waiting = path.map { removals.ended($0, id) } ?? []
+        if !waiting.isEmpty { effects.append(.release(waiting)) }
+        return effects
+    }
+
+    private mutating func settled(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.withoutSecrets == nil {
             // They have been given since the transfer looked.
@@ -262,6 +268,7 @@ struct ListState {
             // What was begun before and tried again goes on, and does not start.
             return .start(run, telling(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
+            if queue.isLeaving(id), let record = records[id] { makeWay(record) }
             return signals[id].map { .stop($0, reason) }
         case .hold(let id, let obstacle):
             return records[id].map { .tell($0, telling(.waiting, .waitingForNetwork(obstacle))) }
@@ -277,7 +284,7 @@ struct ListState {
             // What has finished has none: the one of this name is of a download that another list or the tool has begun since.
             let hasPartial = file == nil && mayRemovePartial(of: record)
             // One that has ended stays what it became.
-            let isOpen = active[record.names.partialPath] === record
+            let isOpen = active[record.names.partialPath] === record || signals[id] != nil
             let telling = close(record, telling(isOpen ? .cancelled : nil, .removed))
             // Bytes that its transfer was told to give up go in any case.
             guard deletingFile else {
@@ -291,31 +298,8 @@ struct ListState {
     /// Whether no other download has its bytes in the same partial, or may go on with them.
     private func mayRemovePartial(of record: DownloadRecord) -> Bool {
         let (path, id) = (record.names.partialPath, record.id)
+        if let owner = removals.owner(of: path) { return owner == id }
         return active[path, default: record] === record && failed[path, default: id] == id
-    }
-
-    private mutating func removal(_ record: DownloadRecord, _ telling: Telling) -> Effect {
-        removals[record.names.partialPath, default: (0, Subscribers())].count += 1
-        return .remove(record, partial: true, nil, telling)
-    }
-
-    func isRemoving(_ record: DownloadRecord) -> Bool { removals[record.names.partialPath] != nil }
-
-    /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
-    mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
-        removals[record.names.partialPath]?.waiting.add(continuation) != nil
-    }
-
-    /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
-    mutating func removed(_ record: DownloadRecord) -> [AsyncStream<Never>.Continuation] {
-        let path = record.names.partialPath
-        guard var removal = removals.removeValue(forKey: path) else { return [] }
-        removal.count -= 1
-        guard removal.count == 0 else {
-            removals[path] = removal
-            return []
-        }
-        return removal.waiting.removeAll()
     }
 
     private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
@@ -376,9 +360,24 @@ struct ListState {
 
     /// Counts a download among those that wait or run.
     private mutating func reopen(_ record: DownloadRecord) {
-        active[record.names.partialPath] = record
+        activate(record)
         failed[record.names.partialPath] = nil
         if open.insert(record.id).inserted { openCount += 1 }
+    }
+
+    private mutating func activate(_ record: DownloadRecord) {
+        let path = record.names.partialPath
+        active[path] = record
+        // The next manager is to go on with this one, if this run is killed before that has ended.
+        if let other = removals.owner(of: path) { journal?.note(other, .cancelled) }
+    }
+
+    /// Leaves room for another download of the same file, which begins when this one has ended.
+    private mutating func makeWay(_ record: DownloadRecord) {
+        let path = record.names.partialPath
+        guard active[path] === record else { return }
+        active[path] = nil
+        removals.makeWay(path, record.id)
     }
 
     /// Leaves room for another download of the same file.

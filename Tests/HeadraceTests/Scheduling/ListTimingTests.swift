@@ -93,20 +93,86 @@ struct ListTimingTests {
         }
     }
 
-    @Test func `a partial that two remove is gone when both have`() throws {
-        var state = ListState(queue: DownloadQueue(limit: 1), journal: nil)
+    @Test(arguments: [Stop.cancel, .remove])
+    func `a download that is added while its twin stops for good is another one`(_ stop: Stop) async throws {
+        try await ListFixture.with { list in
+            let first = try await list.add("silent")
+            for await progress in first.progress where progress.bytesReceived > 0 { break }
+            try list.manager.list.apply(.all, passingOver: true) { queue, id, _ in
+                stop == .cancel ? queue.cancel(id) : queue.remove(id, deletingFile: false)
+            }
+            let second = try await list.add("silent")
+            #expect(second.id != first.id)
+            for await progress in second.progress where progress.bytesReceived > 0 { break }
+            #expect(first.state == .cancelled)
+            #expect(second.state == .running)
+        }
+    }
+
+    private func added(to state: inout ListState) throws -> DownloadRecord {
         let request = DownloadRequest(
             try #require(URL(string: "http://h/a")),
             to: .directory(URL(filePath: "/folder", directoryHint: .isDirectory))
         )
+        let added = state.add(
+            [ListState.Addition(request: request)],
+            passingOver: false,
+            observers: ListObservers(),
+            at: .zero
+        )
+        return try #require(added.records.first)
+    }
+
+    private func removesPartial(of record: DownloadRecord, _ effects: [ListState.Effect]) -> Bool {
+        effects.contains { if case .remove(let other, partial: true, _, _) = $0 { other === record } else { false } }
+    }
+
+    private func releases(_ effects: [ListState.Effect]) -> Bool {
+        effects.contains { if case .release = $0 { true } else { false } }
+    }
+
+    @Test func `those that are added while a twin is cancelled begin when its partial is gone`() throws {
+        var state = ListState(queue: DownloadQueue(limit: 4), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.cancel(first.id))
+        // Its run may look only now, and must not wait for itself.
+        #expect(!state.isRemoving(first))
+        let second = try added(to: &state)
+        _ = state.effects(of: state.queue.cancel(second.id))
+        let third = try added(to: &state)
+        #expect(second.id != first.id)
+        #expect(third.id != second.id)
+        #expect(state.isRemoving(second))
+        #expect(state.isRemoving(third))
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(removesPartial(of: first, effects))
+        #expect(!releases(effects))
+        #expect(state.isRemoving(third))
+        _ = state.removed(first)
+        #expect(!state.isRemoving(third))
+        let last = state.ended(second.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!removesPartial(of: second, last))
+        #expect(!state.isRemoving(third))
+    }
+
+    @Test func `one that is added while a twin is removed, whose file stays, begins when that has stopped`() throws {
+        var state = ListState(queue: DownloadQueue(limit: 2), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
+        let second = try added(to: &state)
+        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
+        let follows = state.follow(continuation, removalFor: second)
+        #expect(follows)
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!removesPartial(of: first, effects))
+        #expect(releases(effects))
+        #expect(!state.isRemoving(second))
+    }
+
+    @Test func `a partial that two remove is gone when both have`() throws {
+        var state = ListState(queue: DownloadQueue(limit: 1), journal: nil)
         let records = try (0..<2).map { _ in
-            let added = state.add(
-                [ListState.Addition(request: request)],
-                passingOver: false,
-                observers: ListObservers(),
-                at: .zero
-            )
-            let record = try #require(added.records.first)
+            let record = try added(to: &state)
             _ = state.effects(of: state.queue.cancel(record.id))
             _ = state.ended(record.id, .stopped(keptBytes: true), at: .zero)
             return record
