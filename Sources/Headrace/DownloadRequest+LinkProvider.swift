@@ -25,7 +25,7 @@ extension DownloadRequest {
     /// Gives a new address of the same file where the present one does not give it any more.
     ///
     /// Two are equal where one is a copy of the other. A list on the disk does not keep it: a request of the same file that
-    /// is added again brings it back.
+    /// is added again brings it back, also to a download that has failed with its link meanwhile.
     public struct LinkProvider: Sendable, Hashable {
         private final class Body: Sendable {
             let provide: @Sendable () async throws -> Link

@@ -100,7 +100,8 @@ struct ListState {
 
     /// Adds downloads, or finds those that have the same file, which take over what they did not know of it.
     ///
-    /// One that has failed without its secrets is taken over by a request of this process, which may give them, and waits again.
+    /// One that has failed without its secrets, or at the end of its link without a provider, is taken over by a request of this
+    /// process, which may give them, and waits again.
     /// An identity that is given is that of one which another process has named, and is not added twice. Where one cannot be,
     /// nothing is changed; or all others are added, where it is passed over.
     mutating func add(
@@ -154,11 +155,11 @@ struct ListState {
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
     }
 
-    /// Has the download of a file wait again, or be paused, that has failed without its secrets; not where what is told of the
-    /// file is another now.
+    /// Has the download of a file wait again, or be paused, that has failed without what the request brings; not where what is
+    /// told of the file is another now.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         let (path, request) = (record.names.partialPath, record.request)
-        guard active[path] == nil, let id = failed[path], let twin = records[id], twin.withoutSecrets != nil,
+        guard active[path] == nil, let id = failed[path], let twin = records[id], twin.goesOn(with: request),
             (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return [] }
         let actions = queue.resume(id, at: now, notBefore: twin.requested { $0.notBefore(at: now) })

@@ -86,6 +86,14 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
+    /// Whether a request of the same file may bring what this one has failed without: secrets, or a provider of new links.
+    func goesOn(with request: DownloadRequest) -> Bool {
+        guard withoutSecrets == nil else { return true }
+        guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
+        guard case .failed(let error) = status.state, let code = error.statusCode else { return false }
+        return FileSources.endedStatuses.contains(code)
+    }
+
     /// What the file would have to be by these as well; throws as ``takeExpectations(of:)`` does.
     func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }

@@ -165,4 +165,28 @@ struct FreshLinkTests {
             }
         }
     }
+
+    @Test func `a download that failed at the end of its link goes on where it is added again with a provider`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(["/old": .status(403), "/new": .file(file)])) { server in
+                try await withDownloadManager { manager in
+                    var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
+                    let download = try await manager.download(request)
+                    let error = await #expect(throws: DownloadError.self) { try await download.value }
+                    #expect(error?.statusCode == 403)
+                    // Without one it is another download.
+                    let other = try await manager.download(request)
+                    #expect(other != download)
+                    await #expect(throws: DownloadError.self) { try await other.value }
+                    let link = server.url("/new")
+                    request.linkProvider = .init { .init(link) }
+                    let again = try await manager.download(request)
+                    #expect(again == other)
+                    _ = try await again.value
+                }
+            }
+        }
+    }
 }
