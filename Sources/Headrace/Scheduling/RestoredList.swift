@@ -141,11 +141,11 @@ extension RegistryEntry.State {
         return (.finished(url), FinishedFile(url: url, stamp: stamp, wasSkipped: wasSkipped))
     }
 
-    /// How far a download was; of one that has not begun nothing is looked up.
+    /// How far a download was; one that waits may have begun before.
     fileprivate func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
         switch self {
-        case .waiting, .cancelled: DownloadProgress()
-        case .running, .paused, .failed, .finishing, .finished, .skipped:
+        case .cancelled: DownloadProgress()
+        case .waiting, .running, .paused, .failed, .finishing, .finished, .skipped:
             DownloadProgress(stamp, orPartialAt: partialPath, files)
         }
     }

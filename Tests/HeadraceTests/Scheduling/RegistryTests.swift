@@ -332,6 +332,25 @@ struct RegistryTests {
         }
     }
 
+    @Test func `progress of one that waits with bytes is there after a restart`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                let waiting = try await manager.download(request("silent", in: folder))
+                for await progress in waiting.progress where progress.bytesReceived == 60_000 { break }
+                await waiting.pause()
+                let running = try await manager.download(request("silent2", in: folder))
+                for await progress in running.progress where progress.bytesReceived == 60_000 { break }
+                await waiting.resume()
+                #expect(waiting.state == .waiting)
+            }
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let progress = try #require(manager.list.snapshots().first).progress
+                #expect(progress.bytesReceived == 60_000)
+                #expect(progress.totalBytes == Int64(DiskFixture.size))
+            }
+        }
+    }
+
     @Test func `of what came over several connections the bytes count, and not the gaps between them`() async throws {
         try await withTemporaryDirectory { folder in
             let request = try request("silent", in: folder)
