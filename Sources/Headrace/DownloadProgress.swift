@@ -4,9 +4,9 @@ public struct DownloadProgress: Sendable, Hashable {
     public var bytesReceived: Int64
     /// The size of the file in bytes; nil while, or where, the server does not tell.
     public var totalBytes: Int64?
-    /// The speed over the last seconds, smoothed, in bytes per second.
+    /// The speed over the last seconds, smoothed, in bytes per second; 0 of a download that does not run.
     public var bytesPerSecond: Double
-    /// The time the rest will take at this speed; nil while the total or the speed is unknown.
+    /// The time the rest will take at this speed; nil while the total or the speed is unknown, or the download does not run.
     public var timeRemaining: Duration?
 
     /// Bytes that were compared with a checksum, while the file is read for it; nil at all other times.

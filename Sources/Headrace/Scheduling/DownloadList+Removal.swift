@@ -27,6 +27,7 @@ extension DownloadList {
         if removal.partial {
             var session = PartialSession(removal.record, environment)
             session.removeLeftovers()
+            removal.record.status.forgetBytes()
         }
         // One that was there before is not this download's, nor another one that has the name now.
         guard let file = removal.file, !file.wasSkipped,

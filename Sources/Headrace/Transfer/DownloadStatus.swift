@@ -22,6 +22,13 @@ final class DownloadStatus: Sendable {
             eventSubscribers.yield(event)
         }
 
+        /// Tells another progress, unless it is the same.
+        func change(_ change: (inout DownloadProgress) -> Void) {
+            let earlier = progress
+            change(&progress)
+            if progress != earlier { progressSubscribers.yield(progress) }
+        }
+
         /// Those who have waited for this state.
         func takeWaiting(for state: DownloadState, turn: UInt64) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
@@ -80,6 +87,8 @@ final class DownloadStatus: Sendable {
             guard let state, turn > storage.turn else { return nil }
             storage.turn = turn
             storage.state = state
+            // Before the state, which may end the stream: nothing comes any more.
+            if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
             // Under the lock, so that states are told in their order.
             observers.tell(.stateChanged(id, state))
@@ -105,6 +114,14 @@ final class DownloadStatus: Sendable {
             let activity = storage.begunActivity()
             activity.progress = progress
             activity.progressSubscribers.yield(progress)
+            observers.noteChange()
+        }
+    }
+
+    /// Takes note that the bytes are gone, also of a download that has ended.
+    func forgetBytes() {
+        storage.withLock { storage in
+            storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
             observers.noteChange()
         }
     }
@@ -167,5 +184,21 @@ final class DownloadStatus: Sendable {
             self?.storage.withLock { $0.activity?[keyPath: subscribers].remove(subscriber) }
         }
         return stream
+    }
+}
+
+extension DownloadState {
+    /// Whether a speed is that of bytes that come, or of all of them.
+    fileprivate var hasSpeed: Bool {
+        switch self {
+        case .running, .finished: true
+        case .waiting, .paused, .failed, .cancelled: false
+        }
+    }
+}
+
+extension DownloadProgress {
+    fileprivate mutating func stopped() {
+        (bytesPerSecond, timeRemaining, bytesVerified) = (0, nil, nil)
     }
 }

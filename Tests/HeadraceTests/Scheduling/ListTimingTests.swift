@@ -93,6 +93,22 @@ struct ListTimingTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the bytes of a cancelled download do not count any more, since they are gone`(
+        _ isPaused: Bool
+    ) async throws {
+        try await ListFixture.with { list in
+            let download = try await list.add("silent") { $0.group = "films" }
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            if isPaused { await download.pause() }
+            await download.cancel()
+            let group = GroupProgress(of: list.manager.list.snapshots(group: "films"))
+            #expect(group.counts == [.cancelled: 1])
+            #expect(group.bytesReceived == 0)
+            #expect(group.totalBytes == 0)
+        }
+    }
+
     @Test(arguments: [Stop.cancel, .remove])
     func `a download that is added while its twin stops for good is another one`(_ stop: Stop) async throws {
         try await ListFixture.with { list in

@@ -39,6 +39,34 @@ struct DownloadStatusTests {
         #expect(status.progress.bytesReceived == 5)
     }
 
+    @Test(arguments: [DownloadState.waiting, .paused, .cancelled, .failed(.shutDown())])
+    func `what does not run has no speed, for those who follow it and those who come late`(
+        _ state: DownloadState
+    ) async {
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        status.enter(.running, .started, turn: 1)
+        let early = status.progressUpdates()
+        let running = DownloadProgress(
+            bytesReceived: 5,
+            totalBytes: 9,
+            bytesPerSecond: 2,
+            timeRemaining: .seconds(2)
+        )
+        status.publish(running)
+        #expect(status.progress == running)
+        status.enter(state, nil, turn: 2)
+        let stopped = DownloadProgress(bytesReceived: 5, totalBytes: 9)
+        #expect(status.progress == stopped)
+        for stream in [early, status.progressUpdates()] {
+            var first: DownloadProgress?
+            for await progress in stream {
+                first = progress
+                break
+            }
+            #expect(first == stopped)
+        }
+    }
+
     @Test func `a late reader of events sees all that happened`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
         status.enter(.running, .started, turn: 1)
