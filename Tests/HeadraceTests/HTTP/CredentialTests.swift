@@ -50,6 +50,21 @@ struct CredentialTests {
         #expect("\(HeaderField(name: "Accept", value: "*/*"))" == "Accept: */*")
     }
 
+    @Test func `S10 the password of a URL is not in what a request and a snapshot of its download show`() throws {
+        var request = DownloadRequest(
+            try #require(URL(string: "http://user:hidden@a.example/x")),
+            to: .directory(URL(filePath: "/folder"))
+        )
+        request.mirrors = [try #require(URL(string: "http://user:hidden@b.example/x"))]
+        request.title = "Film"
+        let snapshot = DownloadSnapshot(id: Download.ID(rawValue: 1), request: request, state: .waiting)
+        var shown = "\(request) \(String(reflecting: request)) \(snapshot) \(String(reflecting: snapshot))"
+        dump(request, to: &shown)
+        dump(snapshot, to: &shown)
+        for part in ["a.example/x", "b.example/x", "Film", "/folder"] { #expect(shown.contains(part)) }
+        #expect(!shown.contains("hidden"))
+    }
+
     @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(

@@ -1,0 +1,32 @@
+extension DownloadRequest: CustomReflectable {
+    /// What `print`, `dump` and debuggers show: all of the request but the credentials in its URLs and secret header fields.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "url": url.withoutCredentials,
+                "mirrors": mirrors.map(\.withoutCredentials),
+                "urlExpires": urlExpires as Any,
+                "linkProvider": linkProvider as Any,
+                "destination": destination,
+                "conflictPolicy": conflictPolicy,
+                "refetchPolicy": refetchPolicy,
+                "headers": headers,
+                "resumePolicy": resumePolicy,
+                "expectedSize": expectedSize as Any,
+                "checksums": checksums,
+                "pieceHashes": pieceHashes as Any,
+                "checksumPolicy": checksumPolicy,
+                "priority": priority,
+                "earliestBegin": earliestBegin as Any,
+                "startsPaused": startsPaused,
+                "networkPolicy": networkPolicy,
+                "group": group as Any,
+                "rateLimit": rateLimit as Any,
+                "title": title as Any,
+                "userInfo": userInfo,
+            ],
+            displayStyle: .struct
+        )
+    }
+}
