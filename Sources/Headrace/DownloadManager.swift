@@ -161,11 +161,12 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limit allows.
     ///
-    /// A download of the same URL to the same destination that has not ended is the one that is returned; it takes over the
-    /// size, the checksums of functions of which it had none and those of pieces, and is compared with them before it gets its
-    /// name. It also takes over a link provider, and secrets where its own are missing after a restart; one that has failed with
-    /// `credentialsMissing`, or has no link provider and failed with the status 401, 403, 404 or 410 where the request has one, is
-    /// the one that is returned as well, and waits again, or is paused with ``DownloadRequest/startsPaused``.
+    /// A download of the same URL to the same destination that has not ended, nor is being cancelled or removed, is the one that
+    /// is returned; it takes over the size, the checksums of functions of which it had none and those of pieces, and is compared
+    /// with them before it gets its name. It also takes over a link provider, and secrets where its own are missing after a
+    /// restart; one that has failed with `credentialsMissing`, or has no link provider and failed with the status 401, 403, 404
+    /// or 410 where the request has one, is the one that is returned as well, and waits again, or is paused with
+    /// ``DownloadRequest/startsPaused``.
     /// Everything else of the request is passed over: so are its mirrors, its group and its priority.
     ///
     /// Returns at once, or where the list is kept on the disk, when it is there; whatever fails later is the state of the
