@@ -41,7 +41,7 @@ extension DownloadTransfer {
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
-        defer { if isCounted { hosts.left(record.id, url) } }
+        defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
         if let segments = SegmentedFetch(of: self, answer, accepted, session, attempts) {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
