@@ -37,7 +37,7 @@ struct PartVerdictTests {
             let part = ResponseHead(url: url, status: own.status, fields: own.fields)
             let verdict = ResponseVerdict.judge(part, for: try HeadFixture.rest(of: known))
             #expect(verdict.isAccepted == isAccepted, "\(text)")
-            if !isAccepted { #expect(verdict.restartReason == .noValidator) }
+            if !isAccepted { #expect(verdict.restartReason == .otherPlace) }
         }
     }
 

@@ -104,6 +104,7 @@ struct StatusVerdictTests {
     @Test func `each reason has a sentence`() {
         let reasons: [RestartReason] = [
             .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
+            .otherPlace,
             .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored, .rangeMisplaced(asked: 1, got: 2),
             .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
             .overlapDiffers, .overlapMissing,
