@@ -16,6 +16,8 @@ package struct ResponseHead: Sendable, Hashable {
     }
     /// True for HTTP/2 and later, whose streams mark their own end.
     package let isMultiplexed: Bool
+    /// Of a 401, the scheme in lower case of the login that the request was sent with; nil where it had none.
+    var refusedLogin: String?
     /// The names of the fields in lower case, since a verdict looks up a dozen of them.
     private var names: [String]
 

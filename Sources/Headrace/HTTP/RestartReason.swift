@@ -34,8 +34,10 @@ enum RestartReason: Error, Sendable, Hashable {
     case wrongSize(expected: Int64)
     /// 412
     case preconditionFailed
-    /// 416, with the length that the server told.
+    /// 416, with the length that the server told, which is too short for the range or for the file.
     case unsatisfiable(length: Int64?)
+    /// 416, though the file has the bytes by the length that the server told.
+    case partRefused(length: Int64)
 
     /// Whether the file may be the same still, on a server where each failure means a start at zero.
     var isUnprovable: Bool {
@@ -67,6 +69,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .preconditionFailed: "The file changed on the server, which refused to send the rest."
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."
+        case .partRefused(let length): "The server refused to send the rest, though it has \(length) bytes."
         }
     }
 }
