@@ -34,7 +34,7 @@ struct Representation: Sendable, Hashable, Codable {
 extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
     init(of head: ResponseHead, totalBytes: Int64?) {
-        let codings = head.members("content-encoding").filter { $0 != "identity" }
+        let codings = head.contentCodings
         let entityTag = Self.field("etag", of: head)
         self.init(
             entityTag: entityTag,
@@ -70,6 +70,9 @@ extension Representation {
 }
 
 extension ResponseHead {
+    /// The codings of the body in lower case; `none` is what some programs call that there are none.
+    var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
+
     /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")
