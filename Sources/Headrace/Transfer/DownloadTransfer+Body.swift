@@ -33,6 +33,11 @@ extension DownloadTransfer {
                 file: URL(filePath: path, directoryHint: .notDirectory)
             )
         )
+        if let coding = accepted.representation.contentCoding, !attempts.hasToldCoding {
+            attempts.hasToldCoding = true
+            let name = String(coding.prefix(100)).printable
+            tell(.fellBack("The server has encoded the file as \(name), and it is saved so."))
+        }
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize
