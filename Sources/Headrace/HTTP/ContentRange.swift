@@ -6,10 +6,14 @@ enum ContentRange: Sendable, Hashable {
     case unsatisfied(total: Int64)
 
     /// Reads `bytes a-b/total`, `bytes a-b/*` and `bytes */total`; nil for anything else, and for contradictions.
+    ///
+    /// Behind the unit some servers write `=` or `:`, or several blanks.
     init?(parsing text: String) {
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-        let sides = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        let unit = text.prefix { $0 != " " && $0 != "=" && $0 != ":" }
+        let separator = text.dropFirst(unit.count).prefix(1)
+        guard unit.lowercased() == "bytes", !separator.isEmpty else { return nil }
+        let range = text.dropFirst(unit.count + 1).drop { $0 == " " }
+        let sides = range.split(separator: "/", omittingEmptySubsequences: false)
         guard sides.count == 2 else { return nil }
         let total = Int64(digits: sides[1])
         if sides[0] == "*" {

@@ -48,6 +48,13 @@ extension HeaderField {
     }
 }
 
+extension [HeaderField] {
+    /// The scheme of the login in lower case; nil where there is none.
+    var loginScheme: String? {
+        first(where: \.isAuthorization).map { $0.value.prefix { $0 != " " }.lowercased() }
+    }
+}
+
 extension String {
     /// The text with control characters replaced, fit for a message.
     var printable: String {

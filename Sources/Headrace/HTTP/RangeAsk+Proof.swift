@@ -50,7 +50,7 @@ extension RangeAsk {
         case .lastModified(let date):
             // The date counts only where there is no entity tag at all.
             guard new.entityTag == nil else { throw .changedEntityTag }
-            guard known.place == new.place else { throw .noValidator }
+            guard known.place == new.place else { throw .otherPlace }
             guard let other = new.lastModified else { throw .validatorMissing }
             guard other == date else { throw .changedLastModified }
             return .lastModified

@@ -2,6 +2,10 @@
 enum Refusal: Sendable, Hashable {
     /// A status that carries no file, errors among them.
     case status(Int)
+    /// 401 to a request with a login.
+    case loginRefused
+    /// 401 where the server takes only logins of other kinds than there are here.
+    case unsupportedLogin(scheme: String)
     /// 304 to a request without a condition.
     case notModified
     /// A part of the file where the whole was asked for.
@@ -15,10 +19,22 @@ enum Refusal: Sendable, Hashable {
     /// An answer that contradicts itself, with a sentence that says how.
     case violation(String)
 
+    /// Says what a 401 is for.
+    init(unauthorized head: ResponseHead) {
+        let schemes = Challenge.all(of: head).map(\.scheme)
+        let isSupported: (String) -> Bool = { AuthenticationScheme(rawValue: $0) != nil || $0 == head.refusedLogin }
+        if let scheme = schemes.first, !schemes.contains(where: isSupported) {
+            self = .unsupportedLogin(scheme: scheme)
+        } else {
+            self = head.refusedLogin == nil ? .status(401) : .loginRefused
+        }
+    }
+
     /// The status to report, where the status is the reason.
     var statusCode: Int? {
         switch self {
         case .status(let status): status
+        case .loginRefused, .unsupportedLogin: 401
         case .notModified: 304
         default: nil
         }
@@ -29,6 +45,9 @@ enum Refusal: Sendable, Hashable {
         switch self {
         case .status(401): "The server answered with status 401, Unauthorized."
         case .status(let status): "The server answered with status \(status)."
+        case .loginRefused: "The server answered with status 401. It refuses the login that it was given."
+        case .unsupportedLogin(let scheme):
+            "The server answered with status 401. It asks for a login by \(scheme), which is not supported."
         case .notModified: "The server answered \"not modified\" to a request that had no condition."
         case .partNotAskedFor: "The server sent a part of the file where all of it was asked for."
         case .lengthMismatch(let announced, let range):

@@ -34,11 +34,13 @@ struct Representation: Sendable, Hashable, Codable {
 extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
     init(of head: ResponseHead, totalBytes: Int64?) {
-        let codings = head.members("content-encoding").filter { $0 != "identity" }
-        let entityTag = Self.field("etag", of: head)
+        let codings = head.contentCodings
+        // A proxy has made something else of the file (section 15.3.4), of which the server's validators say nothing.
+        let isTransformed = head.status == 203
+        let entityTag = isTransformed ? nil : Self.field("etag", of: head)
         self.init(
             entityTag: entityTag,
-            lastModified: Self.field("last-modified", of: head),
+            lastModified: isTransformed ? nil : Self.field("last-modified", of: head),
             place: entityTag == nil ? Self.place(of: head.url) : nil,
             date: Self.field("date", of: head),
             totalBytes: totalBytes,
@@ -70,6 +72,9 @@ extension Representation {
 }
 
 extension ResponseHead {
+    /// The codings of the body in lower case; `none` is what some programs call that there are none.
+    var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
+
     /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")

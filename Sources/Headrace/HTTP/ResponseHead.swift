@@ -16,6 +16,8 @@ package struct ResponseHead: Sendable, Hashable {
     }
     /// True for HTTP/2 and later, whose streams mark their own end.
     package let isMultiplexed: Bool
+    /// Of a 401, the scheme in lower case of the login that the request was sent with; nil where it had none.
+    var refusedLogin: String?
     /// The names of the fields in lower case, since a verdict looks up a dozen of them.
     private var names: [String]
 
@@ -53,7 +55,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
-        guard url.scheme?.lowercased() == "https", status == 200 || status == 206 else { return false }
+        guard url.scheme?.lowercased() == "https", [200, 203, 206].contains(status) else { return false }
         return (try? BodyFraming(of: self)) == .connectionClose
     }
 

@@ -20,6 +20,8 @@ struct ResponseHeadParser: Sendable {
         case invalid(String)
     }
 
+    private static let framing: Set<String> = ["content-length", "transfer-encoding"]
+
     private let url: URL
     private var byteCount = 0
     private var status: Int?
@@ -79,16 +81,27 @@ struct ResponseHeadParser: Sendable {
             fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line[...]))
             return .more
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-            line[..<colon].allSatisfy(HeaderField.isTokenCharacter)
-        else { return .invalid("The response header has a line that is no field.") }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
+            return .invalid("The response header has a line that is no field.")
+        }
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
-        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
         let value = Self.trimmed(line[(colon + 1)...])
-        fields.append(HeaderField(name: String(utf8OrLatin1: name), value: String(utf8OrLatin1: value)))
+        fields.append(HeaderField(name: name, value: String(utf8OrLatin1: value)))
         return .more
+    }
+
+    /// The name in front of a colon, nil for what is none.
+    ///
+    /// Blanks behind it are removed, as RFC 9112, section 5.1, has proxies do, but not where the length of the body depends on it:
+    /// others may have taken that line for no field.
+    private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
+        var name = bytes
+        while let last = name.last, isBlank(last) { name.removeLast() }
+        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenCharacter) else { return nil }
+        let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: name))
+        return name.count == bytes.count || !framing.contains(text.lowercased()) ? text : nil
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

@@ -27,10 +27,10 @@ extension ResponseVerdict {
 
     private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
-        case 200, 206:
+        case 200, 203, 206:
             do {
                 let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)
-                return head.status == 200 ? judge.whole() : judge.part()
+                return head.status == 206 ? judge.part() : judge.whole()
             } catch {
                 return .fail(.violation(error.message))
             }
@@ -38,6 +38,7 @@ extension ResponseVerdict {
             guard ask.range == nil, let condition = ask.condition else { return .fail(.notModified) }
             return condition.isContradicted(by: Representation(of: head, totalBytes: nil))
                 ? .askAgainWithoutCondition : .unchanged
+        case 401: return .fail(Refusal(unauthorized: head))
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
             // 520 to 524 are what a content delivery network says of the server behind it.
             return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)
@@ -60,7 +61,7 @@ extension ResponseVerdict {
             return .restart(.unsatisfiable(length: nil))
         }
         guard let known = ask.known, total > 0, total == ask.heldBytes else {
-            return .restart(.unsatisfiable(length: total))
+            return .restart(ask.reason(ofUnsatisfied: total))
         }
         if known.totalBytes == total { return .complete(totalBytes: total) }
         // The size is news: it is that of our version only if this answer is about our version.
@@ -74,6 +75,15 @@ extension ResponseVerdict {
         } catch {
             return .restart(.unsatisfiable(length: total))
         }
+    }
+}
+
+extension RangeAsk {
+    /// Why a range was refused by a server that has so many bytes of the file.
+    fileprivate func reason(ofUnsatisfied total: Int64) -> RestartReason {
+        guard total > range?.start ?? 0, total >= known?.totalBytes ?? 0 else { return .unsatisfiable(length: total) }
+        if let old = known?.totalBytes, old != total { return .changedLength(from: old, to: total) }
+        return .partRefused(length: total)
     }
 }
 

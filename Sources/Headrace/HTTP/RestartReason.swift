@@ -5,6 +5,8 @@ enum RestartReason: Error, Sendable, Hashable {
     case changedLength(from: Int64, to: Int64)
     /// Neither a strong entity tag nor a strong date was sent with the bytes that are held.
     case noValidator
+    /// Only a date was sent with the bytes that are held, and the answer is from another place, where many files may have it.
+    case otherPlace
     /// The only entity tag is weak or malformed.
     case weakValidator
     /// The tag became weak: `"x"` is `W/"x"` now.
@@ -32,12 +34,14 @@ enum RestartReason: Error, Sendable, Hashable {
     case wrongSize(expected: Int64)
     /// 412
     case preconditionFailed
-    /// 416, with the length that the server told.
+    /// 416, with the length that the server told, which is too short for the range or for the file.
     case unsatisfiable(length: Int64?)
+    /// 416, though the file has the bytes by the length that the server told.
+    case partRefused(length: Int64)
 
     /// Whether the file may be the same still, on a server where each failure means a start at zero.
     var isUnprovable: Bool {
-        [.noValidator, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
+        [.noValidator, .otherPlace, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
     }
 
     /// The reason as one sentence for a person.
@@ -47,6 +51,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .changedLastModified: "The file changed on the server: it has another date."
         case .changedLength(let old, let new): "The file changed on the server: it had \(old) bytes and has \(new)."
         case .noValidator: "The server gave nothing that could prove that the file is still the same."
+        case .otherPlace: "The file comes from another place now, where the same date proves nothing."
         case .weakValidator: "The server's entity tag is weak or malformed and cannot prove that the file is the same."
         case .validatorBecameWeak: "The server's entity tag became weak and cannot prove that the file is the same."
         case .validatorMissing: "The server's answer lacks what would prove that the file is still the same."
@@ -64,6 +69,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .preconditionFailed: "The file changed on the server, which refused to send the rest."
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."
+        case .partRefused(let length): "The server refused to send the rest, though it has \(length) bytes."
         }
     }
 }

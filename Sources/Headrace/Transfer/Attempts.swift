@@ -55,6 +55,8 @@ struct Attempts: Sendable {
     var mismatches = 0
     var hasTrustedChecksum = false
     var diskRepairs = 0
+    /// Whether it was told that the server has encoded the file.
+    var hasToldCoding = false
     /// Files that are there, and were read and found to be others than the one that is asked for.
     var disproven: Set<FileStamp> = []
     /// How many links were asked for since the last progress.

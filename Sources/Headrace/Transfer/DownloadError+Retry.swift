@@ -12,14 +12,14 @@ extension Refusal {
     func error(retryAfter: Duration? = nil, isTransient: Bool = false) -> DownloadError {
         let code: DownloadError.Code =
             switch self {
-            case .status, .notModified: .httpStatus
+            case .status, .loginRefused, .unsupportedLogin, .notModified: .httpStatus
             case .unexpectedContent: .unexpectedContent
             case .wrongSize: .checksum
             case .partNotAskedFor, .lengthMismatch, .violation: .protocolViolation
             }
         var error = DownloadError(code, sentence, statusCode: statusCode)
         error.retryAfter = retryAfter
-        if statusCode == 401 { error.remedy = .login }
+        if self == .status(401) { error.remedy = .login }
         error.mayPass = isTransient
         return error
     }

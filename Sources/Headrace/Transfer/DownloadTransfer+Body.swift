@@ -33,6 +33,11 @@ extension DownloadTransfer {
                 file: URL(filePath: path, directoryHint: .notDirectory)
             )
         )
+        if let coding = accepted.representation.contentCoding, !attempts.hasToldCoding {
+            attempts.hasToldCoding = true
+            let name = String(coding.prefix(100)).printable
+            tell(.fellBack("The server has encoded the file as \(name), and it is saved so."))
+        }
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize
@@ -41,7 +46,7 @@ extension DownloadTransfer {
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
-        defer { if isCounted { hosts.left(record.id, url) } }
+        defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
         if let segments = SegmentedFetch(of: self, answer, accepted, session, attempts) {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }

@@ -342,7 +342,8 @@ struct DownloadTransfer {
     /// Takes note that the held bytes are of no use; they stay until there is an answer to use in their place.
     private func askAgain(_ attempts: inout Attempts, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
-        guard attempts.mayAskAgain() else { throw unfit(reason) }
+        // Asked for the whole, the server can give no such answer again: what it fails of then is counted.
+        guard reason.isUnprovable || attempts.mayAskAgain() else { throw unfit(reason) }
     }
 
     /// Gives up the held bytes for those of an answer that is there.

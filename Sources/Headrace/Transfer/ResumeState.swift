@@ -34,7 +34,7 @@ struct ResumeState: Sendable {
             return .whole
         }
         if isOtherSource, !isProvenAtEnd, case .lastModified? = EntityValidator(of: known) {
-            pendingRestart = .noValidator
+            pendingRestart = .otherPlace
         }
         let gap = held.firstGap(from: 0) ?? 0..<Int64.max
         let start = gap.lowerBound

@@ -99,7 +99,9 @@ struct EntityValidatorTests {
         #expect(validator(dates) == nil)
     }
 
-    @Test(arguments: [("gzip", false), ("identity", true), ("Identity, br", false), ("", true)])
+    @Test(arguments: [
+        ("gzip", false), ("identity", true), ("Identity, br", false), ("", true), ("None", true), ("none, br", false),
+    ])
     func `E02 encoded bytes have no validator`(_ coding: String, _ isValid: Bool) {
         #expect((validator(["ETag": #""v1""#, "Content-Encoding": coding]) != nil) == isValid)
     }

@@ -50,6 +50,11 @@ struct ResponseHeadParserTests {
         #expect(try head("HTTP/1.1 200 OK\r\nX: a\r\n  b\r\n\r\n")?.fields == [HeaderField(name: "X", value: "a b")])
     }
 
+    @Test func `blanks between a name and its colon are left out`() throws {
+        let fields = try head("HTTP/1.1 200 OK\r\nServer : x\r\nX \t: y\r\n\r\n")?.fields
+        #expect(fields == [HeaderField(name: "Server", value: "x"), HeaderField(name: "X", value: "y")])
+    }
+
     @Test func `bytes that are not UTF-8 are read as ISO 8859-1`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
@@ -64,7 +69,8 @@ struct ResponseHeadParserTests {
     @Test(arguments: [
         "ICY 200 OK\r\n", "HTTP/1.1\r\n", "HTTP/1.1 20 OK\r\n", "HTTP/1.1 2000 OK\r\n", "HTTP/1.1 abc\r\n",
         "HTTP/1.1 200 OK\r\nno colon\r\n", "HTTP/1.1 200 OK\r\n: empty\r\n", "HTTP/1.1 200 OK\r\nA B: c\r\n",
-        "HTTP/1.1 200 OK\r\nA : c\r\n", "HTTP/1.1 200 OK\r\nA: \0\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n", "HTTP/1.1 200 OK\r\ntransfer-encoding\t: chunked\r\n",
+        "HTTP/1.1 200 OK\r\n : c\r\n", "HTTP/1.1 200 OK\r\nA: \0\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n",
         "HTTP/1.1 200 OK\r\n folded first\r\n",
     ])
     func `a line that is no field or status is invalid`(_ text: String) throws {

@@ -36,9 +36,18 @@ struct StatusVerdictTests {
         #expect(try judge(416, ["Content-Range": size], for: checked) == .complete(totalBytes: 400))
     }
 
-    @Test(arguments: [0, 399, 400, 1000, 1005] as [Int64])
-    func `R20 a 416 with another size is a restart`(_ size: Int64) throws {
-        #expect(try judge(416, ["Content-Range": "bytes */\(size)"]) == .restart(.unsatisfiable(length: size)))
+    @Test(
+        arguments: [
+            (0, .unsatisfiable(length: 0)), (399, .unsatisfiable(length: 399)), (400, .unsatisfiable(length: 400)),
+            (999, .unsatisfiable(length: 999)), (1000, .partRefused(length: 1000)),
+            (1005, .changedLength(from: 1000, to: 1005)),
+        ] as [(Int64, RestartReason)]
+    )
+    func `R20 a 416 with another size than is held is a restart, for what the size tells`(
+        _ size: Int64,
+        _ reason: RestartReason
+    ) throws {
+        #expect(try judge(416, ["Content-Range": "bytes */\(size)"]) == .restart(reason))
     }
 
     @Test func `R21 a 416 without a size is a restart, unless all is held`() throws {
@@ -65,13 +74,31 @@ struct StatusVerdictTests {
     }
 
     @Test(arguments: [
-        201, 202, 203, 204, 205, 207, 226, 300, 301, 302, 400, 401, 403, 404, 405, 407, 410, 421, 431, 451, 501, 505,
+        201, 202, 204, 205, 207, 226, 300, 301, 302, 400, 401, 403, 404, 405, 407, 410, 421, 431, 451, 501, 505,
         511,
     ])
     func `L14 R33 T04 T08 D05 D12 D14 other statuses are refused at once and nothing is lost`(_ status: Int) throws {
         #expect(try judge(status, ["Retry-After": "1", "ETag": #""v1""#]) == .fail(.status(status)))
         #expect(try judge(status, for: .whole) == .fail(.status(status)))
         #expect(Refusal.status(status).statusCode == status)
+    }
+
+    @Test(
+        arguments: [
+            ("", nil, .status(401)), ("Basic realm=x", nil, .status(401)), ("Digest realm=x, Basic", nil, .status(401)),
+            ("", "basic", .loginRefused), ("Basic realm=x", "basic", .loginRefused),
+            ("Digest realm=x", nil, .unsupportedLogin(scheme: "digest")),
+            ("Digest realm=x", "basic", .unsupportedLogin(scheme: "digest")),
+            // The caller's own field may be of any kind.
+            ("Digest realm=x", "digest", .loginRefused),
+        ] as [(String, String?, Refusal)]
+    )
+    func `D12 D13 a 401 tells what it is for`(_ challenge: String, _ sent: String?, _ refusal: Refusal) throws {
+        var head = HeadFixture.head(401, ["WWW-Authenticate": challenge])
+        head.refusedLogin = sent
+        #expect(ResponseVerdict.judge(head, for: .whole) == .fail(refusal))
+        #expect(refusal.error().statusCode == 401)
+        #expect((refusal.error().remedy == .login) == (refusal == .status(401)))
     }
 
     @Test func `a 416 to a plain request is refused`() throws {
@@ -104,13 +131,15 @@ struct StatusVerdictTests {
     @Test func `each reason has a sentence`() {
         let reasons: [RestartReason] = [
             .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
+            .otherPlace,
             .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored, .rangeMisplaced(asked: 1, got: 2),
             .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
             .overlapDiffers, .overlapMissing,
-            .unsatisfiable(length: 1), .unsatisfiable(length: nil),
+            .unsatisfiable(length: 1), .unsatisfiable(length: nil), .partRefused(length: 1),
         ]
         let refusals: [Refusal] = [
-            .status(404), .notModified, .partNotAskedFor, .lengthMismatch(announced: 1, range: 0..<2),
+            .status(404), .loginRefused, .unsupportedLogin(scheme: "digest"),
+            .notModified, .partNotAskedFor, .lengthMismatch(announced: 1, range: 0..<2),
             .unexpectedContent(mediaType: "text/html"), .unexpectedContent(mediaType: nil), .violation("No."),
         ]
         let sentences = reasons.map(\.sentence) + refusals.map(\.sentence)

@@ -182,6 +182,20 @@ struct LoginTests {
         }
     }
 
+    @Test(arguments: [
+        ("Basic realm=x", "It refuses the login"), ("Digest realm=x, nonce=y", "by digest, which is not supported"),
+    ])
+    func `D13 a login in the URL that is refused is told as that`(_ challenge: String, _ message: String) async throws {
+        try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
+            let url = try server.url("/a").with(login: "user:bad")
+            let outcome = try await NetworkFixture.run(url)
+            #expect(outcome.error?.message.contains(message) == true, "\(outcome.told)")
+            #expect(outcome.error?.statusCode == 401)
+            #expect(outcome.error?.remedy == nil)
+            #expect(server.requests.count == 1)
+        }
+    }
+
     @Test func `when the download that asks ends, another one asks`() async throws {
         let (asked, firstAsks) = AsyncStream.makeStream(of: Void.self)
         let isFirst = Locked(true)

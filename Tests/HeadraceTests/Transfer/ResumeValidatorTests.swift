@@ -99,6 +99,27 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
+    @Test func `V07 a dated file of which each answer is from another place fails of the cuts alone`() async throws {
+        var dated = old
+        dated.etag = nil
+        let cuts = Response.answering { [dated] request in
+            // Each gets farther than the one before; those that are asked for the rest have another place.
+            .file(dated).truncated(after: Int64(request.index + 1) * 10_000)
+        }
+        let turns = Response.answering { .redirect(to: $0.attempt.isMultiple(of: 2) ? "/m0" : "/m1") }
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .routes(["/file.bin": turns, "/m0": cuts, "/m1": cuts]),
+                in: folder,
+                change: { $0.destination = .file(folder.appending(path: "file.bin")) }
+            )
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [])
+        #expect(outcome.restarts.count > 4)
+        #expect(outcome.restarts.allSatisfy { $0.reason == RestartReason.otherPlace.sentence })
+    }
+
     @Test func `V08 without any validator the download starts again`() async throws {
         var bare = old
         bare.etag = nil

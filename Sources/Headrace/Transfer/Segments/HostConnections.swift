@@ -35,8 +35,8 @@ final class HostConnections: Sendable {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
-    func left(_ id: Download.ID, _ url: URL) {
-        limits.withLock { $0.left(id, Self.host(of: url)) }
+    func left(_ id: Download.ID, _ url: URL, at now: Duration) {
+        limits.withLock { $0.left(id, Self.host(of: url), at: now) }
     }
 
     static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }

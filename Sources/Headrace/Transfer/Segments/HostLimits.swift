@@ -14,6 +14,8 @@ struct HostLimits: Sendable {
 
     /// How long a host must not have refused anything to get one more connection.
     static let raiseInterval = Duration.seconds(30)
+    /// Hosts above this number are looked through for those that are of no meaning any more.
+    private static let leastSweep = 64
 
     private let maximum: Int
     private var hosts: [String: Host] = [:]
@@ -61,12 +63,16 @@ struct HostLimits: Sendable {
     }
 
     /// A download has ended, or leaves the host alone.
-    mutating func left(_ id: Download.ID, _ host: String) {
+    mutating func left(_ id: Download.ID, _ host: String, at now: Duration) {
         hosts[host]?.downloads.removeAll { $0.id == id }
-        guard let state = hosts[host], state.downloads.isEmpty, state.limit == maximum, state.notBefore == nil else {
-            return
-        }
-        hosts[host] = nil
+        if isIdle(host, at: now) { hosts[host] = nil }
+        if hosts.count > Self.leastSweep { hosts = hosts.filter { !isIdle($0.key, at: now) } }
+    }
+
+    /// Whether nothing has to be kept of a host.
+    private func isIdle(_ host: String, at now: Duration) -> Bool {
+        let state = recovered(host, at: now)
+        return state.downloads.isEmpty && state.limit == maximum && state.notBefore == nil
     }
 
     private func recovered(_ host: String, at now: Duration) -> Host {

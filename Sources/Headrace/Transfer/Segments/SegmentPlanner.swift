@@ -105,6 +105,14 @@ struct SegmentPlanner: Sendable {
         return max(segments.count, urgent, min(joined, advisor.count))
     }
 
+    /// Whether another connection to the source of this one has brought bytes since this one was opened.
+    func othersDeliver(beside id: SegmentID) -> Bool {
+        guard let segment = segments.first(where: { $0.id == id }) else { return false }
+        return segments.contains { other in
+            other.id != id && other.source == segment.source && other.lastByte ?? .zero > segment.opened
+        }
+    }
+
     // MARK: Verbs
 
     /// The first request was answered, after a time, with a body of these bytes, so that others may join it.

@@ -185,7 +185,7 @@ final class SegmentedFetch: Sendable {
             readers.follow(nil)
             group.cancelAll()
         }
-        for source in sources { hosts.left(transfer.record.id, source.url) }
+        for source in sources { hosts.left(transfer.record.id, source.url, at: clock.now()) }
         let (result, failure) = state.withLock { state in
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss

@@ -43,7 +43,8 @@ struct SessionTransport: Transport {
         var refused: Set<Credential> = []
         var attempts = 0
         while true {
-            let step: Step<Result> = try await base.perform(prepared(request, login)) { head, body in
+            let asked = prepared(request, login)
+            let step: Step<Result> = try await base.perform(asked) { head, body in
                 cookies?.store(head)
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
                 if head.status == 401, let store, attempts < Self.maxLogins {
@@ -53,6 +54,8 @@ struct SessionTransport: Transport {
                         return .again(next)
                     }
                 }
+                var head = head
+                if head.status == 401 { head.refusedLogin = asked.fields.loginScheme }
                 return .done(try await receive(head, &body))
             }
             switch step {
@@ -86,13 +89,8 @@ struct SessionTransport: Transport {
         let known = challenges.compactMap { challenge in
             AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
         }
-        if known.isEmpty, let first = challenges.first {
-            throw DownloadError(
-                .httpStatus,
-                "The server answered with status 401. It asks for a login by \(first.scheme), which is not supported.",
-                statusCode: 401
-            )
-        }
+        // Where it takes no login of a kind that there is here, the answer says so.
+        guard !known.isEmpty || challenges.isEmpty else { return nil }
         let request = CredentialRequest(
             url: head.url,
             schemes: known.map(\.0),

@@ -41,7 +41,7 @@ struct HostLimitsTests {
         expect(limits.share(of: ids[2], on: "b", wanting: 8, at: .zero), 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 4)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 4)
-        limits.left(ids[0], "a")
+        limits.left(ids[0], "a", at: .zero)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 8)
     }
 
@@ -66,8 +66,24 @@ struct HostLimitsTests {
         var limits = HostLimits()
         expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
         limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero)
-        limits.left(ids[0], "a")
+        limits.left(ids[0], "a", at: .zero)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(1)), 1)
+    }
+
+    @Test func `a host is forgotten when its limit and its time to wait are over`() {
+        var limits = HostLimits()
+        limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .zero)
+        limits.left(ids[0], "a", at: .seconds(39))
+        #expect(!limits.isUntroubled)
+        limits.left(ids[0], "a", at: .seconds(40))
+        #expect(limits.isUntroubled)
+    }
+
+    @Test func `hosts that refused once are not kept for ever`() {
+        var limits = HostLimits()
+        for host in 0..<100 { limits.refused(ids[0], on: "\(host)", retryAfter: nil, at: .zero) }
+        limits.left(ids[0], "a", at: .seconds(30))
+        #expect(limits.isUntroubled)
     }
 
     @Test func `T05 a time to wait holds for the host`() {
@@ -79,7 +95,7 @@ struct HostLimitsTests {
         // The limit has recovered, but until then nobody gets more than it has.
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(119)), 2)
         expect(limits.share(of: ids[2], on: "a", wanting: 8, at: .seconds(119)), 1)
-        limits.left(ids[2], "a")
+        limits.left(ids[2], "a", at: .seconds(119))
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 3)
         #expect(limits.notBefore("a") == nil)
     }
@@ -96,7 +112,7 @@ struct HostLimitsTests {
             let index = Int.random(in: 0..<6, using: &random)
             switch Int.random(in: 0..<10, using: &random) {
             case 0:
-                limits.left(ids[index], "a")
+                limits.left(ids[index], "a", at: now)
                 granted[index] = nil
             case 1 where granted[index] != nil:
                 limits.refused(ids[index], on: "a", retryAfter: nil, at: now)

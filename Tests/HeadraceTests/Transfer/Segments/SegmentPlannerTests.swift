@@ -56,6 +56,27 @@ struct SegmentPlannerTests {
         }
     }
 
+    @Test func `a refusal says something of a source only while others bring bytes from it`() {
+        var planner = begun(8 * mebibyte, 4)
+        #expect(!planner.othersDeliver(beside: id(2)))
+        _ = planner.accept(1, for: .first, at: .seconds(1))
+        #expect(planner.othersDeliver(beside: id(2)))
+        #expect(!planner.othersDeliver(beside: .first))
+        // Nothing has come since its replacement was opened.
+        _ = planner.failed(id(2), .broken, at: .seconds(2))
+        #expect(planner.segments.contains { $0.id == id(4) })
+        #expect(!planner.othersDeliver(beside: id(4)))
+        _ = planner.accept(1, for: id(1), at: .seconds(3))
+        #expect(planner.othersDeliver(beside: id(4)))
+    }
+
+    @Test func `what one source brings says nothing of another's refusals`() {
+        var planner = begun(8 * mebibyte, 2, allowances: [1, 1])
+        _ = planner.accept(1, for: .first, at: .seconds(1))
+        #expect(planner.segments.map(\.source) == [0, 1])
+        #expect(!planner.othersDeliver(beside: id(1)))
+    }
+
     // MARK: Joining
 
     @Test(
