@@ -35,10 +35,12 @@ extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
     init(of head: ResponseHead, totalBytes: Int64?) {
         let codings = head.contentCodings
-        let entityTag = Self.field("etag", of: head)
+        // A proxy has made something else of the file (section 15.3.4), of which the server's validators say nothing.
+        let isTransformed = head.status == 203
+        let entityTag = isTransformed ? nil : Self.field("etag", of: head)
         self.init(
             entityTag: entityTag,
-            lastModified: Self.field("last-modified", of: head),
+            lastModified: isTransformed ? nil : Self.field("last-modified", of: head),
             place: entityTag == nil ? Self.place(of: head.url) : nil,
             date: Self.field("date", of: head),
             totalBytes: totalBytes,

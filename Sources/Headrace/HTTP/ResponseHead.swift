@@ -55,7 +55,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
-        guard url.scheme?.lowercased() == "https", status == 200 || status == 206 else { return false }
+        guard url.scheme?.lowercased() == "https", [200, 203, 206].contains(status) else { return false }
         return (try? BodyFraming(of: self)) == .connectionClose
     }
 

@@ -27,10 +27,13 @@ extension ResponseVerdict {
 
     private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
-        case 200, 206:
+        case 203 where head.isOfPart:
+            // A part of what a proxy has changed fits to nothing.
+            return .fail(.status(203))
+        case 200, 203, 206:
             do {
                 let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)
-                return head.status == 200 ? judge.whole() : judge.part()
+                return head.status == 206 ? judge.part() : judge.whole()
             } catch {
                 return .fail(.violation(error.message))
             }

@@ -98,6 +98,8 @@ extension DigestFields {
     /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1), unless it says
     /// otherwise.
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
+        // What a proxy has made of the file (section 15.3.4) has none of the server's.
+        guard head.status != 203 else { return nil }
         let content = head.status == 200 && !head.isOfPart ? content : []
         return (representation + content).strongest
     }

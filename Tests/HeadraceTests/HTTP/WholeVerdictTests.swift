@@ -137,6 +137,18 @@ struct WholeVerdictTests {
         #expect(verdict.body?.length == 2000)
     }
 
+    @Test func `a 203 is the whole, and nothing in it proves anything`() throws {
+        var head = HeadFixture.part(["Content-Length": "1000", "Content-Range": ""], status: 203)
+        let body = try #require(ResponseVerdict.judge(head, for: .whole).body)
+        #expect(body.length == 1000 && body.offset == 0)
+        #expect(EntityValidator(of: body.representation) == nil)
+        #expect(ResponseVerdict.judge(head, for: try HeadFixture.rest()).restartReason == .validatorMissing)
+        head.fields.removeAll { $0.name == "ETag" }
+        #expect(ResponseVerdict.judge(head, for: .whole).body?.representation.lastModified == nil)
+        let part = HeadFixture.part(status: 203)
+        #expect(ResponseVerdict.judge(part, for: try HeadFixture.rest(of: HeadFixture.dated)) == .fail(.status(203)))
+    }
+
     @Test func `E02 E06 E07 encoded bytes are taken as they are where nothing is held`() throws {
         for coding in ["gzip", "x-unknown", Array(repeating: "gzip", count: 50).joined(separator: ", ")] {
             let verdict = try judge(["Content-Encoding": coding], for: .whole)
