@@ -27,6 +27,9 @@ extension ResponseVerdict {
 
     private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
+        case 203 where head.isOfPart:
+            // A part of what a proxy has changed fits to nothing.
+            return .fail(.status(203))
         case 200, 203, 206:
             do {
                 let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)

@@ -8,6 +8,9 @@ import Darwin
 
 /// What is done where a file system does not have what a call asks for.
 extension FileCalls {
+    /// The mode of a partial and what belongs to it: for its owner only.
+    static let partialMode: UInt32 = 0o600
+
     /// Gives an open file the mode of a new one, where that can be.
     func setNewFileMode(_ file: Int32) throws(SystemError) {
         do throws(SystemError) {

@@ -239,8 +239,6 @@ extension FileCalls {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
-    /// The mode of a partial and what belongs to it: for its owner only.
-    static let partialMode: UInt32 = 0o600
     /// The mode of a new file by the process's mask.
     static let newFileMode = UInt32(0o666 & ~currentMask())
 }

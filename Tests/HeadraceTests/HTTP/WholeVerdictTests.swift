@@ -145,6 +145,8 @@ struct WholeVerdictTests {
         #expect(ResponseVerdict.judge(head, for: try HeadFixture.rest()).restartReason == .validatorMissing)
         head.fields.removeAll { $0.name == "ETag" }
         #expect(ResponseVerdict.judge(head, for: .whole).body?.representation.lastModified == nil)
+        let part = HeadFixture.part(status: 203)
+        #expect(ResponseVerdict.judge(part, for: try HeadFixture.rest(of: HeadFixture.dated)) == .fail(.status(203)))
     }
 
     @Test func `E02 E06 E07 encoded bytes are taken as they are where nothing is held`() throws {
