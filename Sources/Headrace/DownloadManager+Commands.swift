@@ -102,7 +102,7 @@ extension DownloadManager {
             guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
             await waitForEnd(of: item, in: journal)
             guard !list.isShutDown else { throw .shutDown() }
-            busy.insert(end.pending)
+            if !journal.isCarriedOut(item) { busy.insert(end.records) }
         }
         journal.noteLook(isBehind: isBehind)
         // What ends from now on may not be covered by what is written.

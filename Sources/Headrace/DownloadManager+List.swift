@@ -46,9 +46,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that are finished or cancelled stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        for record in try await list.cancel(selection).thoseToStop(evenIfCancelled: true) {
-            await record.status.waitForEnd(evenIfCancelled: true)
-        }
+        await (try list.cancel(selection)).wait(evenIfCancelled: true)
     }
 
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
@@ -60,10 +58,7 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        let stopping = try list.remove(selection, deletingFiles: deletingFiles)
-        for record in await stopping.thoseToStop(evenIfCancelled: true) {
-            await record.status.waitForEnd(evenIfCancelled: true)
-        }
+        await (try list.remove(selection, deletingFiles: deletingFiles)).wait(evenIfCancelled: true)
     }
 
     /// Pauses all that wait or run; returns when none runs.

@@ -272,10 +272,11 @@ package final class BackgroundTransfers: Sendable {
     }
 
     private func standing(of id: Download.ID) -> BackgroundMachine.Standing {
-        switch list[id]?.status.state {
+        // What is decided, of which the state is told later.
+        switch list.phase(of: id) {
         case .running: .running
         case .waiting: .waiting
-        case .paused, .failed: .kept
+        case .paused, .failed, .interrupted: .kept
         case .finished, .cancelled, nil: .unwanted
         }
     }

@@ -27,8 +27,8 @@ extension ResponseVerdict {
 
     private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
-        case 203 where head.isOfPart:
-            // A part of what a proxy has changed fits to nothing.
+        case 203 where head.isOfPart || ask.heldBytes > 0:
+            // A part of what a proxy has changed fits to nothing, and the whole of it is not worth bytes of the file.
             return .fail(.status(203))
         case 200, 203, 206:
             do {

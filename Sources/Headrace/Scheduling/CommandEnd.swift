@@ -1,7 +1,7 @@
 /// What a command that was decided still waits for: transfers that are to end, and files that are to go.
 struct CommandEnd: Sendable {
-    private let records: [DownloadRecord]
-    private let isPending: @Sendable (DownloadRecord) -> Bool
+    /// All that the command is about: as long as its file is there, it may be done again by the next process.
+    let records: [DownloadRecord]
     /// Returns when that has come about, or when the task is cancelled.
     let wait: @Sendable () async -> Void
 
@@ -9,7 +9,6 @@ struct CommandEnd: Sendable {
     init?(pausing: DownloadList.Pausing, of list: DownloadList) {
         guard !pausing.records.isEmpty else { return nil }
         records = pausing.records
-        isPending = { list.isPausing($0.id) }
         wait = { await list.waitForPause(of: pausing) }
     }
 
@@ -17,12 +16,8 @@ struct CommandEnd: Sendable {
     init?(_ stopping: DownloadList.Stopping) {
         guard stopping.isPending else { return nil }
         records = stopping.records
-        isPending = { !$0.status.state.isEnded }
-        wait = { for record in await stopping.thoseToStop() { await record.status.waitForEnd() } }
+        wait = { await stopping.wait() }
     }
-
-    /// The downloads that have yet to end.
-    var pending: [DownloadRecord] { records.filter(isPending) }
 }
 
 /// The downloads of commands that have not ended: later commands are to find them as those leave them.
@@ -34,7 +29,7 @@ struct BusyDownloads {
 
     init(_ ends: [CommandEnd], bases: RegistryBases) {
         self.bases = bases
-        for end in ends { insert(end.pending) }
+        for end in ends { insert(end.records) }
     }
 
     mutating func insert(_ records: some Sequence<DownloadRecord>) {

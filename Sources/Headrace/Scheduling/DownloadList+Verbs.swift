@@ -130,6 +130,8 @@ extension DownloadList {
     /// Downloads that were told to go.
     struct Stopping: Sendable {
         let records: [DownloadRecord]
+        /// The next state that is told of each that has not ended, after this turn, is its end.
+        fileprivate let turn: UInt64
         /// Opens with the removal of files, where some are removed at once; one can wait for it.
         fileprivate let removal: Latch?
 
@@ -144,12 +146,19 @@ extension DownloadList {
             // The others have ended, and may be begun again by the time somebody waits for them.
             return records.filter { !$0.status.state.isEnded }
         }
+
+        /// Returns when all have gone; also when the task is cancelled, unless `evenIfCancelled`.
+        func wait(evenIfCancelled: Bool = false) async {
+            for record in await thoseToStop(evenIfCancelled: evenIfCancelled) {
+                await record.status.waitForEnd(orStateAfter: turn, evenIfCancelled: evenIfCancelled)
+            }
+        }
     }
 
     /// Cancels downloads.
     func cancel(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> Stopping {
         let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.cancel(id) }
-        return Stopping(records: records, removal: removal)
+        return Stopping(records: records, turn: state.withLock { $0.turn }, removal: removal)
     }
 
     /// Takes downloads out.
@@ -161,7 +170,7 @@ extension DownloadList {
         let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        return Stopping(records: records, removal: removal)
+        return Stopping(records: records, turn: state.withLock { $0.turn }, removal: removal)
     }
 
     /// Returns when downloads have stopped for a pause; also when the task is cancelled, unless `evenIfCancelled`.
@@ -174,6 +183,11 @@ extension DownloadList {
     /// Whether a download runs only until it has stopped for a pause.
     func isPausing(_ id: Download.ID) -> Bool {
         state.withLock { $0.queue.isPausing(id) }
+    }
+
+    /// What a download does; nil where it is not in the list.
+    func phase(of id: Download.ID) -> DownloadQueue.Phase? {
+        state.withLock { $0.queue.phase(of: id) }
     }
 
     /// Throws `unknownDownload` for a place that is not there; does nothing to a download that is not.

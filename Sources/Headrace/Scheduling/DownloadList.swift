@@ -265,12 +265,12 @@ final class DownloadList: Sendable {
     }
 
     /// Returns when nobody has or removes the partial of a download any more, which was another one's before.
-    /// - Returns: False where it has made way for the next one meanwhile, and has to leave the partial alone.
+    /// - Returns: False where it has been stopped, or has made way for the next one, meanwhile: the partial is none of its own.
     func waitForRemoval(before record: DownloadRecord) async -> Bool {
         guard state.withLock({ $0.isRemoving(record) }) else { return true }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         if state.withLock({ $0.follow(continuation, removalFor: record) }) { for await _ in stream {} }
-        return state.withLock { !$0.queue.isLeaving(record.id) }
+        return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }
     }
 
     /// Tells a download its state, and those who wait for the last one.

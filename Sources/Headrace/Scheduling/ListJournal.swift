@@ -83,7 +83,7 @@ final class ListJournal: Sendable {
         var decided: [String: CommandEnd] = [:]
         /// Those that are still there since what they changed is not on the disk yet.
         var carriedOut: Set<String> = []
-        /// Whether the last look left some for which others have to end.
+        /// Whether the last look left some, for which others have to end or which have ended since.
         var isBehind = false
         /// Those who wait for the next end.
         var waiting = Subscribers<Never>()
@@ -226,7 +226,8 @@ final class ListJournal: Sendable {
     func noteEnd(of item: RegistryInbox.Item, isCarriedOut: Bool) {
         let waiting = commands.withLock { commands in
             commands.decided[item.path] = nil
-            if isCarriedOut { commands.carriedOut.insert(item.path) }
+            // Its file goes with the next look.
+            if isCarriedOut { (_, commands.isBehind) = (commands.carriedOut.insert(item.path), true) }
             return commands.waiting.removeAll()
         }
         for continuation in waiting { continuation.finish() }

@@ -378,7 +378,7 @@ struct ListState {
         let path = record.names.partialPath
         guard active[path] === record else { return }
         active[path] = nil
-        removals.makeWay(path, record.id)
+        if !removals.makeWay(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
     /// Leaves room for another download of the same file.

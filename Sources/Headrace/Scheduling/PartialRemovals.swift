@@ -17,11 +17,12 @@ struct PartialRemovals {
 
     /// Has a partial count as one that is about to go until its download has ended.
     ///
-    /// One that waits for a removal itself has none yet, and must not wait for its own end.
-    mutating func makeWay(_ path: String, _ id: Download.ID) {
-        guard removals[path] == nil else { return }
+    /// One that waits for a removal itself has none yet, and must not wait for its own end: then false.
+    mutating func makeWay(_ path: String, _ id: Download.ID) -> Bool {
+        guard removals[path] == nil else { return false }
         leaving[path] = id
         begin(path)
+        return true
     }
 
     /// Takes note that a download has ended; returns those who wait for that.

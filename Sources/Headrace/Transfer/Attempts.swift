@@ -45,6 +45,8 @@ struct Attempts: Sendable {
     var sources: FileSources
     /// Body bytes from the network, those that were of no use included.
     private(set) var fetchedBytes: Int64 = 0
+    /// The most bytes of the source that were held at once, since it had to begin with a file that has changed.
+    private var mostHeld: Int64 = 0
     private var backoff: RetryBackoff
     /// Those of a source which was not asked yet.
     private let firstBackoff: RetryBackoff
@@ -80,9 +82,12 @@ struct Attempts: Sendable {
         fetchedBytes += Int64(count)
     }
 
-    mutating func progressed(by count: Int64) {
-        backoff.progressed(by: count)
-        if count > 0 { renewals = 0 }
+    /// Counts the bytes that an attempt has brought, by how many were held before it and are now.
+    mutating func progressed(from before: Int64, to held: Int64) {
+        let most = max(mostHeld, before)
+        backoff.progressed(by: held - before, earning: max(0, held - most))
+        mostHeld = max(most, held)
+        if held > before { renewals = 0 }
     }
 
     /// How long to wait before the next attempt at the same source, or nil to give it up.
@@ -96,6 +101,13 @@ struct Attempts: Sendable {
     /// Counts a failure that somebody has decided to try again.
     mutating func failedAnyway() {
         backoff.failedAnyway()
+    }
+
+    /// Takes note that the held bytes are of no use; false where that was so too often.
+    mutating func restarted(for reason: RestartReason) -> Bool {
+        // What nothing proves, a server may have begun again for ever.
+        if !reason.isUnprovable { mostHeld = 0 }
+        return resume.restarted(for: reason)
     }
 
     /// Gives up a source and returns the next one, with retries of its own; throws where there is none.
@@ -114,6 +126,7 @@ struct Attempts: Sendable {
 
     private mutating func beginSource() {
         backoff = firstBackoff
+        mostHeld = 0
         unpacedFailure = nil
         resume = firstResume
         resume.sourceChanged()

@@ -133,9 +133,10 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Returns when the download has ended; also when the task is cancelled, unless `evenIfCancelled`.
-    func waitForEnd(evenIfCancelled: Bool = false) async {
-        await wait(evenIfCancelled) { state, _ in state.isEnded }
+    /// Returns when the download has ended, or a state of a turn after this one is told; also when the task is cancelled, unless
+    /// `evenIfCancelled`.
+    func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
+        await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }
 
     /// Returns when a state of a turn after this one is told; also when the task is cancelled, unless `evenIfCancelled`.

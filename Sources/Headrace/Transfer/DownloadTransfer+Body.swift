@@ -38,6 +38,7 @@ extension DownloadTransfer {
             let name = String(coding.prefix(100)).printable
             tell(.fellBack("The server has encoded the file as \(name), and it is saved so."))
         }
+        if answer.head.status == 203 { tell(.fellBack("A proxy has changed the file on its way, and it is saved so.")) }
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize

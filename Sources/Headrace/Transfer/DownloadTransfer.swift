@@ -114,9 +114,9 @@ struct DownloadTransfer {
             let held = session.held.count
             do {
                 if let file = try await exchange(&session, &attempts, plan) { return file }
-                attempts.progressed(by: session.held.count - held)
+                attempts.progressed(from: held, to: session.held.count)
             } catch let error as DownloadError {
-                attempts.progressed(by: session.held.count - held)
+                attempts.progressed(from: held, to: session.held.count)
                 guard stop.reason == nil else { throw error }
                 // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
                 if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
@@ -352,7 +352,7 @@ struct DownloadTransfer {
         _ attempts: inout Attempts,
         _ reason: RestartReason
     ) throws(DownloadError) {
-        guard attempts.resume.restarted(for: reason) else { throw unfit(reason) }
+        guard attempts.restarted(for: reason) else { throw unfit(reason) }
         tell(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
         try session.discard()
         attempts.meter.correct(to: 0)

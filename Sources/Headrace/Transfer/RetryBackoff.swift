@@ -47,10 +47,12 @@ struct RetryBackoff: Sendable, Hashable {
     }
 
     /// Counts bytes that are new and kept; any of them ends the row of failures.
-    mutating func progressed(by bytes: Int64) {
+    ///
+    /// Those that were there before, and had to be given up, earn no further ones: `earned` is how many do.
+    mutating func progressed(by bytes: Int64, earning earned: Int64) {
         guard bytes > 0 else { return }
         (failures, forgiven) = (0, 0)
-        let (sum, overflow) = progressBytes.addingReportingOverflow(bytes)
+        let (sum, overflow) = progressBytes.addingReportingOverflow(earned)
         progressBytes = overflow ? .max : sum
     }
 

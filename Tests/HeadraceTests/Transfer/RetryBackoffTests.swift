@@ -17,7 +17,9 @@ private final class Attempts {
         backoff.failed(retryAfter: retryAfter, isForgiven: isForgiven, using: &random)
     }
 
-    func progress(_ bytes: Int64) { backoff.progressed(by: bytes) }
+    func progress(_ bytes: Int64, earning earned: Int64? = nil) {
+        backoff.progressed(by: bytes, earning: earned ?? bytes)
+    }
 }
 
 @Suite(.timeLimit(.minutes(4)))
@@ -52,6 +54,19 @@ struct RetryBackoffTests {
     func `a budget of none gives up at once`(_ maxFailures: Int) {
         let attempts = Attempts(RetryBackoff(maxFailures: maxFailures))
         #expect(attempts.fail() == nil)
+    }
+
+    /// A server that has a download begin again and again could have it ask for ever.
+    @Test func `bytes that were there before earn no further failures`() {
+        let attempts = Attempts(RetryBackoff(maxFailures: 2, maxTotalFailures: 10))
+        for _ in 0..<10 {
+            attempts.progress(5 << 20, earning: 0)
+            #expect(attempts.fail() != nil)
+        }
+        attempts.progress(5 << 20, earning: 0)
+        #expect(attempts.fail() == nil)
+        attempts.progress(5 << 20, earning: 1 << 20)
+        #expect(attempts.fail() != nil)
     }
 
     @Test func `progress ends a row of failures and its long delays`() throws {
