@@ -60,6 +60,8 @@ struct SegmentPlanner: Sendable {
     static let leastTimeLeft = 1.0
     /// How long a connection has to be silent, or slow, to be replaced.
     static let patience = Duration.seconds(3)
+    /// After that time what comes was not on its way already when a connection was refused.
+    private static let proofInterval = Duration.milliseconds(200)
 
     let totalBytes: Int64
     /// The bytes that were given out to be written, and those that were held before.
@@ -76,6 +78,8 @@ struct SegmentPlanner: Sendable {
     private var receivedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
+    /// Connections that were refused without a word a moment ago.
+    private var refusals: [(source: Int, time: Duration)] = []
     /// Finished or exhausted.
     private(set) var isOver = false
 
@@ -103,14 +107,6 @@ struct SegmentPlanner: Sendable {
     var wantedConnections: Int {
         let urgent = lacksConnection ? min(segments.count + 1, advisor.maximum) : 0
         return max(segments.count, urgent, min(joined, advisor.count))
-    }
-
-    /// Whether another connection to the source of this one has brought bytes since this one was opened.
-    func othersDeliver(beside id: SegmentID) -> Bool {
-        guard let segment = segments.first(where: { $0.id == id }) else { return false }
-        return segments.contains { other in
-            other.id != id && other.source == segment.source && other.lastByte ?? .zero > segment.opened
-        }
     }
 
     // MARK: Verbs
@@ -160,6 +156,25 @@ struct SegmentPlanner: Sendable {
         if let allowance { sources[segments[index].source].allowance = allowance }
         lost(segments[index], failure, at: now)
         return close(id, at: now) + plan(at: now)
+    }
+
+    /// A connection was refused without a word, by a host that has enough of them, or by one that is down.
+    mutating func refused(_ id: SegmentID, at now: Duration) {
+        guard let index = index(of: id) else { return }
+        refusals.append((segments[index].source, now))
+    }
+
+    /// The sources whose hosts have enough connections, once for each that was refused: another one goes on, which was open then.
+    mutating func takeRefusals(at now: Duration) -> [Int] {
+        refusals.removeAll { now - $0.time > Self.patience }
+        let isLimit = refusals.map { refusal in
+            segments.contains {
+                $0.source == refusal.source && $0.opened < refusal.time
+                    && $0.lastByte ?? .zero >= refusal.time + Self.proofInterval
+            }
+        }
+        defer { refusals = zip(refusals, isLimit).filter { !$1 }.map(\.0) }
+        return zip(refusals, isLimit).filter(\.1).map(\.0.source)
     }
 
     /// A source has another version of the file by now: those that are open go on, and no further one is opened.

@@ -165,10 +165,12 @@ extension SegmentedFetch {
         case .refused(let error):
             change(because: .lost(error.message)) { state, now in
                 guard state.lost(id, error) else { return [] }
-                // Where nothing comes any more, the host is down, and limits nothing.
-                let isLimit = error.statusCode != nil || state.planner.othersDeliver(beside: id)
-                let allowance =
-                    isLimit ? refused(connection.source, retryAfter: error.retryAfter, in: state, at: now) : nil
+                guard error.statusCode != nil else {
+                    // What it means the next bytes tell.
+                    state.planner.refused(id, at: now)
+                    return state.planner.failed(id, .broken, at: now)
+                }
+                let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
                 return state.planner.failed(id, .broken, allowing: allowance, at: now)
             }
         case .unfit(let reason):

@@ -207,6 +207,9 @@ final class SegmentedFetch: Sendable {
                 }
                 // Also of a silence, in which the speed falls.
                 if let progress = state.attempts.meter.received(0, at: now) { transfer.tell(progress) }
+                for source in state.planner.takeRefusals(at: now) {
+                    _ = refused(source, retryAfter: nil, in: state, at: now)
+                }
                 return state.planner.tick(at: now)
             }
         }

@@ -56,25 +56,38 @@ struct SegmentPlannerTests {
         }
     }
 
-    @Test func `a refusal says something of a source only while others bring bytes from it`() {
+    @Test func `a refusal without a word is that of a host that has enough where a connection goes on`() {
         var planner = begun(8 * mebibyte, 4)
-        #expect(!planner.othersDeliver(beside: id(2)))
+        for number in [2, 3] {
+            planner.refused(id(number), at: .seconds(1))
+            _ = planner.failed(id(number), .broken, at: .seconds(1))
+        }
+        #expect(planner.takeRefusals(at: .seconds(1)) == [])
+        // That was on its way already.
+        _ = planner.accept(1, for: .first, at: .milliseconds(1100))
+        #expect(planner.takeRefusals(at: .milliseconds(1100)) == [])
+        _ = planner.accept(1, for: .first, at: .milliseconds(1900))
+        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [0, 0])
+        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [])
+    }
+
+    @Test func `a host that is down when it refuses limits nothing, also when it is back`() {
+        var planner = begun(8 * mebibyte, 4)
         _ = planner.accept(1, for: .first, at: .seconds(1))
-        #expect(planner.othersDeliver(beside: id(2)))
-        #expect(!planner.othersDeliver(beside: .first))
-        // Nothing has come since its replacement was opened.
-        _ = planner.failed(id(2), .broken, at: .seconds(2))
-        #expect(planner.segments.contains { $0.id == id(4) })
-        #expect(!planner.othersDeliver(beside: id(4)))
-        _ = planner.accept(1, for: id(1), at: .seconds(3))
-        #expect(planner.othersDeliver(beside: id(4)))
+        for segment in planner.segments { _ = planner.failed(segment.id, .broken, at: .seconds(2)) }
+        let opened = planner.segments.map(\.id)
+        #expect(!opened.isEmpty)
+        for segment in opened { planner.refused(segment, at: .seconds(2)) }
+        _ = planner.accept(1, for: opened[0], at: .seconds(3))
+        #expect(planner.takeRefusals(at: .seconds(3)) == [])
     }
 
     @Test func `what one source brings says nothing of another's refusals`() {
         var planner = begun(8 * mebibyte, 2, allowances: [1, 1])
-        _ = planner.accept(1, for: .first, at: .seconds(1))
         #expect(planner.segments.map(\.source) == [0, 1])
-        #expect(!planner.othersDeliver(beside: id(1)))
+        planner.refused(id(1), at: .seconds(1))
+        _ = planner.accept(1, for: .first, at: .seconds(2))
+        #expect(planner.takeRefusals(at: .seconds(2)) == [])
     }
 
     // MARK: Joining
