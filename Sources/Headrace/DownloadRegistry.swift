@@ -88,8 +88,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     private func read() async throws(DownloadError) -> Reading {
-        let bases = RegistryBases(of: directory)
-        return try await blocking { () throws(DownloadError) in
+        try await blocking { () throws(DownloadError) in
+            let bases = RegistryBases(of: directory)
             let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
             let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
@@ -164,7 +164,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Leaves downloads for the manager that has the list.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
-        let bases = RegistryBases(of: directory)
+        let bases = try await blocking { RegistryBases(of: directory) }
         var active = try await active()
         var (ids, entries): ([Download.ID], [RegistryEntry]) = ([], [])
         for request in requests {
@@ -193,8 +193,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// The downloads that have not ended, by the path of their partial: one file has one download.
     private func active() async throws(DownloadError) -> [String: (id: Download.ID, expectations: FileExpectations)] {
-        let bases = RegistryBases(of: directory)
-        return try await blocking { () throws(DownloadError) in
+        try await blocking { () throws(DownloadError) in
+            let bases = RegistryBases(of: directory)
             var active: [String: (id: Download.ID, expectations: FileExpectations)] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
                 guard let request = entry.request.downloadRequest(in: bases),

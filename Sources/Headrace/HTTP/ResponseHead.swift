@@ -53,9 +53,12 @@ package struct ResponseHead: Sendable, Hashable {
         return members
     }
 
+    /// Whether a body with this status is the file, or a part of it.
+    var carriesFile: Bool { [200, 203, 206].contains(status) }
+
     /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
-        guard url.scheme?.lowercased() == "https", [200, 203, 206].contains(status) else { return false }
+        guard url.scheme?.lowercased() == "https", carriesFile else { return false }
         return (try? BodyFraming(of: self)) == .connectionClose
     }
 

@@ -276,11 +276,14 @@ final class DownloadList: Sendable {
     /// Tells a download its state, and those who wait for the last one.
     func tell(_ record: DownloadRecord, _ telling: ListState.Telling) {
         record.enter(telling.state, telling.event, turn: telling.turn)
-        let stops: Set<DownloadState.Kind> = [.paused, .failed, .cancelled]
-        if telling.event == .removed || telling.state.map({ stops.contains($0.kind) }) == true {
-            environment.claims.release(record)
+        switch telling.state {
+        case .paused, .failed, .cancelled: environment.claims.release(record)
+        case .waiting, .running, .finished, nil: break
         }
-        if telling.event == .removed { observers.tell(.removed(record.id)) }
+        if telling.event == .removed {
+            environment.claims.release(record)
+            observers.tell(.removed(record.id))
+        }
         guard telling.closes else { return }
         let waiting: [AsyncStream<Never>.Continuation]? = state.withLock { state in
             state.closed() ? state.idleSubscribers.removeAll() : nil

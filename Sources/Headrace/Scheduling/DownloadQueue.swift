@@ -61,7 +61,7 @@ struct DownloadQueue: Sendable {
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     /// Whether it runs only until it has stopped for good.
-    func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { !($0 < .cancel) } ?? false }
+    func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { $0 >= .cancel } ?? false }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
     func networkObstacle(of id: ID) -> NetworkObstacle? { obstacles[id] }
     func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? notBefore[id] : nil }

@@ -8,8 +8,8 @@ import Darwin
 
 /// What is done where a file system does not have what a call asks for.
 extension FileCalls {
-    /// The mode of a partial and what belongs to it: for its owner only.
-    static let partialMode: UInt32 = 0o600
+    /// The mode of what is for its owner only: partials, records and lists.
+    static let privateMode: UInt32 = 0o600
 
     /// Gives an open file the mode of a new one, where that can be.
     func setNewFileMode(_ file: Int32) throws(SystemError) {

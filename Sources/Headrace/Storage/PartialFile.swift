@@ -208,7 +208,7 @@ final class PartialFile: Sendable {
         do throws(SystemError) {
             try rename()
         } catch {
-            try? calls.setMode(file, FileCalls.partialMode)
+            try? calls.setMode(file, FileCalls.privateMode)
             throw error
         }
     }

@@ -99,6 +99,17 @@ enum DiskFixture {
         )
     }
 
+    /// A disk on which no sync of the file succeeds, and each piece of the body takes a second, so that syncs become due.
+    static func failingToSync(_ clock: TestClock) -> MemoryDisk {
+        MemoryDisk { change throws(SystemError) in
+            switch change {
+            case .write(1, _, _): clock.advance(by: .seconds(1))
+            case .sync(1): throw SystemError(errno: EIO)
+            default: break
+            }
+        }
+    }
+
     static func request(
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename

@@ -242,7 +242,7 @@ struct RegistryStore: Sendable {
         }
         // What a process left that was killed while it wrote the journal anew.
         try? calls.remove(path + Self.newSuffix)
-        if let file { try? calls.setMode(file, 0o600) }
+        if let file { try? calls.setMode(file, FileCalls.privateMode) }
         (size, weight, hasTail) = (reader.goodBytes, reader.weight, bytes > reader.goodBytes)
         // Whoever wrote the lines may have been killed before it synced them.
         isUnsynced = size > 0

@@ -52,6 +52,11 @@ struct SegmentPlanner: Sendable {
         var isDone: Bool
     }
 
+    private struct Refusal {
+        var source: Int
+        var time: Duration
+    }
+
     /// How often a driver calls ``tick(at:)``.
     static let tickInterval = Duration.milliseconds(50)
     /// What each connection has to do at least, for one more to be worth it.
@@ -79,7 +84,7 @@ struct SegmentPlanner: Sendable {
     private var lastByte = Duration.zero
     private var nextNumber = 0
     /// Connections that were refused without a word a moment ago.
-    private var refusals: [(source: Int, time: Duration)] = []
+    private var refusals: [Refusal] = []
     /// Finished or exhausted.
     private(set) var isOver = false
 
@@ -161,20 +166,20 @@ struct SegmentPlanner: Sendable {
     /// A connection was refused without a word, by a host that has enough of them, or by one that is down.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = index(of: id) else { return }
-        refusals.append((segments[index].source, now))
+        refusals.append(Refusal(source: segments[index].source, time: now))
     }
 
     /// The sources whose hosts have enough connections, once for each that was refused: another one goes on, which was open then.
     mutating func takeRefusals(at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > Self.patience }
-        let isLimit = refusals.map { refusal in
+        let isOfLimit = { [segments] (refusal: Refusal) in
             segments.contains {
                 $0.source == refusal.source && $0.opened < refusal.time
                     && $0.lastByte ?? .zero >= refusal.time + Self.proofInterval
             }
         }
-        defer { refusals = zip(refusals, isLimit).filter { !$1 }.map(\.0) }
-        return zip(refusals, isLimit).filter(\.1).map(\.0.source)
+        defer { refusals.removeAll(where: isOfLimit) }
+        return refusals.filter(isOfLimit).map(\.source)
     }
 
     /// A source has another version of the file by now: those that are open go on, and no further one is opened.

@@ -36,7 +36,7 @@ extension ResponseHead {
             return values.map { HeaderField(name: name, value: $0) }
         }
         self.init(url: url, status: status, fields: all)
-        guard [200, 203, 206].contains(status) else { return }
+        guard carriesFile else { return }
         guard let coding = contentCodings.first else { return }
         throw DownloadError(
             .unexpectedContent,

@@ -63,14 +63,7 @@ struct SegmentLimitTests {
 
     @Test func `K06 a sync that fails ends all connections, and is told`() async throws {
         let clock = TestClock()
-        let disk = MemoryDisk { change throws(SystemError) in
-            switch change {
-            // A second for each piece of the body, so that syncs become due.
-            case .write(1, _, _): clock.advance(by: .seconds(1))
-            case .sync(1): throw SystemError(errno: EIO)
-            default: break
-            }
-        }
+        let disk = DiskFixture.failingToSync(clock)
         let outcome = try await DiskFixture.run(
             to: .file(URL(filePath: "/folder/file.bin")),
             files: disk.calls,
