@@ -79,13 +79,12 @@ final class CurlDriver {
 
     /// Waits for events and handles them.
     func step() {
-        let count = withUnsafePointer(to: poller) { poller in
-            Int(hr_poller_wait(poller, &ready, Int32(ready.count), timeout()))
-        }
-        for event in ready[..<max(0, count)] {
-            _ = hr_multi_socket_action(multi, event.socket, event.events)
-            // At once, so that the reader of what has ended does not wait for the other events.
-            reap()
+        handleEvents(within: timeout())
+        let now = clock.now
+        let isStallDue = stallCheck.map { $0 <= now } ?? false
+        if isStallDue {
+            // Where the process was stopped, bytes have come meanwhile that nobody has looked at.
+            for _ in 0...transfers.count / ready.count { handleEvents(within: 0) }
         }
         if let timer, timer <= clock.now {
             self.timer = nil
@@ -94,7 +93,18 @@ final class CurlDriver {
         reap()
         for transfer in delivered { transfer.flush() }
         delivered.removeAll(keepingCapacity: true)
-        if let stallCheck, stallCheck <= clock.now { checkForStalls() }
+        if isStallDue { checkForStalls(at: now) }
+    }
+
+    private func handleEvents(within milliseconds: Int32) {
+        let count = withUnsafePointer(to: poller) { poller in
+            Int(hr_poller_wait(poller, &ready, Int32(ready.count), milliseconds))
+        }
+        for event in ready[..<count] {
+            _ = hr_multi_socket_action(multi, event.socket, event.events)
+            // At once, so that the reader of what has ended does not wait for the other events.
+            reap()
+        }
     }
 
     private func timeout() -> Int32 {
@@ -151,8 +161,7 @@ final class CurlDriver {
         if let connection = transfer.endingConnection { endingConnections[connection] = nil }
     }
 
-    private func checkForStalls() {
-        let now = clock.now
+    private func checkForStalls(at now: ContinuousClock.Instant) {
         stallCheck = nil
         for transfer in Array(transfers.values) {
             transfer.extendDeadline(at: now)

@@ -1,0 +1,54 @@
+#if os(Linux)
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What the network's thread takes for silence.
+@Suite(.timeLimit(.minutes(2)))
+struct CurlStallTests {
+    @Test func `bytes that came while the process stood still are no stall`() async throws {
+        let gate = try Gate()
+        let response = Response.answering { request in
+            request.path == "/held" ? .ok("ab").held(after: 1, until: gate) : .ok("c")
+        }
+        let connections = Locked(0)
+        let options = CurlOptions(
+            userAgent: "test",
+            allowsAddress: { _ in
+                if connections.withLock({
+                    $0 += 1
+                    return $0
+                }) == 2 {
+                    gate.open()
+                    // As a stopped process does, the thread looks at no socket until the time is over.
+                    usleep(1_200_000)
+                }
+                return true
+            }
+        )
+        let transport = try CurlTransport(options)
+        try await withFaultServer(response) { server in
+            let request = TransportRequest(url: server.url("/held"), stallTimeout: .seconds(1))
+            let received = try await transport.perform(request) { _, body in
+                var received = try await body.next()?.count ?? 0
+                let other = try await transport.perform(TransportRequest(url: server.url("/other"))) { head, _ in
+                    head.status
+                }
+                #expect(other == 200)
+                while let chunk = try await body.next() { received += chunk.count }
+                return received
+            }
+            #expect(received == 2)
+            #expect(connections.withLock(\.self) == 2)
+        }
+        await transport.shutdown()
+    }
+}
+#endif
