@@ -52,15 +52,22 @@ extension DownloadRequest {
                 "\"\(typed)\" has a host that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands."
             )
         }
-        guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-            throw DownloadError(
-                .invalidRequest,
-                "\"\(typed)\" is no URL: its host has a space or a control character in it."
-            )
+        guard isHost(bytes) else {
+            throw DownloadError(.invalidRequest, "\"\(typed)\" is no URL: its host is neither a name nor an address.")
         }
         guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
             throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
         }
+    }
+
+    /// Whether it is an address of version 6, or has no character that no host may have (WHATWG URL, section 3.1).
+    private static func isHost(_ bytes: [UInt8]) -> Bool {
+        guard bytes.contains(UInt8(ascii: ":")) else {
+            return bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"#%/<>?@[\\]^|".utf8.contains($0) }
+        }
+        // Foundation may leave the brackets; the name of an interface may follow (RFC 6874).
+        let address = bytes.drop { $0 == UInt8(ascii: "[") }.prefix { !"%]".utf8.contains($0) }
+        return IPAddress(String(decoding: address, as: UTF8.self)) != nil
     }
 
     private func validateExpectations() throws(DownloadError) {

@@ -46,6 +46,13 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
+        guard (try? DownloadRequest.validateURL(target)) != nil else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected to \(target.withoutQuery), whose host or port cannot be.",
+                statusCode: head.status
+            )
+        }
         guard allowsInsecure || scheme == "https" || head.url.scheme?.lowercased() != "https" else {
             throw DownloadError(
                 .redirect,

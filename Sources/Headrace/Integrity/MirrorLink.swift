@@ -21,8 +21,8 @@ struct MirrorLink: Sendable, Hashable {
     /// Nil for a link that is none, or is about another resource.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
-            let target = URL(string: link.target, relativeTo: url)?.absoluteURL, target.host()?.isEmpty == false,
-            target.user == nil, target.password == nil, ["http", "https"].contains(target.scheme?.lowercased())
+            let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
+            target.user == nil, target.password == nil, (try? DownloadRequest.validateURL(target)) != nil
         else { return nil }
         self.url = target
         let number = link.value("pri").flatMap { Int64(digits: $0) } ?? 0

@@ -60,6 +60,7 @@ struct RedirectPolicyTests {
 
     @Test(arguments: [
         "file:///etc/passwd", "ftp://a.example/", "data:,x", "gopher://a.example/", "http://", "http:///x",
+        "http://h:99999/x", "http://[bad/x", "http://a b/x", "http://b\u{FC}cher.example/x",
     ])
     func `D10 only http and https with a host are followed`(_ location: String) throws {
         let head = try head(302, [location])

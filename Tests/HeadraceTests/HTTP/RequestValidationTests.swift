@@ -34,8 +34,9 @@ struct RequestValidationTests {
     @Test(arguments: [
         ("http://m%C3%BCller.invalid/x", "\"http://m\u{FC}ller.invalid/x\" has a host that is not in ASCII."),
         ("http://m%FCller.invalid/", "that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands"),
-        ("http://exa%20mple.com/", "\"http://exa mple.com/\" is no URL: its host has a space"),
-        ("http://a%0Ab/", "is no URL"),
+        ("http://exa%20mple.com/", "\"http://exa mple.com/\" is no URL: its host is neither a name nor an address"),
+        ("http://a%0Ab/", "is no URL"), ("http://[::g]/x", "is no URL"),
+        ("http://a%2Fb/x", "is no URL"), ("http://a%5Cb/x", "is no URL"),
     ])
     func `a host that no server can have is refused, and what to give is told`(_ url: String, message: String) throws {
         let request = try request(url)

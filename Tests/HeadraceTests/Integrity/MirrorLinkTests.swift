@@ -76,7 +76,7 @@ struct MirrorLinkTests {
             ("<http://u:p@m/f>; rel=duplicate", nil), ("<http://u@m/f>; rel=duplicate", nil),
             ("<http://m/f>; rel=duplicate; anchor=\"/other\"", nil), ("<magnet:?xt=1>; rel=duplicate", nil),
             ("<http://origin/dir/file>; rel=duplicate", nil), ("<>; rel=duplicate", nil),
-            ("<http://[>; rel=duplicate", nil),
+            ("<http://[>; rel=duplicate", nil), ("<http://m:99999/f>; rel=duplicate", nil),
         ] as [(String, String?)]
     )
     func `a mirror is an http or https URL of the same resource`(_ text: String, _ url: String?) throws {
