@@ -9,12 +9,12 @@ import Darwin
 /// What is done where a file system does not have what a call asks for.
 extension FileCalls {
     /// The mode of what is for its owner only: partials, records and lists.
-    static let privateMode: UInt32 = 0o600
+    package static let privateMode: UInt32 = 0o600
 
-    /// Gives an open file the mode of a new one, where that can be.
-    func setNewFileMode(_ file: Int32) throws(SystemError) {
+    /// Gives an open file a mode, where that can be.
+    func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
         do throws(SystemError) {
-            try setMode(file, Self.newFileMode)
+            try setMode(file, mode)
         } catch  where error.isUnsupported || error.errno == EPERM {
             // A mount that has one owner and one mode for all its files has chosen them for this one too.
         }

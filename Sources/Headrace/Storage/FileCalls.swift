@@ -96,8 +96,10 @@ package struct FileStatus: Sendable, Hashable {
     package var inode: UInt64
     /// The number of the user whose it is; nil for this one.
     package var owner: UInt32?
+    /// The nine bits of who may read, write and execute it.
+    package var mode: UInt32 = FileCalls.privateMode
     /// Whether it is this user's, and not for everybody to write.
-    package var isOwn = true
+    var isOwn: Bool { owner == nil && mode & UInt32(S_IWOTH) == 0 }
 }
 
 extension FileCalls {
@@ -258,7 +260,7 @@ extension FileStatus {
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
         owner = status.st_uid == geteuid() ? nil : status.st_uid
-        isOwn = owner == nil && status.st_mode & S_IWOTH == 0
+        mode = UInt32(status.st_mode) & 0o777
     }
 }
 

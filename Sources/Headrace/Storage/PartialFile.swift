@@ -188,7 +188,7 @@ final class PartialFile: Sendable {
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try name { () throws(SystemError) in try calls.move(path, newPath) }
+            try name(FileCalls.newFileMode) { () throws(SystemError) in try calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
             return false
@@ -198,13 +198,16 @@ final class PartialFile: Sendable {
     /// Gives the file a name that may be another's, but not a device's, a pipe's or a socket's.
     func replace(_ newPath: String) throws(SystemError) {
         // What has the name may have come since it was looked at, and would go as a file does.
-        guard try calls.status(newPath)?.kind != .other else { throw SystemError(errno: EEXIST) }
-        try name { () throws(SystemError) in try calls.replace(path, newPath) }
+        let old = try calls.status(newPath)
+        guard old?.kind != .other else { throw SystemError(errno: EEXIST) }
+        // Who may read a file of this user's is for them to say, and stays so.
+        let kept = old.flatMap { $0.kind == .regular && $0.owner == nil ? $0.mode : nil }
+        try name(kept ?? FileCalls.newFileMode) { () throws(SystemError) in try calls.replace(path, newPath) }
     }
 
-    /// Has the file be one for others to read; for its owner only, as before, where it gets no name.
-    private func name(_ rename: () throws(SystemError) -> Void) throws(SystemError) {
-        try calls.setNewFileMode(file)
+    /// Gives the file the mode that goes with its name; for its owner only, as before, where it gets no name.
+    private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
+        try calls.setModeWherePossible(file, mode)
         do throws(SystemError) {
             try rename()
         } catch {

@@ -98,7 +98,7 @@ struct KeptVersionTests {
     @Test func `a file of another size, time, kind or owner is not the version`() throws {
         for change: (inout FileStatus) -> Void in [
             { $0.size += 1 }, { $0.modified += 1 }, { $0.kind = .other }, { $0.kind = .link }, { $0.kind = .directory },
-            { $0.isOwn = false },
+            { $0.mode = 0o646 }, { $0.owner = 1 },
         ] {
             var other = status
             change(&other)

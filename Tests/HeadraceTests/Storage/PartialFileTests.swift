@@ -149,6 +149,18 @@ struct PartialFileTests {
         }
     }
 
+    @Test(arguments: [0o600, 0o640, 0o755] as [UInt32])
+    func `who may read a file is as before when another replaces it`(_ mode: UInt32) async throws {
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data("old".utf8).write(to: file)
+            #expect(chmod(file.path, mode_t(mode)) == 0)
+            _ = try await download(to: .file(file), .overwrite)
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+            #expect(try FileCalls.system.status(file.path)?.mode == mode)
+        }
+    }
+
     @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileCalls.system
