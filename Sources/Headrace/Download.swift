@@ -169,7 +169,7 @@ extension Download {
     /// Returns when the transfer, where one ran, has ended, also where the task that waits is cancelled. One that had not
     /// ended is told to be cancelled.
     /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one, and
-    ///   where it was there before and was skipped.
+    ///   where it was there before the download.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }

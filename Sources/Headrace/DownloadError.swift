@@ -77,11 +77,19 @@ public struct DownloadError: Error, Sendable {
         DownloadError(.cancelled, "The download was cancelled.", url: url)
     }
 
-    static func timedOut(_ url: URL, after limit: Duration, hostWait: Duration? = nil) -> DownloadError {
+    static func timedOut(
+        _ url: URL,
+        after limit: Duration,
+        hostWait: Duration? = nil,
+        isResumable: Bool = true
+    ) -> DownloadError {
         let message =
             if let hostWait, hostWait > .zero {
                 "The host has asked to wait \(hostWait.inSeconds), also for its other files, and the download has to be "
                     + "complete within \(limit.inSeconds). Start it again after that, or allow more time."
+            } else if !isResumable {
+                "The download was not complete within \(limit.inSeconds), and its server tells no version by which it could go "
+                    + "on. Allow more time."
             } else {
                 "The download was not complete within \(limit.inSeconds). Start it again to go on with it, or allow more time."
             }

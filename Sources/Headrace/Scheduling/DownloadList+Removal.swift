@@ -30,7 +30,7 @@ extension DownloadList {
             removal.record.status.forgetBytes()
         }
         // One that was there before is not this download's, nor another one that has the name now.
-        guard let file = removal.file, !file.wasSkipped,
+        guard let file = removal.file, !file.wasThere,
             let status = try? environment.files.status(file.url.filePath), file.stamp == FileStamp(status)
         else { return }
         try? environment.files.remove(file.url.filePath)

@@ -340,7 +340,7 @@ struct ListState {
                 let path = RegistryPath(file.url.filePath, bases: journal.bases)
                 // Of a file that could not be looked at nothing is known later either.
                 let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
-                journal.note(record.id, file.wasSkipped ? .skipped(path, stamp) : .finished(path, stamp))
+                journal.note(record.id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
             }
             return close(record, telling(.finished(file.url), nil))
         case .failed:

@@ -137,8 +137,8 @@ extension RegistryEntry.State {
 
     private func restored(at path: String, _ stamp: FileStamp) -> (DownloadState, FinishedFile?) {
         let url = URL(filePath: path, directoryHint: .notDirectory)
-        let wasSkipped = if case .skipped = self { true } else { false }
-        return (.finished(url), FinishedFile(url: url, stamp: stamp, wasSkipped: wasSkipped))
+        let wasThere = if case .skipped = self { true } else { false }
+        return (.finished(url), FinishedFile(url: url, stamp: stamp, wasThere: wasThere))
     }
 
     /// How far a download was; one that waits may have begun before.

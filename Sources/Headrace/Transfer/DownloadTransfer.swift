@@ -373,9 +373,7 @@ struct DownloadTransfer {
 
     private func skipped(_ path: String) -> FinishedFile {
         takesName(path)
-        var file = present(path, DownloadEvent.skipped)
-        file.wasSkipped = true
-        return file
+        return present(path, DownloadEvent.skipped)
     }
 
     /// The result is a file that was there before, for the reason that an event tells.
@@ -383,7 +381,7 @@ struct DownloadTransfer {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         tell(event(file))
         let status = try? environment.files.status(path)
-        return FinishedFile(url: file, stamp: status.map { FileStamp($0) })
+        return FinishedFile(url: file, stamp: status.map { FileStamp($0) }, wasThere: true)
     }
 
     func tell(_ event: DownloadEvent) {

@@ -9,8 +9,8 @@ struct FinishedFile: Sendable {
     let url: URL
     /// The file as it was then; nil where it could not be looked at.
     let stamp: FileStamp?
-    /// Whether it was there before, whoever has written it.
-    var wasSkipped = false
+    /// Whether it was there before the download, whoever has written it.
+    var wasThere = false
 }
 
 /// How a transfer ended.
@@ -55,7 +55,13 @@ enum TransferOutcome: Sendable {
         } catch let stopped as DownloadTransfer.Stopped {
             self =
                 if case .timedOut(let limit) = transfer.stop.reason {
-                    .failed(.timedOut(transfer.request.url, after: limit))
+                    .failed(
+                        .timedOut(
+                            transfer.request.url,
+                            after: limit,
+                            isResumable: transfer.record.isResumable != false
+                        )
+                    )
                 } else {
                     .stopped(keptBytes: stopped.keptBytes)
                 }

@@ -191,7 +191,7 @@ enum Option: String, CaseIterable, Sendable {
             argument: "TIME",
             help: "not before this time: 2026-05-01T22:00, with Z or +02:00 where it is not local, or +1h30m"
         ),
-        Entry(option: .files, help: "delete their files as well, finished or not"),
+        Entry(option: .files, help: "delete the files they have fetched as well, finished or not"),
         Entry(
             option: .registry,
             argument: "DIR",

@@ -47,13 +47,23 @@ struct RemovalOrderTests {
         return download
     }
 
-    @Test(arguments: [true, false])
-    func `a file that was there before and was skipped stays, also in a later run`(_ isReopened: Bool) async throws {
+    @Test(arguments: [true, false], [true, false])
+    func `a file that was there before, skipped or proven, stays, also in a later run`(
+        _ isReopened: Bool,
+        _ isProven: Bool
+    ) async throws {
+        let sha256 = try Checksum(parsing: "sha256:3fd30542fe3f61b14bd4a4b2dc0b6fb30fa6f63ebce52dd1778aaa8c4dc02cff")
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "a")
             try Data("mine".utf8).write(to: file)
             try await lists.withManager(folder) { manager in
-                let request = try lists.request("a", in: folder) { $0.conflictPolicy = .skip }
+                let request = try lists.request("a", in: folder) {
+                    if isProven {
+                        ($0.checksums, $0.refetchPolicy) = ([sha256], .ifChanged)
+                    } else {
+                        $0.conflictPolicy = .skip
+                    }
+                }
                 let download = try await manager.download(request)
                 #expect(try await download.value.filePath == file.filePath)
                 if !isReopened { await download.remove(deletingFile: true) }

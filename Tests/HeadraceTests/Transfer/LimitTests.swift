@@ -139,6 +139,26 @@ struct LimitTests {
         }
     }
 
+    @Test func `T17 what begins again in any case is not told to go on`() async throws {
+        try await withTemporaryDirectory { folder in
+            let clock = TestClock()
+            let manager = try await manager(clock, limit: .seconds(60)) { _ in
+                let body = [UInt8](repeating: 1, count: 60_000)
+                return FakeTransport.Answer(
+                    FakeTransport.Answer(fields: [("Content-Length", "100000")], body: body),
+                    end: .silence
+                )
+            }
+            let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
+            try await clock.sleeperArmed(for: .seconds(60))
+            for await progress in download.progress where progress.bytesReceived == 60_000 { break }
+            clock.advance(by: .seconds(60))
+            let error = await #expect(throws: DownloadError.self) { try await download.value }
+            #expect(error?.message.contains("its server tells no version") == true)
+            await manager.shutdown()
+        }
+    }
+
     @Test func `T17 waits between retries count, waiting for a turn does not`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
