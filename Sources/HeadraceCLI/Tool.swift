@@ -36,7 +36,14 @@ struct Tool {
         switch try Invocation(arguments) {
         case .help(let verbs): return Console.output.write(Help.text(on: verbs) + "\n") ? .success : .disk
         case .version: return Console.output.write("headrace \(headraceVersion)\n") ? .success : .disk
-        case .verb(let verb, let arguments): return try await verb.run(arguments)
+        case .verb(let verb, let arguments):
+            do throws(Files.Failure) {
+                try Files.checkCurrentDirectory()
+            } catch {
+                let message = "The current folder cannot be found: \(error.reason). Change to one that is there."
+                return tell(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
+            }
+            return try await verb.run(arguments)
         }
     }
 }

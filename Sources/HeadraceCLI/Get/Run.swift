@@ -147,12 +147,11 @@ struct Run {
             return "headrace: interrupted; the list keeps what is not done. Run the same command again to go on."
         }
         var rest = Interruption.Rest(finished: interruption.hasFinished ? options.again : nil)
-        if options.configuration.resumesPartialDownloads {
-            let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
-            // Of those that have not begun, an earlier run may have left something.
-            rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
-            rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
-        }
+        let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
+        // Of those that have not begun, an earlier run may have left something.
+        rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
+        rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
+        rest.isGivenUp = !options.configuration.resumesPartialDownloads
         return rest.message
     }
 

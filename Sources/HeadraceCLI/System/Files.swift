@@ -44,6 +44,12 @@ enum Files {
         }
     }
 
+    /// Throws where the current directory has no path, from which those that are given would go on.
+    static func checkCurrentDirectory() throws(Failure) {
+        guard let path = getcwd(nil, 0) else { throw Failure(errno) }
+        free(path)
+    }
+
     /// Makes the directory and those above it where they are missing; its mode is this one by the process's mask.
     static func makeDirectory(_ path: String, mode: mode_t = 0o777) throws(Failure) {
         guard mkdir(path, mode) != 0 else { return }

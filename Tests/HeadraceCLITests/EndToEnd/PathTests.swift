@@ -46,6 +46,19 @@ struct PathTests {
         }
     }
 
+    @Test func `a current folder that was removed is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            var process = try ToolProcess(
+                ["get", "http://127.0.0.1:9/x"],
+                in: folder,
+                after: #"mkdir "$0/gone"; cd "$0/gone"; rmdir ../gone; exec "$@""#
+            )
+            let result = try await process.result()
+            #expect(result.status == 5)
+            #expect(result.errors.hasPrefix("headrace: The current folder cannot be found: no such file or directory."))
+        }
+    }
+
     @Test(arguments: ["-o", "-d", "--checksum-file", ""])
     func `an argument that is no UTF-8 is refused, and no other name is made of it`(_ option: String) async throws {
         try await withFaultServer(.ok(Self.body)) { server in

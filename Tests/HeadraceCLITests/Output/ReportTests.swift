@@ -146,6 +146,10 @@ struct ReportTests {
             "headrace: interrupted; what came is kept in a, b, c and 2 more. Run the same command again to go on."
         ),
         (
+            .init(kept: ["a"], isGivenUp: true),
+            "headrace: interrupted; what came is kept in a. Without --no-resume, the same command goes on."
+        ),
+        (
             .init(lost: ["x"]),
             "headrace: interrupted. Run the same command again to go on. x begins again, since its server tells no version."
         ),
