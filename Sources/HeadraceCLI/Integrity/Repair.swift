@@ -17,6 +17,8 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     } catch {
         throw UsageError("\(file): \(error.reason)" + (error.isMissing ? "; headrace get fetches one" : ""))
     }
+    // What is written anew would take the link's place, and what it leads to stay wrong.
+    guard !Files.isLink(file) else { throw UsageError("\(file): it is a link; give the file that it leads to") }
     let place = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks()
     let document = documents.file(meantBy: place.lastPathComponent)

@@ -86,6 +86,11 @@ enum Files {
         guard access(path, F_OK) == 0 else { throw Failure(errno) }
     }
 
+    static func isLink(_ path: String) -> Bool {
+        var byte: CChar = 0
+        return readlink(path, &byte, 1) >= 0
+    }
+
     static func exists(_ path: String) -> Bool { (try? checkExists(path)) != nil }
 
     /// Whether nothing is there; false where that cannot be looked up.

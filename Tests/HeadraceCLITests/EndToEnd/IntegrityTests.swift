@@ -215,9 +215,12 @@ struct IntegrityTests {
                 let result = try await ToolProcess.run("repair", "-q", "a", url, "--checksum", checksum, in: folder)
                 #expect(result.status == 6)
                 #expect(try FileProbe.bytes(of: folder.appending(path: "a")) == Array("abX".utf8))
+                let link = folder.appending(path: "link").path(percentEncoded: false)
+                try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "a")
                 for (line, word) in [
                     (["repair"], "no file"), (["repair", "a", url], "nothing to compare"),
                     (["repair", "a", "--checksum", checksum], "no URL"), (["repair", "none", url], "no such file"),
+                    (["repair", "link", url, "--checksum", checksum], "it is a link"),
                 ] {
                     var process = try ToolProcess(line, in: folder)
                     let result = try await process.result()
