@@ -6,7 +6,8 @@ import Foundation
 
 /// Verbs on many downloads at once; each is decided in one step, so that nothing of a selection starts in between.
 ///
-/// Those that wait for what they stop do so also where the task is cancelled.
+/// Those that wait for what they stop do so also where the task is cancelled. In a hook of a download, such as
+/// ``RetryPolicy/decide``, they do not wait for that one, and for others only until it is told to stop as well.
 extension DownloadManager {
     /// The downloads of a selection, in the order of the list.
     /// - Parameter selection: Which ones.
@@ -25,7 +26,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that have ended stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await list.waitForPause(of: try list.pause(selection), evenIfCancelled: true)
+        await list.waitForPause(of: try list.pause(selection), evenIfCancelled: Self.outwaitsTask)
     }
 
     /// Has the paused ones of a selection wait for their turn again; one that is to begin later still does.
@@ -46,7 +47,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that are finished or cancelled stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        await (try list.cancel(selection)).wait(evenIfCancelled: true)
+        await (try list.cancel(selection)).wait(evenIfCancelled: Self.outwaitsTask)
     }
 
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
@@ -58,8 +59,11 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        await (try list.remove(selection, deletingFiles: deletingFiles)).wait(evenIfCancelled: true)
+        await (try list.remove(selection, deletingFiles: deletingFiles)).wait(evenIfCancelled: Self.outwaitsTask)
     }
+
+    /// Whether a verb waits also where its task is cancelled; by their hooks two downloads would wait for each other.
+    private static var outwaitsTask: Bool { DownloadList.transferring == nil }
 
     /// Pauses all that wait or run; returns when none runs.
     public nonisolated func pauseAll() async { try? await pause(.all) }

@@ -269,10 +269,12 @@ public actor DownloadManager {
 private func run(_ first: DownloadList.Run, of list: DownloadList, in environment: TransferEnvironment) async {
     var next: DownloadList.Run? = first
     while let run = next {
-        let outcome = await run.stop.cancellingTask {
-            guard await list.waitForRemoval(before: run.record) else { return TransferOutcome.stopped(keptBytes: true) }
-            let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
-            return await TransferOutcome(of: transfer)
+        let outcome: TransferOutcome = await DownloadList.$transferring.withValue(run.record) {
+            await run.stop.cancellingTask {
+                guard await list.waitForRemoval(before: run.record) else { return .stopped(keptBytes: true) }
+                let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+                return await TransferOutcome(of: transfer)
+            }
         }
         environment.background?.left(run.record.id)
         next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)

@@ -147,9 +147,11 @@ extension DownloadList {
             return records.filter { !$0.status.state.isEnded }
         }
 
-        /// Returns when all have gone; also when the task is cancelled, unless `evenIfCancelled`.
+        /// Returns when all have gone but ``DownloadList/transferring``; also when the task is cancelled, unless
+        /// `evenIfCancelled`.
         func wait(evenIfCancelled: Bool = false) async {
-            for record in await thoseToStop(evenIfCancelled: evenIfCancelled) {
+            let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
+            for record in records where record !== DownloadList.transferring {
                 await record.status.waitForEnd(orStateAfter: turn, evenIfCancelled: evenIfCancelled)
             }
         }
@@ -173,9 +175,10 @@ extension DownloadList {
         return Stopping(records: records, turn: state.withLock { $0.turn }, removal: removal)
     }
 
-    /// Returns when downloads have stopped for a pause; also when the task is cancelled, unless `evenIfCancelled`.
+    /// Returns when downloads have stopped for a pause but ``transferring``; also when the task is cancelled, unless
+    /// `evenIfCancelled`.
     func waitForPause(of pausing: Pausing, evenIfCancelled: Bool = false) async {
-        for record in pausing.records {
+        for record in pausing.records where record !== Self.transferring {
             await record.status.waitForState(after: pausing.turn, evenIfCancelled: evenIfCancelled)
         }
     }

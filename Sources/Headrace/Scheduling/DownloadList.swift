@@ -39,6 +39,9 @@ final class DownloadList: Sendable {
         fileprivate let done = Latch()
     }
 
+    /// Whose transfer the task is part of, as in a hook, which that transfer waits for; nil elsewhere.
+    @TaskLocal static var transferring: DownloadRecord?
+
     let observers: ListObservers
     /// Nil where the list ends with the process.
     let journal: ListJournal?
