@@ -1,7 +1,8 @@
 /// What other processes want of the list; see ``DownloadRegistry``.
 extension DownloadManager {
-    /// Carries out the commands that were left in the registry's directory since the last look; its start does so as well.
+    /// Carries out the commands that were left in the registry's directory since the last look.
     ///
+    /// The start of the manager does so as well, but for those that wait longer than a moment for a download to stop.
     /// A look costs one file call where there are none, and also writes what of the list could not be written before.
     /// Returns when all are done; while another look is going on, that one looks again, and this call returns with it, or as
     /// soon as the task is cancelled. Does nothing without a registry.
@@ -23,7 +24,7 @@ extension DownloadManager {
     }
 
     /// Takes what commands there are; returns when all are carried out but those for which others hold up their downloads.
-    private nonisolated func look(at journal: ListJournal) async throws(DownloadError) {
+    nonisolated func look(at journal: ListJournal) async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
         while let other = journal.beginLook() {
             for await _ in other { return }

@@ -140,7 +140,8 @@ public actor DownloadManager {
             list.observers.end()
         }
         do throws(DownloadError) {
-            try await takeCommands()
+            // Once: the rest may wait for a download that cannot stop, as where its disk does not answer.
+            if let journal = list.journal { try await look(at: journal) }
         } catch {
             // They stay for the next look.
             list.observers.tell(.registryFailed(error))
