@@ -21,11 +21,12 @@ enum RegistryCommand: Sendable, Hashable {
     /// How many downloads it tells of: a measure of what carrying it out costs.
     var weight: Int { ids.count }
 
-    /// The downloads that it tells of.
+    /// The downloads that it tells of, those that are named for a place as well.
     var ids: [UInt64] {
         switch self {
         case .add(let entries): entries.map(\.id)
         case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids
+        case .move(let id, .before(let other)), .move(let id, .after(let other)): [id, other.rawValue]
         case .move(let id, _), .priority(let id, _): [id]
         }
     }
