@@ -7,7 +7,7 @@ struct CommandEnd: Sendable {
 
     /// Waits for downloads to pause; nil where none of them still runs.
     init?(pausing: DownloadList.Pausing, of list: DownloadList) {
-        guard !pausing.records.isEmpty else { return nil }
+        guard !pausing.stopping.isEmpty else { return nil }
         records = pausing.records
         wait = { await list.waitForPause(of: pausing) }
     }

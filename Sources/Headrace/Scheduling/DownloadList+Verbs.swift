@@ -80,17 +80,20 @@ extension DownloadList {
         return added.records
     }
 
-    /// Downloads that have yet to stop for a pause; the next state that is told of each, after this turn, is its end.
+    /// Downloads that were told to pause.
     struct Pausing: Sendable {
-        var records: [DownloadRecord]
-        var turn: UInt64
+        let records: [DownloadRecord]
+        /// Those of them that have yet to stop; the next state that is told of each, after this turn, is its end.
+        let stopping: [DownloadRecord]
+        let turn: UInt64
     }
 
-    /// Pauses downloads; returns those that have yet to stop.
+    /// Pauses downloads.
     func pause(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> Pausing {
-        let (records, _) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.pause(id) }
+        let records = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.pause(id) }.records
         return state.withLock { state in
-            Pausing(records: records.filter { state.queue.isPausing($0.id) }, turn: state.turn)
+            let stopping = records.filter { state.queue.isPausing($0.id) }
+            return Pausing(records: records, stopping: stopping, turn: state.turn)
         }
     }
 
@@ -159,8 +162,10 @@ extension DownloadList {
 
     /// Cancels downloads.
     func cancel(_ selection: DownloadSelection, passingOver: Bool = false) throws(DownloadError) -> Stopping {
-        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in queue.cancel(id) }
-        return Stopping(records: records, turn: state.withLock { $0.turn }, removal: removal)
+        let (records, removal, turn) = try apply(selection, passingOver: passingOver) { queue, id, _ in
+            queue.cancel(id)
+        }
+        return Stopping(records: records, turn: turn, removal: removal)
     }
 
     /// Takes downloads out.
@@ -169,16 +174,16 @@ extension DownloadList {
         deletingFiles: Bool,
         passingOver: Bool = false
     ) throws(DownloadError) -> Stopping {
-        let (records, removal) = try apply(selection, passingOver: passingOver) { queue, id, _ in
+        let (records, removal, turn) = try apply(selection, passingOver: passingOver) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        return Stopping(records: records, turn: state.withLock { $0.turn }, removal: removal)
+        return Stopping(records: records, turn: turn, removal: removal)
     }
 
     /// Returns when downloads have stopped for a pause but ``transferring``; also when the task is cancelled, unless
     /// `evenIfCancelled`.
     func waitForPause(of pausing: Pausing, evenIfCancelled: Bool = false) async {
-        for record in pausing.records where record !== Self.transferring {
+        for record in pausing.stopping where record !== Self.transferring {
             await record.status.waitForState(after: pausing.turn, evenIfCancelled: evenIfCancelled)
         }
     }

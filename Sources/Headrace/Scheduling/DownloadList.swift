@@ -142,21 +142,23 @@ final class DownloadList: Sendable {
     typealias Verb = (inout DownloadQueue, Download.ID, Duration) -> [DownloadQueue.Action]
 
     /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
-    /// - Returns: The downloads of the selection, and what opens with the removal of files, where some are removed.
+    /// - Returns: The downloads of the selection, what opens with the removal of files, where some are removed, and the last turn
+    ///   of what was decided.
     @discardableResult
     func apply(
         _ selection: DownloadSelection,
         passingOver: Bool,
         _ verb: Verb
-    ) throws(DownloadError) -> (records: [DownloadRecord], removal: Latch?) {
+    ) throws(DownloadError) -> (records: [DownloadRecord], removal: Latch?, turn: UInt64) {
         let now = clock.now()
-        let (records, effects) = try state.withLock { state throws(DownloadError) in
+        let (records, effects, turn) = try state.withLock { state throws(DownloadError) in
             let ids = try state.ids(selection, passingOver: passingOver)
             let records = ids.compactMap { state.records[$0] }
-            guard !state.queue.isShutDown else { return (records, [ListState.Effect]()) }
-            return (records, state.effects(of: ids.flatMap { verb(&state.queue, $0, now) }))
+            guard !state.queue.isShutDown else { return (records, [ListState.Effect](), state.turn) }
+            let effects = state.effects(of: ids.flatMap { verb(&state.queue, $0, now) })
+            return (records, effects, state.turn)
         }
-        return (records, perform(effects))
+        return (records, perform(effects), turn)
     }
 
     /// Has downloads wait again whose file no other one has, and then starts those whose turn it is.

@@ -25,6 +25,29 @@ struct StalledDiskTests {
         DownloadRequest(try #require(URL(string: "http://example.org/\(name)")), to: .directory(folder))
     }
 
+    /// What a manager needs whose list is in a folder; one with a limit of 0 starts nothing.
+    private func environment(
+        _ folder: URL,
+        limit: Int,
+        _ files: FileCalls,
+        _ clock: TestClock
+    ) -> TransferEnvironment {
+        TransferEnvironment(
+            configuration: DownloadManager.Configuration {
+                $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
+                $0.startsDownloads = limit > 0
+                $0.maxConcurrentDownloads = max(1, limit)
+            },
+            transport: FakeTransport { request in
+                let isStalled = request.url.path.hasPrefix("/stalled")
+                let body = isStalled ? [UInt8](repeating: 7, count: Self.size) : Array("hello".utf8)
+                return FakeTransport.Answer(fields: [("Content-Length", "\(body.count)")], body: body)
+            },
+            files: files,
+            clock: ClockWitness(clock)
+        )
+    }
+
     /// Runs so many downloads whose disk does not answer, in a manager with a list on another disk.
     private func withStalled(_ count: Int, _ body: (Scene) async throws -> Void) async throws {
         try await withTemporaryDirectory { folder in
@@ -36,19 +59,7 @@ struct StalledDiskTests {
                 gate.wait()
             }
             let manager = try await DownloadManager(
-                environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration {
-                        $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
-                        $0.maxConcurrentDownloads = count + 1
-                    },
-                    transport: FakeTransport { request in
-                        let isStalled = request.url.path.hasPrefix("/stalled")
-                        let body = isStalled ? [UInt8](repeating: 7, count: Self.size) : Array("hello".utf8)
-                        return FakeTransport.Answer(fields: [("Content-Length", "\(body.count)")], body: body)
-                    },
-                    files: recorder.fileCalls,
-                    clock: ClockWitness(clock)
-                )
+                environment: environment(folder, limit: count + 1, recorder.fileCalls, clock)
             )
             do {
                 let stalled = try await manager.download(
@@ -84,10 +95,25 @@ struct StalledDiskTests {
     }
 
     /// A download on the disk that answers, which waits to be resumed.
-    private func paused(in scene: Scene) async throws -> Download {
-        var request = try request("paused", to: scene.folder)
+    private func paused(_ name: String = "paused", in scene: Scene) async throws -> Download {
+        var request = try request(name, to: scene.folder)
         request.startsPaused = true
         return try await scene.manager.download(request)
+    }
+
+    /// Takes commands, the last of which resumes a download, and has the disk answer after that and `check`.
+    private func take(in scene: Scene, until last: Download, _ check: () async throws -> Void) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask { try await scene.manager.takeCommands() }
+            try await scene.clock.sleeperArmed(for: .seconds(1))
+            #expect(last.state == .paused)
+            scene.clock.advance(by: .seconds(1))
+            _ = try await last.value
+            try await check()
+            #expect(try scene.inbox.hasCommands)
+            scene.gate.open()
+        }
+        #expect(try !scene.inbox.hasCommands)
     }
 
     /// Once all later commands waited for the end of the transfer that a pause had stopped.
@@ -98,22 +124,87 @@ struct StalledDiskTests {
             try scene.inbox.post(.pause([stuck.id.rawValue]), at: 1)
             try scene.inbox.post(.priority(stuck.id.rawValue, 7), at: 2)
             try scene.inbox.post(.resume([paused.id.rawValue]), at: 3)
-            try await withThrowingDiscardingTaskGroup { group in
-                group.addTask { try await scene.manager.takeCommands() }
-                try await scene.clock.sleeperArmed(for: .seconds(1))
-                #expect(paused.state == .paused)
-                scene.clock.advance(by: .seconds(1))
-                _ = try await paused.value
+            try await take(in: scene, until: paused) {
                 #expect(stuck.state == .running)
                 #expect(stuck.priority != DownloadPriority(rawValue: 7))
-                #expect(try scene.inbox.hasCommands)
-                scene.gate.open()
             }
             #expect(stuck.state != .running)
             #expect(stuck.priority == DownloadPriority(rawValue: 7))
-            #expect(try !scene.inbox.hasCommands)
             // For the manager to become idle with its file, whether or not the pause was in time.
             await stuck.resume()
+        }
+    }
+
+    /// Once it was done at once, and undone by the next process, which does the earlier one again.
+    @Test func `a command about one of many waits for the end of an earlier one about all`() async throws {
+        try await withStalled(1) { scene in
+            let stuck = try #require(scene.stalled.first)
+            let (paused, other) = (try await paused(in: scene), try await paused("other", in: scene))
+            try scene.inbox.post(.pause([stuck.id.rawValue, paused.id.rawValue]), at: 1)
+            try scene.inbox.post(.resume([paused.id.rawValue]), at: 2)
+            try scene.inbox.post(.resume([other.id.rawValue]), at: 3)
+            try await take(in: scene, until: other) { #expect(paused.state == .paused) }
+            _ = try await paused.value
+            await stuck.resume()
+        }
+    }
+
+    /// Once the move was lost.
+    @Test func `a move behind a download that an earlier command has yet to add waits for that`() async throws {
+        try await withStalled(1) { scene in
+            let stuck = try #require(scene.stalled.first)
+            let (moved, other) = (try await paused("moved", in: scene), try await paused("other", in: scene))
+            let bases = try #require(scene.manager.list.journal?.bases)
+            // The first of them is the one whose disk does not answer.
+            let entries = [stuck.request, try request("new", to: scene.folder)].enumerated().map { index, request in
+                RegistryEntry(id: UInt64(index + 1), RegistryRequest(request, bases: bases), label: 0)
+            }
+            try scene.inbox.post(.pause([stuck.id.rawValue]), at: 1)
+            try scene.inbox.post(.add(entries), at: 2)
+            try scene.inbox.post(.move(moved.id.rawValue, .after(Download.ID(rawValue: 2))), at: 3)
+            try scene.inbox.post(.resume([other.id.rawValue]), at: 4)
+            try await take(in: scene, until: other) { #expect(await scene.manager.downloads.count == 3) }
+            let names = await scene.manager.downloads.map(\.request.url.lastPathComponent)
+            #expect(names.filter { $0 != "stalled0" } == ["other", "new", "moved"])
+            await stuck.resume()
+        }
+    }
+
+    /// Once the start waited for the transfer as well, and no later command was taken.
+    @Test func `a manager starts where a command was left whose transfer cannot end`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (gate, isStalled, clock) = (RecordGate(), RecordGate(), TestClock())
+            defer { gate.open() }
+            let kept = try await DownloadManager(environment: environment(folder, limit: 0, .unsynced, clock))
+            var requests = try ["stalled", "paused"].map { try request($0, to: folder) }
+            requests[1].startsPaused = true
+            let ids = try await kept.download(requests).map(\.id.rawValue)
+            await kept.shutdown()
+            let inbox = RegistryInbox(in: folder.appending(path: "registry").path)
+            try inbox.post(.pause([ids[0]]), at: 1)
+            try inbox.post(.resume([ids[1]]), at: 2)
+            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+                switch call {
+                // The commands are looked for when the disk does not answer any more.
+                case .names: isStalled.wait()
+                case .write(_, Self.size):
+                    isStalled.open()
+                    gate.wait()
+                default: break
+                }
+            }
+            async let started = DownloadManager(environment: environment(folder, limit: 2, recorder.fileCalls, clock))
+            try await clock.sleeperArmed(for: .seconds(1))
+            clock.advance(by: .seconds(1))
+            let manager = try await started
+            let downloads = await manager.downloads
+            #expect(downloads[0].state == .running)
+            _ = try await downloads[1].value
+            gate.open()
+            try await manager.takeCommands()
+            #expect(downloads[0].state != .running)
+            #expect(try !inbox.hasCommands)
+            await manager.shutdown()
         }
     }
 }
