@@ -78,8 +78,11 @@ extension DownloadManager {
         for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
         var (busy, isBehind) = (BusyDownloads(journal.ends, bases: journal.bases), false)
         for item in contents.items where !journal.isDecided(item) {
-            // What is not decided is left to the next look.
-            guard !Task.isCancelled else { break }
+            guard !Task.isCancelled else {
+                // What is not decided is left to the next look.
+                isBehind = true
+                break
+            }
             guard !busy.isTouched(by: item.command) else {
                 busy.insert(item.command, in: list)
                 isBehind = true

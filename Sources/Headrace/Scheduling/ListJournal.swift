@@ -83,7 +83,7 @@ final class ListJournal: Sendable {
         var decided: [String: CommandEnd] = [:]
         /// Those that are still there since what they changed is not on the disk yet.
         var carriedOut: Set<String> = []
-        /// Whether the last look left some, for which others have to end or which have ended since.
+        /// Whether the last look left some, for which others have to end, which have ended since, or as it was cancelled.
         var isBehind = false
         /// Those who wait for the next end.
         var waiting = Subscribers<Never>()
@@ -236,7 +236,7 @@ final class ListJournal: Sendable {
     /// What the commands that were decided still wait for.
     var ends: [CommandEnd] { commands.withLock { Array($0.decided.values) } }
 
-    /// Takes note whether a look left commands for which others have to end.
+    /// Takes note whether a look left commands, for which others have to end or as it was cancelled.
     func noteLook(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }

@@ -269,7 +269,10 @@ struct RegistryTakingTests {
                     group.addTask { try? await manager.takeCommands() }
                 }
                 #expect(try inbox.hasCommands)
+                // For those who wait until all is done.
+                #expect(manager.list.journal?.needsLook == true)
                 try await manager.takeCommands()
+                #expect(manager.list.journal?.needsLook == false)
                 #expect(try !inbox.hasCommands)
             }
         }
