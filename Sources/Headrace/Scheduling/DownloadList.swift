@@ -274,16 +274,21 @@ final class DownloadList: Sendable {
     func waitForRemoval(before record: DownloadRecord) async -> Bool {
         guard state.withLock({ $0.isRemoving(record) }) else { return true }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-        if state.withLock({ $0.follow(continuation, removalFor: record) }) { for await _ in stream {} }
+        if state.withLock({ $0.follow(continuation, removalFor: record) }) {
+            for await _ in stream {}
+            state.withLock { $0.endFollowing(removalFor: record) }
+        }
         return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }
     }
 
     /// Tells a download its state, and those who wait for the last one.
     func tell(_ record: DownloadRecord, _ telling: ListState.Telling) {
-        record.enter(telling.state, telling.event, turn: telling.turn)
-        switch telling.state {
-        case .paused, .failed, .cancelled: environment.claims.release(record)
-        case .waiting, .running, .finished, nil: break
+        record.enter(telling.state, telling.event, turn: telling.turn) { state in
+            // Not by one that is told late: the next run may have claimed the name again.
+            switch state {
+            case .paused, .failed, .cancelled: environment.claims.release(record)
+            case .waiting, .running, .finished: break
+            }
         }
         if telling.event == .removed {
             environment.claims.release(record)

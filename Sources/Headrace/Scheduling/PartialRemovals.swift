@@ -1,7 +1,7 @@
 /// The partials that are about to go, by their paths, and the downloads that are to begin after that.
 struct PartialRemovals {
-    /// By how many at a time, and those who wait for the last of them.
-    private var removals: [String: (count: Int, waiting: Subscribers<Never>)] = [:]
+    /// By how many at a time, and the downloads that wait for the last of them.
+    private var removals: [String: (count: Int, waiting: [Download.ID: AsyncStream<Never>.Continuation])] = [:]
     /// Those that still run and have made way for another download of the same file.
     private var leaving: [String: Download.ID] = [:]
 
@@ -12,7 +12,7 @@ struct PartialRemovals {
     func owner(of path: String) -> Download.ID? { leaving[path] }
 
     mutating func begin(_ path: String) {
-        removals[path, default: (0, Subscribers())].count += 1
+        removals[path, default: (0, [:])].count += 1
     }
 
     /// Has a partial count as one that is about to go until its download has ended.
@@ -38,7 +38,14 @@ struct PartialRemovals {
         _ path: String,
         before id: Download.ID
     ) -> Bool {
-        isRemoving(path, before: id) && removals[path]?.waiting.add(continuation) != nil
+        guard isRemoving(path, before: id) else { return false }
+        removals[path]?.waiting[id] = continuation
+        return true
+    }
+
+    /// Takes note that a download waits no more.
+    mutating func endFollowing(_ path: String, before id: Download.ID) {
+        removals[path]?.waiting[id] = nil
     }
 
     /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
@@ -49,7 +56,7 @@ struct PartialRemovals {
             removals[path] = removal
             return []
         }
-        return removal.waiting.removeAll()
+        return Array(removal.waiting.values)
     }
 }
 
@@ -66,6 +73,11 @@ extension ListState {
     /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
     mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
         removals.follow(continuation, record.names.partialPath, before: record.id)
+    }
+
+    /// Takes note that a download does not wait for the removal of its partial any more.
+    mutating func endFollowing(removalFor record: DownloadRecord) {
+        removals.endFollowing(record.names.partialPath, before: record.id)
     }
 
     /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.

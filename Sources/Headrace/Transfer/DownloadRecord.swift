@@ -190,9 +190,14 @@ extension DownloadRecord {
         readers.keeper.save(syncing: syncing) { readers.held }
     }
 
-    /// Enters a state, and tells those who wait for bytes.
-    func enter(_ newState: DownloadState?, _ event: DownloadEvent?, turn: UInt64) {
-        status.enter(newState, event, turn: turn)
+    /// Enters a state as ``DownloadStatus/enter(_:_:turn:_:)`` does, and tells those who wait for bytes.
+    func enter(
+        _ newState: DownloadState?,
+        _ event: DownloadEvent?,
+        turn: UInt64,
+        _ entering: (DownloadState) -> Void = { _ in }
+    ) {
+        status.enter(newState, event, turn: turn, entering)
         state.withLock { $0.readers }?.entered(self)
     }
 }

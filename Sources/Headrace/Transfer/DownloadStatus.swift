@@ -81,12 +81,23 @@ final class DownloadStatus: Sendable {
     /// Tells an event, and sets the state unless one of a later turn was set already; nil leaves it.
     ///
     /// A state that has ended may be left again: those who follow the download from then on see it go on.
-    func enter(_ state: DownloadState?, _ event: DownloadEvent?, turn: UInt64) {
+    /// - Parameters:
+    ///   - state: The state.
+    ///   - event: The event.
+    ///   - turn: Of two states the later one holds, whichever is told last.
+    ///   - entering: Called with the state where it is set, before any later one is.
+    func enter(
+        _ state: DownloadState?,
+        _ event: DownloadEvent?,
+        turn: UInt64,
+        _ entering: (DownloadState) -> Void = { _ in }
+    ) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
             guard let state, turn > storage.turn else { return nil }
             storage.turn = turn
             storage.state = state
+            entering(state)
             // Before the state, which may end the stream: nothing comes any more.
             if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
@@ -151,7 +162,10 @@ final class DownloadStatus: Sendable {
             storage.begunActivity().waiting.append((isMet, latch))
             return false
         }
-        if !isOver { await latch.wait(evenIfCancelled: evenIfCancelled) }
+        guard !isOver else { return }
+        await latch.wait(evenIfCancelled: evenIfCancelled)
+        // It may be long until the state comes, and many may wait for it and give up.
+        if Task.isCancelled { storage.withLock { $0.activity?.waiting.removeAll { $0.latch === latch } } }
     }
 
     func states() -> AsyncStream<DownloadState> {

@@ -61,6 +61,22 @@ struct ListTimingTests {
         }
     }
 
+    /// Once it freed the name for another download.
+    @Test func `a pause that is told after the next run has begun leaves that one its name`() async throws {
+        try await ListFixture.with { list in
+            let download = try await list.add("silent")
+            let other = try await list.add("other") { $0.startsPaused = true }
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            let claims = list.manager.list.environment.claims
+            #expect(claims.claim("/folder/name", for: download.record))
+            list.manager.list.tell(download.record, ListState.Telling(state: .paused, event: nil, turn: 0))
+            #expect(download.state == .running)
+            #expect(!claims.claim("/folder/name", for: other.record))
+            await download.pause()
+            #expect(claims.claim("/folder/name", for: other.record))
+        }
+    }
+
     enum Stop: Sendable, CaseIterable {
         case pause
         case cancel
@@ -183,6 +199,19 @@ struct ListTimingTests {
         #expect(!removesPartial(of: first, effects))
         #expect(releases(effects))
         #expect(!state.isRemoving(second))
+    }
+
+    @Test func `one that was stopped while it waited for its twin to stop waits for that no more`() throws {
+        var state = ListState(queue: DownloadQueue(limit: 2), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
+        let second = try added(to: &state)
+        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
+        let follows = state.follow(continuation, removalFor: second)
+        #expect(follows)
+        state.endFollowing(removalFor: second)
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!releases(effects))
     }
 
     @Test func `a partial that two remove is gone when both have`() throws {
