@@ -105,9 +105,9 @@ public struct DownloadRegistry: Sendable, Hashable {
                         request: request,
                         state: isRun && entry.state.isRunning ? .running : state,
                         priority: request.priority,
-                        progress: DownloadProgress(
+                        progress: entry.state.progress(
                             file?.stamp,
-                            orPartialAt: DestinationNames(request).partialPath,
+                            at: DestinationNames(request).partialPath,
                             .system
                         )
                     )

@@ -27,9 +27,12 @@ extension ResponseVerdict {
 
     private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
         switch head.status {
-        case 203 where head.isOfPart || ask.heldBytes > 0:
-            // A part of what a proxy has changed fits to nothing, and the whole of it is not worth bytes of the file.
+        case 203 where ask.isProvenAtOnce:
+            // What a proxy has made of the file is not worth bytes of it that another answer may go on with.
             return .fail(.status(203))
+        case 203 where head.isOfPart:
+            // A part of that fits to nothing; asked for the whole, a server sends no part of it.
+            return ask.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
             do {
                 let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)
@@ -82,6 +85,11 @@ extension ResponseVerdict {
 }
 
 extension RangeAsk {
+    /// Whether held bytes are to be gone on with, and an answer could prove that at once.
+    fileprivate var isProvenAtOnce: Bool {
+        range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
+    }
+
     /// Why a range was refused by a server that has so many bytes of the file.
     fileprivate func reason(ofUnsatisfied total: Int64) -> RestartReason {
         guard total > range?.start ?? 0, total >= known?.totalBytes ?? 0 else { return .unsatisfiable(length: total) }

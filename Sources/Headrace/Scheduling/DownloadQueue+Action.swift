@@ -29,7 +29,7 @@ extension DownloadQueue {
     enum Outcome: Sendable, Hashable {
         case finished
         case failed
-        /// It was told to; `keptBytes` where a partial is left.
+        /// It was told to; `keptBytes` where a partial is left, or a record without one.
         case stopped(keptBytes: Bool)
         /// It is to be tried again, but not before this time.
         case retry(at: Duration)

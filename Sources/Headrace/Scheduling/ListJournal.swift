@@ -128,7 +128,7 @@ final class ListJournal: Sendable {
             case .state(let id, let state):
                 pending.states[Download.ID(rawValue: id)] = state == .waiting ? nil : state
                 // What runs or waits is as good as waiting after a power cut.
-                if state != .running, state != .waiting { pending.mustSync = true }
+                if ![.running, .waiting, .requeued].contains(state) { pending.mustSync = true }
             case .removed(let ids):
                 for id in ids { pending.states[Download.ID(rawValue: id)] = nil }
                 pending.mustSync = true

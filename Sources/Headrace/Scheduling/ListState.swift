@@ -325,7 +325,7 @@ struct ListState {
         switch phase {
         case .running: return telling(nil, nil)
         case .waiting:
-            journal?.note(record.id, .waiting)
+            journal?.note(record.id, record.status.progress == DownloadProgress() ? .waiting : .requeued)
             reopen(record)
             return telling(.waiting, nil)
         case .paused:

@@ -61,7 +61,7 @@ struct RestoredList: Sendable {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
             case (.running, .waiting), (.finishing, .waiting):
                 // Until somebody starts it, it is one that ran.
-                if isStarting { changes.append(.state(entry.id, .waiting)) }
+                if isStarting { changes.append(.state(entry.id, .requeued)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
                 RecordFile(of: names.partialPath, calls: files).remove()
@@ -116,7 +116,7 @@ extension RegistryEntry.State {
         files: FileCalls? = nil
     ) -> (DownloadState, FinishedFile?) {
         switch self {
-        case .waiting: return (.waiting, nil)
+        case .waiting, .requeued: return (.waiting, nil)
         case .running: return (pausing ? .paused : .waiting, nil)
         case .paused: return (.paused, nil)
         case .cancelled: return (.cancelled, nil)
@@ -141,11 +141,11 @@ extension RegistryEntry.State {
         return (.finished(url), FinishedFile(url: url, stamp: stamp, wasThere: wasThere))
     }
 
-    /// How far a download was; one that waits may have begun before.
-    fileprivate func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
+    /// How far a download was; blocks, but not for one that has not begun, of which a list may have thousands.
+    func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileCalls) -> DownloadProgress {
         switch self {
-        case .cancelled: DownloadProgress()
-        case .waiting, .running, .paused, .failed, .finishing, .finished, .skipped:
+        case .waiting, .cancelled: DownloadProgress()
+        case .requeued, .running, .paused, .failed, .finishing, .finished, .skipped:
             DownloadProgress(stamp, orPartialAt: partialPath, files)
         }
     }
@@ -153,7 +153,7 @@ extension RegistryEntry.State {
 
 extension DownloadProgress {
     /// What a finished file, or the partial of an earlier run or of another process, tells; blocks.
-    init(_ finished: FileStamp?, orPartialAt path: String, _ files: FileCalls) {
+    fileprivate init(_ finished: FileStamp?, orPartialAt path: String, _ files: FileCalls) {
         if let finished {
             self.init(bytesReceived: finished.size, totalBytes: finished.size)
             return

@@ -52,15 +52,43 @@ extension DownloadTransfer {
         )
     }
 
+    /// The file that was complete when the process of an earlier run ended, where it is what is asked for; nil elsewhere.
+    func result(
+        _ path: String,
+        _ session: PartialSession,
+        _ attempts: inout Attempts
+    ) async throws -> FinishedFile? {
+        // Until this is known the record stays, by which another run finds the file again.
+        let isResult = try await isAskedFor(path, &attempts)
+        if isResult, let status = try? environment.files.status(path) {
+            environment.willName(record.id, path, FileStamp(status))
+        }
+        session.recordFile.remove()
+        return isResult ? skipped(path) : nil
+    }
+
     /// Whether a file is what is asked for that was complete when the process of an earlier run ended.
-    func isAskedFor(_ path: String, _ attempts: inout Attempts) async throws -> Bool {
+    private func isAskedFor(_ path: String, _ attempts: inout Attempts) async throws -> Bool {
         guard let status = try? environment.files.status(path), expectedSize ?? status.size == status.size else {
             return false
         }
         if let isProven = try await isProven(path, status, &attempts) { return isProven }
+        if let pieces = request.pieceHashes { return try await isProven(path, status, by: pieces) }
         // What may have changed meanwhile is for the server to tell.
-        return request.pieceHashes == nil && request.replacement != .overwrite
-            && keptFiles(named: path, from: request.url).isEmpty
+        return request.replacement != .overwrite && keptFiles(named: path, from: request.url).isEmpty
+    }
+
+    private func isProven(_ path: String, _ status: FileStatus, by pieces: PieceHashes) async throws -> Bool {
+        guard pieces.fit(fileSize: status.size) else { return false }
+        tell(.verifying)
+        do {
+            let isRight = try await pieces.wrongRanges(ofFileAt: URL(filePath: path)).isEmpty
+            if isRight { tell(.piecesVerified(count: pieces.count)) }
+            return isRight
+        } catch is DownloadError {
+            // What cannot be read is fetched.
+            return false
+        }
     }
 
     /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have

@@ -10,7 +10,7 @@ import Foundation
 struct DownloadTransfer {
     /// Thrown where the transfer was told to stop.
     struct Stopped: Error {
-        /// Whether a partial is left.
+        /// Whether a partial is left, or a record without one.
         var keptBytes: Bool
     }
 
@@ -59,13 +59,13 @@ struct DownloadTransfer {
         defer { session.close() }
         var attempts = self.attempts
         attempts.verification.takeOver(request)
+        var named: String?
         switch try open(&session) {
         case .nothing: break
         case .bytes(let lost) where lost > 0:
             tell(.fellBack("\(lost.inBytes) of the bytes so far are not on the disk any more, and are fetched again."))
         case .bytes: break
-        case .complete(let path):
-            if try await isAskedFor(path, &attempts) { return skipped(path) }
+        case .complete(let path): named = path
         case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
         }
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
@@ -73,6 +73,7 @@ struct DownloadTransfer {
         if session.representation?.isOfMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
         do {
+            if let named, let file = try await result(named, session, &attempts) { return file }
             let path = plan.names.plannedPath
             if session.held.isEmpty {
                 if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
@@ -92,7 +93,7 @@ struct DownloadTransfer {
                 tell(.networkChanged)
                 throw Retry(attempts: attempts, time: environment.clock.now())
             }
-            throw Stopped(keptBytes: keepsBytes)
+            throw Stopped(keptBytes: keepsBytes || session.hasStaleRecord)
         }
     }
 
@@ -371,7 +372,7 @@ struct DownloadTransfer {
         return skipped(path)
     }
 
-    private func skipped(_ path: String) -> FinishedFile {
+    func skipped(_ path: String) -> FinishedFile {
         takesName(path)
         return present(path, DownloadEvent.skipped)
     }

@@ -97,7 +97,6 @@ extension PartialSession {
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
         guard trusted.count == status.size, has(trusted, durable: record.durable, at: final, status.size)
         else { return nil }
-        recordFile.remove()
         return .complete(final)
     }
 

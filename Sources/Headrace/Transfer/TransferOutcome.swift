@@ -17,7 +17,7 @@ struct FinishedFile: Sendable {
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
-    /// It was told to stop; `keptBytes` where a partial is left.
+    /// It was told to stop; `keptBytes` where a partial is left, or a record without one.
     case stopped(keptBytes: Bool)
     /// It is to be gone on with, but not before this time.
     case retry(Attempts, at: Duration)

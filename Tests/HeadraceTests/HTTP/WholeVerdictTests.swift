@@ -145,8 +145,42 @@ struct WholeVerdictTests {
         head.fields.removeAll { $0.name == "ETag" }
         #expect(ResponseVerdict.judge(head, for: .whole).body?.representation.lastModified == nil)
         #expect(ResponseVerdict.judge(head, for: try HeadFixture.rest()) == .fail(.status(203)))
-        let part = HeadFixture.part(status: 203)
-        #expect(ResponseVerdict.judge(part, for: try HeadFixture.rest(of: HeadFixture.dated)) == .fail(.status(203)))
+    }
+
+    @Test(arguments: [HeadFixture.tagged, HeadFixture.dated])
+    func `a 203 in place of the rest does not replace bytes that can be proven`(_ known: Representation) throws {
+        for changes in [["Content-Length": "1000", "Content-Range": ""], [:]] {
+            let head = HeadFixture.part(changes, status: 203)
+            let ask = try HeadFixture.rest(of: known)
+            #expect(ResponseVerdict.judge(head, for: ask) == .fail(.status(203)))
+            #expect(ResponseVerdict.judge(head, for: ask.withoutIfRange) == .fail(.status(203)))
+        }
+    }
+
+    /// Once a 203 that was cut could not be begun again, in no later run either.
+    @Test(arguments: [nil, .checksum, .overlap] as [RangeAsk.LateProof?])
+    func `a 203 replaces bytes that nothing proves, as a 200 does`(_ lateProof: RangeAsk.LateProof?) throws {
+        let known = Representation(totalBytes: 1000, contentType: "application/zip")
+        let ask = try lateProof.map { try HeadFixture.rest(of: known, lateProof: $0) } ?? HeadFixture.again(known)
+        let changes = ["Content-Length": "1000", "Content-Range": ""]
+        let verdict = ResponseVerdict.judge(HeadFixture.part(changes, status: 203), for: ask)
+        #expect(verdict.body?.offset == 0 && verdict.body?.length == 1000)
+        let reason: RestartReason? = lateProof == nil ? nil : .noValidator
+        #expect(verdict.isAccepted == (reason == nil))
+        #expect(verdict.restartReason == reason)
+        // The whole may still come, where it has not been asked for.
+        let ofPart: ResponseVerdict = reason.map { ResponseVerdict.restart($0) } ?? .fail(.status(203))
+        #expect(ResponseVerdict.judge(HeadFixture.part(status: 203), for: ask) == ofPart)
+    }
+
+    @Test(arguments: [HeadFixture.tagged, HeadFixture.dated])
+    func `a 203 to a request for the whole replaces bytes that are of no use`(_ known: Representation) throws {
+        let head = HeadFixture.part(["Content-Length": "1000", "Content-Range": ""], status: 203)
+        #expect(ResponseVerdict.judge(head, for: HeadFixture.again(known)).isAccepted)
+        let changes = ["Content-Length": "20", "Content-Range": "", "Content-Type": "text/html"]
+        let page = HeadFixture.part(changes, status: 203)
+        let refused = ResponseVerdict.fail(.unexpectedContent(mediaType: "text/html"))
+        #expect(ResponseVerdict.judge(page, for: HeadFixture.again(known)) == refused)
     }
 
     @Test func `E02 E06 E07 encoded bytes are taken as they are where nothing is held`() throws {

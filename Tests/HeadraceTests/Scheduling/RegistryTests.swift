@@ -351,6 +351,24 @@ struct RegistryTests {
         }
     }
 
+    @Test func `of downloads that have not begun nothing is looked up at a restart`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                for number in 0..<20 { _ = try await manager.download(request("f\(number)", in: folder)) }
+            }
+            let looked = Locked<[String]>([])
+            var files = FileCalls.system
+            files.status = { path throws(SystemError) in
+                looked.withLock { $0.append(path) }
+                return try FileCalls.system.status(path)
+            }
+            try await withManager(folder, files: files, configure: { $0.startsDownloads = false }) { manager in
+                #expect(await kinds(manager) == Array(repeating: .waiting, count: 20))
+            }
+            #expect(looked.withLock { $0.filter { $0.contains(".part") } } == [])
+        }
+    }
+
     @Test func `of what came over several connections the bytes count, and not the gaps between them`() async throws {
         try await withTemporaryDirectory { folder in
             let request = try request("silent", in: folder)

@@ -66,6 +66,7 @@ enum DiskFixture {
         resumes: Bool = true,
         connections: Int? = nil,
         checksums: [Checksum] = [],
+        pieces: PieceHashes? = nil,
         answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, answer)
@@ -86,6 +87,7 @@ enum DiskFixture {
         )
         var request = try request(to: destination, policy)
         request.checksums = checksums
+        request.pieceHashes = pieces
         let download = try await manager.download(request)
         var events: [DownloadEvent] = []
         for await event in download.events { events.append(event) }

@@ -209,6 +209,68 @@ struct LegacyPartialTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `X03 a file that has its name is compared with the checksums of its pieces`(_ isRight: Bool) async throws {
+        let (bytes, half) = (Array(DiskFixture.bytes.prefix(Int(Self.held))), Int(Self.held) / 2)
+        let checksums = try [bytes.prefix(half), bytes.suffix(half)].map { try Checksum(of: .bytes(Array($0))) }
+        let pieces = try #require(PieceHashes(length: Int64(half), checksums: checksums))
+        try await DiskFixture.withNamedLeftovers { folder, final in
+            if !isRight { try Data(repeating: 7, count: bytes.count).write(to: final) }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, pieces: pieces) {
+                DiskFixture.answer($0, of: bytes.count)
+            }
+            #expect(outcome.error == nil)
+            #expect(outcome.starts == (isRight ? [] : [0]))
+            #expect(outcome.events.contains(.skipped(final)) == isRight)
+            let file = isRight ? final : folder.appending(path: "file (1).bin")
+            #expect(try FileProbe.bytes(of: file) == bytes)
+            #expect(try FileProbe.names(in: folder).count == (isRight ? 1 : 2))
+        }
+    }
+
+    /// Once the file was lost as the result, and what had stopped its check was told as an error.
+    @Test(
+        arguments: [
+            .paused, .cancelled, .demoted, .networkChanged, .shutDown, .timedOut(after: .seconds(1)),
+        ] as [StopSignal.Reason]
+    )
+    func `X03 a file whose check is stopped is the result of the next run`(_ reason: StopSignal.Reason) async throws {
+        let right = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(Int(Self.held)))))
+        try await DiskFixture.withNamedLeftovers { folder, final in
+            var request = try DiskFixture.request(to: .directory(folder))
+            request.checksums = [right]
+            let record = DownloadRecord(id: Download.ID(rawValue: 1), request: request)
+            let stop = StopSignal()
+            var files = FileCalls.system
+            files.status = { path throws(SystemError) in
+                // It is looked up just before it is read.
+                if path.hasSuffix("/file.bin") { stop.stop(reason) }
+                return try FileCalls.system.status(path)
+            }
+            let environment = TransferEnvironment(
+                configuration: DownloadManager.Configuration(),
+                transport: FakeTransport { DiskFixture.answer($0) },
+                files: files,
+                clock: ClockWitness(TestClock())
+            )
+            // A task of its own, which is the one that is cancelled.
+            async let stopped = stop.cancellingTask {
+                await TransferOutcome(of: DownloadTransfer(record, stop, in: environment))
+            }
+            switch await stopped {
+            case .stopped(let keptBytes): #expect(keptBytes)
+            case .retry: #expect(reason == .networkChanged)
+            case .failed(let error): #expect(error.code == .timedOut)
+            case .finished: Issue.record("The check was not stopped.")
+            }
+            #expect(try FileProbe.names(in: folder).count == 2)
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, checksums: [right])
+            #expect(outcome.starts == [])
+            #expect(outcome.events.contains(.skipped(final)))
+            #expect(try FileProbe.names(in: folder) == ["file.bin"])
+        }
+    }
+
     /// What was no file before was also one that could not be looked up.
     @Test func `X03 a record whose partial cannot be looked up stays`() async throws {
         try await withTemporaryDirectory { folder in

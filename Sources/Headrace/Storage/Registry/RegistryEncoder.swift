@@ -249,6 +249,7 @@ extension RegistryWriter {
         beginList()
         switch state {
         case .waiting: write(RegistryStateName.waiting.rawValue)
+        case .requeued: write(RegistryStateName.requeued.rawValue)
         case .running: write(RegistryStateName.running.rawValue)
         case .paused: write(RegistryStateName.paused.rawValue)
         case .finishing(let path, let stamp): write(.finishing, path, stamp)

@@ -2,8 +2,10 @@
 struct RegistryEntry: Sendable, Hashable, Identifiable {
     /// Where the download stood.
     enum State: Sendable, Hashable {
-        /// Not begun, or to be gone on with when its turn comes.
+        /// Not begun, or with no bytes yet.
         case waiting
+        /// To be gone on with when its turn comes.
+        case requeued
         /// Being fetched when this was written.
         case running
         /// Stopped until it is resumed.
@@ -23,7 +25,7 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         var needsNoPieces: Bool {
             switch self {
             case .finished, .skipped, .cancelled: true
-            case .waiting, .running, .paused, .finishing, .failed: false
+            case .waiting, .requeued, .running, .paused, .finishing, .failed: false
             }
         }
     }

@@ -207,6 +207,7 @@ extension RegistryScanner {
         var state: RegistryEntry.State?
         switch RegistryStateName(rawValue: word) {
         case .waiting: state = .waiting
+        case .requeued: state = .requeued
         case .running: state = .running
         case .paused: state = .paused
         case .finishing: state = .finishing(try path(), try stamp())

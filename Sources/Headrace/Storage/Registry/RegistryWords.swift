@@ -17,6 +17,7 @@ enum RegistryPlace: String {
 /// The states.
 enum RegistryStateName: String {
     case waiting
+    case requeued
     case running
     case paused
     case finishing

@@ -144,7 +144,7 @@ enum RegistryFixture {
 
     private static func randomState(_ random: inout SeededRandom) -> RegistryEntry.State {
         let states: [RegistryEntry.State] = [
-            .waiting, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),
+            .waiting, .requeued, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),
             .finishing(RegistryPath("/a/b", bases: bases), stamp),
             .failed(code: "httpStatus", message: "No such file: \"x\" (404).", status: 404),
             .failed(code: "tls", message: "No."), .skipped(RegistryPath("/a/b", bases: bases), stamp),
