@@ -29,7 +29,7 @@ package final class RateControl: Sendable {
     package init(
         _ configuration: DownloadManager.Configuration,
         clock: ClockWitness,
-        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
+        localTime: @escaping @Sendable () -> LocalTime
     ) {
         self.clock = clock
         self.localTime = localTime
