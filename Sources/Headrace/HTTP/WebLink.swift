@@ -59,7 +59,7 @@ extension FieldScanner {
     }
 
     mutating func skipBlanks(and other: String = "") {
-        _ = take { " \t".utf8.contains($0) || other.utf8.contains($0) }
+        _ = take { $0.isBlank || other.utf8.contains($0) }
     }
 
     /// The next target, past the commas between two links.

@@ -72,16 +72,14 @@ enum ArgumentCheck {
 
     /// `Name: value`; whether HTTP allows the name is the library's to say.
     static func header(_ text: String) throws(UsageError) -> HeaderField {
-        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
-            !text.utf8[..<colon].contains(where: isBlank)
+            !text.utf8[..<colon].contains(where: \.isBlank)
         else {
             // What follows the first word may be a secret.
             let word = text.prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
             throw UsageError("--header: \"\(word)\" is no name with a colon after it")
         }
-        var value = text.utf8[colon...].dropFirst().drop(while: isBlank)
-        while value.last.map(isBlank) == true { value.removeLast() }
-        return HeaderField(name: String(text[..<colon]), value: String(Substring(value)))
+        let value = Substring(text.utf8[colon...].dropFirst()).trimmed
+        return HeaderField(name: String(text[..<colon]), value: String(value))
     }
 }
