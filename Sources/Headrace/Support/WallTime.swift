@@ -26,6 +26,9 @@ enum WallTime {
         return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded(.up))
     }
 
+    /// The time in seconds since 1970.
+    static func seconds() -> Int64 { Int64(nanoseconds() / 1_000_000_000) }
+
     /// The time in nanoseconds since 1970.
     static func nanoseconds() -> UInt64 {
         var time = timespec()
