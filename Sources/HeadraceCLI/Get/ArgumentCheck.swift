@@ -10,10 +10,10 @@ import Foundation
 enum ArgumentCheck {
     static func count(_ text: String, of option: Option, atLeast least: Int = 1) throws(UsageError) -> Int {
         guard text.isDigits, let count = Int(text) else {
-            throw UsageError("--\(option.rawValue): \"\(text)\" is not a number")
+            throw UsageError(option, "\"\(text)\" is not a number")
         }
         guard count >= least else {
-            throw UsageError("--\(option.rawValue): \(text) is too small; \(least) is the least")
+            throw UsageError(option, "\(text) is too small; \(least) is the least")
         }
         return count
     }
@@ -23,10 +23,10 @@ enum ArgumentCheck {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on more seconds than it holds; nine digits are thirty years.
         guard parts.allSatisfy(\.isDigits), parts[0].count <= 9, let seconds = Double(text) else {
-            throw UsageError("--\(option.rawValue): \"\(text)\" is not a number of seconds")
+            throw UsageError(option, "\"\(text)\" is not a number of seconds")
         }
         guard seconds >= 0.001 else {
-            throw UsageError("--\(option.rawValue): \(text) is too small; 0.001 is the least")
+            throw UsageError(option, "\(text) is too small; 0.001 is the least")
         }
         return .seconds(seconds)
     }
@@ -42,7 +42,7 @@ enum ArgumentCheck {
                 case .notANumber: "\"\(text)\" is no rate such as 500K or 1.5M, and not none"
                 case .outOfRange: "\(text) is out of range; none is for no limit"
                 }
-            throw UsageError("--\(option.rawValue): \(problem)")
+            throw UsageError(option, problem)
         }
     }
 
@@ -51,7 +51,7 @@ enum ArgumentCheck {
         do {
             return try RateSchedule(parsing: text)
         } catch {
-            throw UsageError("--\(option.rawValue): \(error.message)")
+            throw UsageError(option, error.message)
         }
     }
 
