@@ -274,7 +274,7 @@ extension RegistryWriter {
 }
 
 extension RegistryRequest.Destination {
-    fileprivate var kind: RegistryPlace {
+    fileprivate var kind: RegistryDestinationKind {
         switch self {
         case .file: .file
         case .directory: .directory
