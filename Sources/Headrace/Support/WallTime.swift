@@ -39,7 +39,7 @@ enum WallTime {
 
 extension LocalTime {
     /// The time now, in the time zone of the system.
-    package static func now() -> LocalTime {
+    static func now() -> LocalTime {
         var seconds = time(nil)
         var parts = tm()
         // Else the zone stays what it was when somebody asked first.
