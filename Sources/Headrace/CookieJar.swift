@@ -10,7 +10,7 @@ public final class CookieJar: Sendable {
 
     /// Creates an empty jar.
     public convenience init() {
-        self.init { Int64(WallTime.nanoseconds() / 1_000_000_000) }
+        self.init(now: WallTime.seconds)
     }
 
     init(now: @escaping @Sendable () -> Int64) {

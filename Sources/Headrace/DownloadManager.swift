@@ -57,7 +57,7 @@ public actor DownloadManager {
     ///   - environment: The transport, the file calls and the clock.
     ///   - background: The system's background session that fetches the files; nil for the transport.
     /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
-    package init(
+    init(
         environment: TransferEnvironment,
         background: (any BackgroundSystem)? = nil
     ) async throws(DownloadError) {

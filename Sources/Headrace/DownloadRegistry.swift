@@ -91,7 +91,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBases(of: directory)
             let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
-            let isRun = RegistryLock.isRun(in: directory.filePath, calls: .system)
+            let isRun = RegistryLock.holder(in: directory.filePath, calls: .system) != nil
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
             for entry in image.ordered {
                 guard let request = entry.request.downloadRequest(in: bases) else {
@@ -234,7 +234,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         repeat {
             let (isRun, isDone) = try await blocking { () throws(DownloadError) in
                 (
-                    RegistryLock.isRun(in: directory.filePath, calls: .system),
+                    RegistryLock.holder(in: directory.filePath, calls: .system) != nil,
                     try RegistryInbox(in: directory.filePath).isDone(file)
                 )
             }

@@ -76,7 +76,7 @@ private struct Scanner {
 
     /// The next word; nil at the end.
     mutating func word(skippingComments: Bool = false) throws(DownloadError) -> String? {
-        while let byte = rest.first, byte.isBlank || (skippingComments && byte == UInt8(ascii: "#")) {
+        while let byte = rest.first, byte.isSpace || (skippingComments && byte == UInt8(ascii: "#")) {
             if byte == UInt8(ascii: "#") { skipLine() } else { _ = take() }
         }
         guard let first = rest.first else { return nil }
@@ -89,7 +89,7 @@ private struct Scanner {
                 guard !rest.isEmpty else { throw failure("a quote that does not end") }
             }
         } else {
-            while let byte = rest.first, !byte.isBlank { word.append(take() ?? byte) }
+            while let byte = rest.first, !byte.isSpace { word.append(take() ?? byte) }
         }
         guard let text = String(validating: word, as: UTF8.self), !word.contains(0) else {
             throw failure("a word that is no UTF-8 text")
@@ -115,5 +115,5 @@ private struct Scanner {
 }
 
 extension UInt8 {
-    fileprivate var isBlank: Bool { " \t\r\n".utf8.contains(self) }
+    fileprivate var isSpace: Bool { " \t\r\n".utf8.contains(self) }
 }

@@ -41,7 +41,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Creates a monitor of a path that nobody but the caller changes.
     /// - Parameter path: The path; nil for one that is not known.
-    package init(fixed path: NetworkPath?) {
+    init(fixed path: NetworkPath?) {
         cell = Cell(path)
         watch = nil
     }
@@ -58,7 +58,7 @@ public final class NetworkMonitor: Sendable {
     public var paths: AsyncStream<NetworkPath?> { follow().paths }
 
     /// Follows the path until the continuation is finished.
-    package func follow() -> (paths: AsyncStream<NetworkPath?>, end: AsyncStream<NetworkPath?>.Continuation) {
+    func follow() -> (paths: AsyncStream<NetworkPath?>, end: AsyncStream<NetworkPath?>.Continuation) {
         let (paths, continuation) = AsyncStream.makeStream(of: NetworkPath?.self, bufferingPolicy: .bufferingNewest(1))
         let follower = cell.state.withLock { state in
             continuation.yield(state.path)
@@ -76,7 +76,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Changes the path of a monitor that was made with a fixed one.
     /// - Parameter path: The new path.
-    package func update(_ path: NetworkPath?) {
+    func update(_ path: NetworkPath?) {
         cell.update(path)
     }
 }

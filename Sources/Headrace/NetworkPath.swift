@@ -32,7 +32,7 @@ public struct NetworkPath: Sendable, Hashable {
     ///   - isExpensive: Whether bytes cost money.
     ///   - isConstrained: Whether the user has asked for few bytes.
     ///   - origins: Names of what connections begin at, as an interface with one of its addresses.
-    package init(
+    init(
         isUp: Bool,
         interface: Interface = .wired,
         isExpensive: Bool = false,

@@ -34,8 +34,8 @@ struct Tool {
 
     private static func run(_ arguments: [String]) async throws(UsageError) -> ExitCode {
         switch try Invocation(arguments) {
-        case .help(let verbs): return Console.output.write(Help.text(on: verbs) + "\n") ? .success : .disk
-        case .version: return Console.output.write("headrace \(headraceVersion)\n") ? .success : .disk
+        case .help(let verbs): return Console.output.print(Help.text(on: verbs))
+        case .version: return Console.output.print("headrace \(headraceVersion)")
         case .verb(let verb, let arguments):
             do throws(Files.Failure) {
                 try Files.checkCurrentDirectory()

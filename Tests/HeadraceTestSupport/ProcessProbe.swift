@@ -16,13 +16,6 @@ package enum ProcessProbe {
         entries(in: "/proc/self/fd").map { $0 - 1 }
     }
 
-    /// The number of threads; `nil` where the system does not tell.
-    ///
-    /// A thread that was joined can be counted for a moment more: the kernel wakes the joiner a little early.
-    package static var threads: Int? {
-        entries(in: "/proc/self/task")
-    }
-
     /// The number of connections to a port of this machine that a program which is started now would have open as well.
     package static func inheritableConnections(to port: UInt16) -> Int {
         (0..<getdtablesize()).count { descriptor in

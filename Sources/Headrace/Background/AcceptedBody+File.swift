@@ -30,33 +30,23 @@ extension AcceptedBody {
             .remedied(by: .insecureRedirects)
         }
         try SizeLimit(maxBytes: configuration.maxFileSize).check(size)
+        let whole = Representation(of: head, totalBytes: size)
         // After a cut the last answer is that of the rest.
         if head.status == 206, case .valid(.part(let range, let total?)) = head.contentRange, range.lowerBound > 0 {
             guard range.upperBound == total, size == total else { throw .wrongSize(size, announced: total) }
-            self.init(ofWhole: head, size: size, framing: .length(size))
+            self.init(whole: whole, length: size, framing: .length(size))
             return
         }
         switch ResponseVerdict.judge(head, for: .whole) {
         case .accept(let body):
             let isDecoded = body.representation.contentCoding != nil
             if let length = body.length, length != size, !isDecoded { throw .wrongSize(size, announced: length) }
-            self.init(ofWhole: head, size: size, framing: isDecoded ? .connectionClose : body.framing)
+            self.init(whole: whole, length: size, framing: isDecoded ? .connectionClose : body.framing)
         case .retry(let refusal, let delay): throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal): throw refusal.error()
         case .restartFromThisBody, .restart, .askAgainWithoutIfRange, .unchanged, .askAgainWithoutCondition, .complete:
             throw Refusal.status(head.status).error()
         }
-    }
-
-    private init(ofWhole head: ResponseHead, size: Int64, framing: BodyFraming) {
-        self.init(
-            offset: 0,
-            length: size,
-            totalBytes: size,
-            framing: framing,
-            representation: Representation(of: head, totalBytes: size),
-            proof: .nothingHeld
-        )
     }
 }
 

@@ -52,9 +52,9 @@ extension BackgroundMachine {
         case make(ID, from: ResumeData?)
         case resume(BackgroundTask)
         case cancel(BackgroundTask)
-        /// Cancel, and tell ``gave(_:_:)``.
+        /// Cancel, and tell ``gave(_:_:at:)``.
         case cancelForData(BackgroundTask)
-        /// Make the task's file the partial before the callback returns, and tell ``tookOver(_:_:)``.
+        /// Make the task's file the partial before the callback returns, and tell ``tookOver(_:_:_:)``.
         case takeOver(BackgroundTask)
         case save(ID, BackgroundNote?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)

@@ -1,12 +1,12 @@
 /// A task of the system: the download that it is for, and its number in the session.
-package struct BackgroundTask: Sendable, Hashable {
+struct BackgroundTask: Sendable, Hashable {
     /// The download.
-    package let download: Download.ID
+    let download: Download.ID
     /// The task's number in its session.
-    package let number: Int
+    let number: Int
 
     /// Creates a task from what the system has of it; nil for one that is no download's.
-    package init?(_ number: Int, description: String?) {
+    init?(_ number: Int, description: String?) {
         guard let download = description.flatMap({ Download.ID($0) }) else { return nil }
         self.init(download, number)
     }

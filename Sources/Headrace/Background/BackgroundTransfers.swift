@@ -1,11 +1,11 @@
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 /// The system's side of a background session: makes tasks, and calls ``BackgroundTransfers`` back, never from within a call.
-package protocol BackgroundSystem: Sendable {
+protocol BackgroundSystem: Sendable {
     /// Takes the session for a manager; throws `busy` where another one has it.
     func claim() throws(DownloadError)
     /// Tells from now on what becomes of the tasks, and lists once those that are there.
@@ -23,19 +23,19 @@ package protocol BackgroundSystem: Sendable {
 }
 
 /// What a task asks for.
-package struct BackgroundRequest: Sendable, Hashable {
+struct BackgroundRequest: Sendable, Hashable {
     /// An http or https URL.
-    package let url: URL
+    let url: URL
     /// The header fields, in order.
-    package let fields: [HeaderField]
+    let fields: [HeaderField]
     /// On which networks the system may send it.
-    package let networkPolicy: DownloadRequest.NetworkPolicy
+    let networkPolicy: DownloadRequest.NetworkPolicy
 }
 
 /// The downloads of a manager that a background session fetches: does what the ``BackgroundMachine`` decides.
 ///
 /// Effects are done under the lock, in the order of the decisions; a file is taken over before the system's callback returns.
-package final class BackgroundTransfers: Sendable {
+final class BackgroundTransfers: Sendable {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
@@ -130,7 +130,7 @@ package final class BackgroundTransfers: Sendable {
     // MARK: What the system tells
 
     /// The tasks that are there, with the bytes that each has.
-    package func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
+    func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
                 BackgroundMachine.Listed(task: task, standing: standing(of: task), receivedBytes: receivedBytes)
@@ -140,17 +140,17 @@ package final class BackgroundTransfers: Sendable {
     }
 
     /// Bytes have come; nil where the server does not tell how many there are.
-    package func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) {
+    func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) {
         change { $0.machine.wrote(task, receivedBytes: receivedBytes, totalBytes: totalBytes) }
     }
 
     /// A task goes on from an offset with the bytes of an earlier one.
-    package func resumed(_ task: BackgroundTask, from offset: Int64) {
+    func resumed(_ task: BackgroundTask, from offset: Int64) {
         change { $0.machine.resumed(task, from: offset) }
     }
 
     /// A task has its file, with its last answer; when this returns it is taken over, or of no use.
-    package func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
+    func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
             return state.machine.finished(task, standing(of: task), hasFile: hasFile)
@@ -158,7 +158,7 @@ package final class BackgroundTransfers: Sendable {
     }
 
     /// A task has ended, as a success where no failure is given.
-    package func completed(
+    func completed(
         _ task: BackgroundTask,
         domain: String?,
         code: Int,
@@ -178,7 +178,7 @@ package final class BackgroundTransfers: Sendable {
     }
 
     /// The system has woken the app for the session; `completion` is called once, when all that follows from it is done.
-    package func woken(_ completion: @escaping @Sendable () -> Void) {
+    func woken(_ completion: @escaping @Sendable () -> Void) {
         change { state in
             state.lastHandler += 1
             let handler = BackgroundHandler(number: state.lastHandler)
@@ -188,12 +188,12 @@ package final class BackgroundTransfers: Sendable {
     }
 
     /// All events of a wake are told.
-    package func toldAll() {
+    func toldAll() {
         change { $0.machine.toldAll() }
     }
 
     /// The session is ended by the system.
-    package func invalidated() {
+    func invalidated() {
         change { $0.machine.invalidated() }
     }
 

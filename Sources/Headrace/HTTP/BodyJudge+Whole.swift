@@ -7,14 +7,7 @@ extension BodyJudge {
         if change != nil, ask.isUnexpected(new) {
             return .fail(.unexpectedContent(mediaType: new.mediaType))
         }
-        let body = AcceptedBody(
-            offset: 0,
-            length: framing.length,
-            totalBytes: framing.length,
-            framing: framing,
-            representation: new,
-            proof: .nothingHeld
-        )
+        let body = AcceptedBody(whole: new, length: framing.length, framing: framing)
         guard let asked = ask.range, asked.start > 0 || ask.heldBytes > 0 else { return .accept(body) }
         if new.contentCoding != nil, ask.known?.contentCoding == nil {
             // Asked for the whole, the server may send it as it was before.

@@ -15,14 +15,7 @@ struct Challenge: Sendable, Hashable {
 
     /// Reads the challenges of an answer, as far as the bounds go.
     static func all(of head: ResponseHead) -> [Challenge] {
-        var challenges: [Challenge] = []
-        var rest = maxBytes
-        for text in head.values("www-authenticate") {
-            rest -= text.utf8.count
-            guard rest >= 0 else { break }
-            challenges += all(in: text)
-        }
-        return Array(challenges.prefix(maxCount))
+        Array(head.values("www-authenticate", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxCount))
     }
 
     /// Reads one field, up to what is no challenge.

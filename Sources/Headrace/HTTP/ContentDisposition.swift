@@ -33,7 +33,7 @@ struct ContentDisposition: Sendable, Hashable {
 
     /// Takes a value, quoted or not, and all up to the next parameter.
     private static func value(at rest: inout Substring.UTF8View) -> [UInt8] {
-        rest = rest.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        rest = rest.drop(while: \.isBlank)
         let isEnd: (UInt8) -> Bool = { $0 == UInt8(ascii: ";") }
         var value: [UInt8] = []
         if rest.first == UInt8(ascii: "\"") {

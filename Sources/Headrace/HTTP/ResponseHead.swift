@@ -44,6 +44,15 @@ package struct ResponseHead: Sendable, Hashable {
         return values
     }
 
+    /// The values of the fields of that name, as far as so many bytes in all go.
+    func values(_ name: String, maxBytes: Int) -> ArraySlice<String> {
+        var rest = maxBytes
+        return values(name).prefix { value in
+            rest -= value.utf8.count
+            return rest >= 0
+        }
+    }
+
     /// The members in lower case of all fields of that name, which are lists (RFC 9110, section 5.6.1).
     func members(_ name: String) -> [String] {
         var members: [String] = []

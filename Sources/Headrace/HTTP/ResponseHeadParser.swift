@@ -75,7 +75,7 @@ struct ResponseHeadParser: Sendable {
     }
 
     private mutating func field(_ line: UnsafeRawBufferPointer) -> Step {
-        if let first = line.first, Self.isBlank(first) {
+        if line.first?.isBlank == true {
             // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
             fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line[...]))
@@ -98,19 +98,15 @@ struct ResponseHeadParser: Sendable {
     /// others may have taken that line for no field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
-        while let last = name.last, isBlank(last) { name.removeLast() }
+        while let last = name.last, last.isBlank { name.removeLast() }
         guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenCharacter) else { return nil }
         let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: name))
         return name.count == bytes.count || !framing.contains(text.lowercased()) ? text : nil
     }
 
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-    }
-
     private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> UnsafeRawBufferPointer {
-        var result = bytes.drop(while: isBlank)
-        while let last = result.last, isBlank(last) { result.removeLast() }
+        var result = bytes.drop(while: \.isBlank)
+        while let last = result.last, last.isBlank { result.removeLast() }
         return UnsafeRawBufferPointer(rebasing: result)
     }
 }

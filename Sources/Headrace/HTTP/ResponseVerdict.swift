@@ -37,6 +37,20 @@ struct AcceptedBody: Sendable, Hashable {
     /// What to record: the version that the held bytes have, where there is one.
     var representation: Representation
     var proof: RangeAsk.Proof
+}
+
+extension AcceptedBody {
+    /// The body of a whole file, where nothing is held.
+    init(whole representation: Representation, length: Int64?, framing: BodyFraming) {
+        self.init(
+            offset: 0,
+            length: length,
+            totalBytes: length,
+            framing: framing,
+            representation: representation,
+            proof: .nothingHeld
+        )
+    }
 
     /// What is left of the body when all before an offset was written.
     func rest(from offset: Int64) -> AcceptedBody {

@@ -37,6 +37,9 @@ extension UInt8 {
     /// Whether it is an ASCII digit.
     var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
+    /// Whether it is a space or a tab (RFC 9110, section 5.6.3).
+    package var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+
     /// The number that a hexadecimal digit stands for.
     var hexDigit: UInt8? {
         switch self {

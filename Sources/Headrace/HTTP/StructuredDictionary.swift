@@ -37,7 +37,7 @@ private enum Member {
 /// The steps of RFC 9651, section 4.2.
 extension FieldScanner {
     fileprivate mutating func skipBlanks(withTabs: Bool) {
-        _ = take { $0 == UInt8(ascii: " ") || (withTabs && $0 == UInt8(ascii: "\t")) }
+        _ = take { withTabs ? $0.isBlank : $0 == UInt8(ascii: " ") }
     }
 
     fileprivate mutating func key() -> String? {

@@ -30,14 +30,7 @@ struct WebLink: Sendable, Hashable {
 
     /// Reads the links of an answer, as far as the bounds go.
     static func all(of head: ResponseHead) -> [WebLink] {
-        var links: [WebLink] = []
-        var rest = maxBytes
-        for text in head.values("link") {
-            rest -= text.utf8.count
-            guard rest >= 0 else { break }
-            links += all(in: text)
-        }
-        return Array(links.prefix(maxLinks))
+        Array(head.values("link", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxLinks))
     }
 
     /// Reads one field as appendix B.2 has it: up to what is no link, in one step for each byte.
@@ -59,7 +52,7 @@ extension FieldScanner {
     }
 
     mutating func skipBlanks(and other: String = "") {
-        _ = take { " \t".utf8.contains($0) || other.utf8.contains($0) }
+        _ = take { $0.isBlank || other.utf8.contains($0) }
     }
 
     /// The next target, past the commas between two links.

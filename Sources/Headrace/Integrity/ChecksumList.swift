@@ -106,7 +106,7 @@ extension ChecksumList.Entry {
     fileprivate init?(_ line: ArraySlice<UInt8>) {
         let backslash = UInt8(ascii: "\\")
         let isEscaped = line.first == backslash
-        let text = (isEscaped ? line.dropFirst() : line).drop(while: Self.isBlank)
+        let text = (isEscaped ? line.dropFirst() : line).drop(while: \.isBlank)
         guard let (checksum, rawName) = Self.untagged(text) ?? Self.tagged(text) else { return nil }
         self.checksum = checksum
         guard var rest = rawName else {
@@ -135,7 +135,7 @@ extension ChecksumList.Entry {
         guard let checksum = checksum(digits) else { return nil }
         var rest = text[digits.endIndex...]
         guard let blank = rest.popFirst() else { return (checksum, nil) }
-        guard isBlank(blank) else { return nil }
+        guard blank.isBlank else { return nil }
         guard !rest.isEmpty else { return (checksum, nil) }
         // Lines of an old form have one blank only.
         if rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") { rest.removeFirst() }
@@ -148,8 +148,8 @@ extension ChecksumList.Entry {
             open < close
         else { return nil }
         let name = Substring(decoding: text[..<open], as: UTF8.self).trimmed
-        var rest = text[(close + 1)...].drop(while: isBlank)
-        guard rest.popFirst() == UInt8(ascii: "="), let checksum = checksum(rest.drop(while: isBlank)),
+        var rest = text[(close + 1)...].drop(while: \.isBlank)
+        guard rest.popFirst() == UInt8(ascii: "="), let checksum = checksum(rest.drop(while: \.isBlank)),
             checksum.algorithm == Checksum.Algorithm(name: name)
         else { return nil }
         return (checksum, text[(open + 1)..<close])
@@ -161,8 +161,6 @@ extension ChecksumList.Entry {
         }
         return [UInt8](hexadecimal: String(decoding: digits, as: UTF8.self)).flatMap { Checksum(algorithm, bytes: $0) }
     }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }
 
 extension String {

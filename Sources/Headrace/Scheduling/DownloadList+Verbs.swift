@@ -188,11 +188,6 @@ extension DownloadList {
         }
     }
 
-    /// Whether a download runs only until it has stopped for a pause.
-    func isPausing(_ id: Download.ID) -> Bool {
-        state.withLock { $0.queue.isPausing(id) }
-    }
-
     /// What a download does; nil where it is not in the list.
     func phase(of id: Download.ID) -> DownloadQueue.Phase? {
         state.withLock { $0.queue.phase(of: id) }

@@ -16,13 +16,6 @@ extension DownloadQueue {
         case cancelled
         /// The manager was shut down before the download could end.
         case interrupted
-
-        var isEnded: Bool {
-            switch self {
-            case .waiting, .running, .paused: false
-            case .finished, .failed, .cancelled, .interrupted: true
-            }
-        }
     }
 
     /// How a transfer ended.

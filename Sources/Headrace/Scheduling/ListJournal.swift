@@ -278,8 +278,8 @@ final class ListJournal: Sendable {
     ///   - members: Gives all downloads of the list, under whose lock it calls what it is given.
     /// - Throws: What keeps the registry from being written; what was noted is written the next time.
     func flush(
-        syncing: Bool = true,
-        always: Bool = false,
+        syncing: Bool,
+        always: Bool,
         _ members: (_ atomically: () -> Void) -> [Member]
     ) throws(DownloadError) {
         try turn.withLock { _ throws(DownloadError) in

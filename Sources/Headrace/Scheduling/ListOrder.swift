@@ -18,7 +18,6 @@ struct ListOrder: Sendable {
     /// None of them is empty.
     private var blocks: [[Item]] = []
 
-    var count: Int { labels.count }
     var ids: [Download.ID] { blocks.flatMap { $0.map(\.id) } }
 
     func label(of id: Download.ID) -> Label? { labels[id] }

@@ -45,7 +45,7 @@ extension ListState {
         var closes = false
     }
 
-    /// What came of ``add(_:observers:at:)``.
+    /// What came of ``add(_:passingOver:observers:at:)``.
     struct Added {
         /// A download for each addition.
         var records: [DownloadRecord]

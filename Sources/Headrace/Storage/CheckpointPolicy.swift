@@ -1,7 +1,7 @@
 /// Decides when a download's record is written and when its data is synced.
 ///
 ///     running ── stop, bytes to sync ──▶ stopping ── all synced, or a sync failed ──▶ stopped
-///        └────────── stop, nothing to sync, or nothing to keep ──────────────────────────▲
+///        └────────── stop, nothing to sync ──────────────────────────────────────────────▲
 ///
 /// Pure. It holds what a record may claim: a range is ``written`` once its write returned, and ``durable`` once a sync that
 /// began after that has succeeded.
@@ -13,8 +13,6 @@ struct CheckpointPolicy: Sendable {
         case keeping
         /// Complete: the file is to get its final name when the last action is done.
         case finishing
-        /// Cancelled: the files are to be removed.
-        case discarding
     }
 
     enum Action: Sendable, Equatable {
@@ -115,18 +113,12 @@ struct CheckpointPolicy: Sendable {
 
     /// The transfer ends; the stop is complete when no sync runs after the actions.
     ///
-    /// A second stop does nothing, unless it discards.
+    /// A second stop does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
-        switch (phase, stop) {
-        case (_, .discarding):
-            phase = .stopped
-            return []
-        case (.running, _):
-            phase = .stopping(stop)
-            // The sync that runs does not cover the last bytes; another one follows it.
-            return isSyncing ? [] : finish(stop, at: now)
-        case (.stopping, _), (.stopped, _): return []
-        }
+        guard case .running = phase else { return [] }
+        phase = .stopping(stop)
+        // The sync that runs does not cover the last bytes; another one follows it.
+        return isSyncing ? [] : finish(stop, at: now)
     }
 
     private mutating func checkpoint(at now: Duration) -> [Action] {

@@ -266,7 +266,7 @@ extension FileStatus {
 
 extension FileCalls {
     /// How much of a file is read at once where all of it is.
-    package static let readBytes = 512 << 10
+    static let readBytes = 512 << 10
 
     /// Whether nothing has a name; false where that cannot be looked up.
     func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
@@ -282,7 +282,7 @@ extension FileCalls {
     }
 
     /// Opens a file for reading only.
-    package static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
+    static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK
         return try checked { libraryOpen(path, followingLinks ? flags : flags | O_NOFOLLOW) }
     }

@@ -26,6 +26,9 @@ enum WallTime {
         return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded(.up))
     }
 
+    /// The time in seconds since 1970.
+    static func seconds() -> Int64 { Int64(nanoseconds() / 1_000_000_000) }
+
     /// The time in nanoseconds since 1970.
     static func nanoseconds() -> UInt64 {
         var time = timespec()
@@ -36,7 +39,7 @@ enum WallTime {
 
 extension LocalTime {
     /// The time now, in the time zone of the system.
-    package static func now() -> LocalTime {
+    static func now() -> LocalTime {
         var seconds = time(nil)
         var parts = tm()
         // Else the zone stays what it was when somebody asked first.

@@ -9,7 +9,7 @@ extension PartialSession {
     /// Gives the file the time of the server's version; before the sync, which then covers it too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
-        let now = HTTPDate(seconds: Int64(WallTime.nanoseconds() / 1_000_000_000))
+        let now = HTTPDate(seconds: WallTime.seconds())
         guard let date = representation?.plausibleDate(at: now) else { return }
         try? partial.setModified(date.seconds)
     }

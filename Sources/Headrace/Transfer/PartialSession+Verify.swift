@@ -7,11 +7,11 @@ extension PartialSession {
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void
     ) async throws {
-        guard let file else { preconditionFailure("There is no partial to read") }
+        guard let partial else { preconditionFailure("There is no partial to read") }
         try await FileCalls.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
-            try file.read(at: offset, maxBytes: maxBytes)
+            try partial.read(at: offset, maxBytes: maxBytes)
         } whenShort: {
-            DownloadError(.fileSystem, "\(file.path) was changed or removed while it was written. Start again.")
+            DownloadError(.fileSystem, "\(partial.path) was changed or removed while it was written. Start again.")
         }
     }
 

@@ -35,6 +35,7 @@ struct PartialSession {
     /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
     /// they go.
     let readers: FileReaders
+    /// Several connections may write to it at once; nil before ``begin(_:for:)``.
     var partial: PartialFile?
     var policy: CheckpointPolicy
     /// The version that the bytes are of; nil where there are none.
@@ -169,7 +170,7 @@ struct PartialSession {
         return wrote(offset..<offset + Int64(bytes.count))
     }
 
-    /// Takes note of bytes, missing so far, that were written to ``file``.
+    /// Takes note of bytes, missing so far, that were written to ``partial``.
     mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
         let count = held.count + range.upperBound - range.lowerBound
         readers.change { $0.wrote(range) }
@@ -182,9 +183,6 @@ struct PartialSession {
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
         pieceDigester = pieces.map(PieceDigester.init)
     }
-
-    /// The partial, to which several connections may write at once; nil before ``begin(_:for:)``.
-    var file: PartialFile? { partial }
 
     /// Gives up what is held behind missing bytes, where only one stream from the start can be trusted; returns how much.
     mutating func giveUpParts() throws(DownloadError) -> Int64 {

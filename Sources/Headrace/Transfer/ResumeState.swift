@@ -18,7 +18,7 @@ struct ResumeState: Sendable {
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
 
-    init(_ policy: DownloadRequest.ResumePolicy = .validated, isProvenAtEnd: Bool = false) {
+    init(_ policy: DownloadRequest.ResumePolicy, isProvenAtEnd: Bool) {
         self.policy = policy
         self.isProvenAtEnd = isProvenAtEnd
     }

@@ -18,32 +18,14 @@ struct RetryBackoff: Sendable, Hashable {
 
     /// Creates a schedule.
     /// - Parameters:
-    ///   - base: The upper bound of the first delay.
-    ///   - maximum: The upper bound of every delay that the server does not ask for.
-    ///   - maxFailures: How many failures in a row without progress are retried; 0 for none.
-    ///   - maxTotalFailures: How many failures are retried in all, so that a byte an attempt does not go on for ever.
-    ///   - bytesPerFailure: The progress that earns one more of those.
-    init(
-        base: Duration = .seconds(1),
-        maximum: Duration = .seconds(60),
-        maxFailures: Int = 5,
-        maxTotalFailures: Int = 50,
-        bytesPerFailure: Int64 = 1 << 20
-    ) {
-        firstCeiling = base.wholeMilliseconds
-        lastCeiling = maximum.wholeMilliseconds
-        self.maxFailures = maxFailures
-        self.maxTotalFailures = maxTotalFailures
+    ///   - policy: The bounds of the delays, and how many failures are retried.
+    ///   - bytesPerFailure: The progress that earns one more retry.
+    init(_ policy: RetryPolicy, bytesPerFailure: Int64 = 1 << 20) {
+        firstCeiling = policy.baseDelay.wholeMilliseconds
+        lastCeiling = policy.maxDelay.wholeMilliseconds
+        maxFailures = policy.maxFailures
+        maxTotalFailures = policy.maxTotalFailures
         self.bytesPerFailure = max(1, bytesPerFailure)
-    }
-
-    init(_ policy: RetryPolicy) {
-        self.init(
-            base: policy.baseDelay,
-            maximum: policy.maxDelay,
-            maxFailures: policy.maxFailures,
-            maxTotalFailures: policy.maxTotalFailures
-        )
     }
 
     /// Counts bytes that are new and kept; any of them ends the row of failures.
@@ -61,8 +43,8 @@ struct RetryBackoff: Sendable, Hashable {
     /// The wait is never shorter than what the server asked for. One that is forgiven costs nothing of the budgets, but where
     /// nothing is to be tried again.
     mutating func failed(
-        retryAfter: Duration? = nil,
-        isForgiven: Bool = false,
+        retryAfter: Duration?,
+        isForgiven: Bool,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
         let earned = Int(clamping: progressBytes / bytesPerFailure)

@@ -1,15 +1,15 @@
 /// What every transfer of a manager works with; a class, since as a value it would be two dozen references to copy.
-package final class TransferEnvironment: Sendable {
-    package let configuration: DownloadManager.Configuration
-    package let transport: any Transport
-    package let files: FileCalls
-    package let clock: ClockWitness
-    package let network: NetworkMonitor
+final class TransferEnvironment: Sendable {
+    let configuration: DownloadManager.Configuration
+    let transport: any Transport
+    let files: FileCalls
+    let clock: ClockWitness
+    let network: NetworkMonitor
     /// When the path changed last; nil where it has not.
     private let pathChange = Locked<Duration?>(nil)
     let hosts: HostConnections
     let claims: NameClaims
-    package let rates: RateControl
+    let rates: RateControl
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
     /// Fetches the files in the app's place; nil where the manager does.
@@ -44,7 +44,7 @@ package final class TransferEnvironment: Sendable {
     ///   - clock: The time.
     ///   - network: The path to others; one that is not known by default.
     ///   - localTime: What a clock on the wall shows.
-    package init(
+    init(
         configuration: DownloadManager.Configuration,
         transport: any Transport,
         files: FileCalls = .system,

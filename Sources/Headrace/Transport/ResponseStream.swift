@@ -117,7 +117,7 @@ package final class ResponseStream: Sendable {
     /// Waits for bytes, and returns how many ``nextChunk(atMost:)`` has; 0 is the end.
     ///
     /// From now on no more than `maximum` bytes wait here, or where it is nil, as many as the stream's own watermark says.
-    func bufferedBytes(buffering maximum: Int? = nil) async throws -> Int {
+    func bufferedBytes(buffering maximum: Int?) async throws -> Int {
         while true {
             let (next, count) = storage.withLock { storage in
                 storage.state.highWatermark = min(maximum ?? .max, highWatermark)

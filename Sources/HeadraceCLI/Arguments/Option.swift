@@ -141,7 +141,7 @@ enum Option: String, CaseIterable, Sendable {
         Entry(
             option: .ifExists,
             argument: "WHAT",
-            words: ["rename", "overwrite", "skip", "fail"],
+            words: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue),
             help: "rename, overwrite, skip or fail when another file exists (default: rename)"
         ),
         Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),

@@ -100,4 +100,9 @@ struct UsageError: Error, Equatable {
     init(_ message: String) {
         self.message = message
     }
+
+    /// What is wrong with the argument of an option.
+    init(_ option: Option, _ problem: String) {
+        self.init("--\(option.rawValue): \(problem)")
+    }
 }

@@ -10,10 +10,10 @@ import Foundation
 enum ArgumentCheck {
     static func count(_ text: String, of option: Option, atLeast least: Int = 1) throws(UsageError) -> Int {
         guard text.isDigits, let count = Int(text) else {
-            throw UsageError("--\(option.rawValue): \"\(text)\" is not a number")
+            throw UsageError(option, "\"\(text)\" is not a number")
         }
         guard count >= least else {
-            throw UsageError("--\(option.rawValue): \(text) is too small; \(least) is the least")
+            throw UsageError(option, "\(text) is too small; \(least) is the least")
         }
         return count
     }
@@ -23,10 +23,10 @@ enum ArgumentCheck {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on more seconds than it holds; nine digits are thirty years.
         guard parts.allSatisfy(\.isDigits), parts[0].count <= 9, let seconds = Double(text) else {
-            throw UsageError("--\(option.rawValue): \"\(text)\" is not a number of seconds")
+            throw UsageError(option, "\"\(text)\" is not a number of seconds")
         }
         guard seconds >= 0.001 else {
-            throw UsageError("--\(option.rawValue): \(text) is too small; 0.001 is the least")
+            throw UsageError(option, "\(text) is too small; 0.001 is the least")
         }
         return .seconds(seconds)
     }
@@ -42,7 +42,7 @@ enum ArgumentCheck {
                 case .notANumber: "\"\(text)\" is no rate such as 500K or 1.5M, and not none"
                 case .outOfRange: "\(text) is out of range; none is for no limit"
                 }
-            throw UsageError("--\(option.rawValue): \(problem)")
+            throw UsageError(option, problem)
         }
     }
 
@@ -51,7 +51,7 @@ enum ArgumentCheck {
         do {
             return try RateSchedule(parsing: text)
         } catch {
-            throw UsageError("--\(option.rawValue): \(error.message)")
+            throw UsageError(option, error.message)
         }
     }
 
@@ -72,16 +72,14 @@ enum ArgumentCheck {
 
     /// `Name: value`; whether HTTP allows the name is the library's to say.
     static func header(_ text: String) throws(UsageError) -> HeaderField {
-        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
-            !text.utf8[..<colon].contains(where: isBlank)
+            !text.utf8[..<colon].contains(where: \.isBlank)
         else {
             // What follows the first word may be a secret.
             let word = text.prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
             throw UsageError("--header: \"\(word)\" is no name with a colon after it")
         }
-        var value = text.utf8[colon...].dropFirst().drop(while: isBlank)
-        while value.last.map(isBlank) == true { value.removeLast() }
-        return HeaderField(name: String(text[..<colon]), value: String(Substring(value)))
+        let value = Substring(text.utf8[colon...].dropFirst()).trimmed
+        return HeaderField(name: String(text[..<colon]), value: String(value))
     }
 }

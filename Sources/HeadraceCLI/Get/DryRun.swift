@@ -59,15 +59,15 @@ private struct Rehearsal: Sendable {
                 await download.cancel()
                 let (place, what) = outcome(at: place(named: file.lastPathComponent))
                 guard !writesJSON else {
-                    return write(
+                    return Console.output.print(
                         JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: place), of: item)
                     )
                 }
                 let size = totalBytes.map(Format.size) ?? "size unknown"
                 let told = what.map { "\(size); \($0)" } ?? size
-                return write("\(place.path(percentEncoded: false)): \(told) (\(item.url))".printable)
+                return Console.output.print("\(place.plainPath): \(told) (\(item.url))".printable)
             case .failed(let error):
-                if writesJSON { _ = write(JSONLines.line(for: event, of: item)) }
+                if writesJSON { Console.output.write(JSONLines.line(for: event, of: item) + "\n") }
                 let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)
                 if let line { Console.error.write(line + "\n") }
                 return ExitCode(error.code)
@@ -86,7 +86,7 @@ private struct Rehearsal: Sendable {
 
     /// Where the file comes to, and what becomes of one that is there already.
     private func outcome(at place: URL) -> (place: URL, what: String?) {
-        guard Files.exists(place.path(percentEncoded: false)) else { return (place, nil) }
+        guard Files.exists(place.plainPath) else { return (place, nil) }
         switch (request.refetchPolicy, request.conflictPolicy) {
         case (.ifChanged, _):
             let isCompared = !request.checksums.isEmpty || request.pieceHashes != nil
@@ -105,9 +105,7 @@ private struct Rehearsal: Sendable {
     /// The first free name beside one that is taken.
     private func counted(_ place: URL) -> URL {
         var number = 1
-        while Files.exists(place.numbered(number).path(percentEncoded: false)) { number += 1 }
+        while Files.exists(place.numbered(number).plainPath) { number += 1 }
         return place.numbered(number)
     }
-
-    private func write(_ line: String) -> ExitCode { Console.output.write(line + "\n") ? .success : .disk }
 }

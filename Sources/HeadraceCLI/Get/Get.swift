@@ -68,10 +68,8 @@ extension GetOptions {
                 throw UsageError("--metalink: \(url): it takes a file; headrace get \(url) fetches the document first")
             }
             let bytes = try Self.read(name, of: .metalink)
-            do throws(DownloadError) {
-                files += try Metalink(parsing: bytes).files
-            } catch {
-                throw UsageError("--metalink: \(name): \(error.message)")
+            files += try Self.parsed(name, of: .metalink) { () throws(DownloadError) in
+                try Metalink(parsing: bytes).files
             }
         }
         return files
@@ -82,7 +80,7 @@ extension GetOptions {
         do throws(Files.Failure) {
             return try Files.read(path)
         } catch {
-            throw UsageError("--\(option.rawValue): \(name ?? path): \(error.reason)")
+            throw UsageError(option, "\(name ?? path): \(error.reason)")
         }
     }
 }

@@ -51,18 +51,19 @@ extension GetOptions {
         for (option, file) in [
             (Option.cacert, configuration.certificateAuthorities), (.cert, certificate?.file), (.key, certificate?.key),
         ] {
-            guard let path = file?.path(percentEncoded: false) else { continue }
+            guard let path = file?.plainPath else { continue }
             do throws(Files.Failure) {
                 try Files.checkReadable(path)
             } catch {
-                throw UsageError("--\(option.rawValue): \(path): \(error.reason)")
+                throw UsageError(option, "\(path): \(error.reason)")
             }
         }
         if let file = network.netrc {
             let bytes = try Self.read(file.path, of: file.option)
             guard Files.isPrivate(file.path) else {
                 throw UsageError(
-                    "--\(file.option.rawValue): \(file.path): others can read the passwords in it; chmod 600 keeps them out"
+                    file.option,
+                    "\(file.path): others can read the passwords in it; chmod 600 keeps them out"
                 )
             }
             configuration.netrc = try Self.parsed(file.path, of: file.option) { () throws(DownloadError) in
@@ -79,7 +80,7 @@ extension GetOptions {
         }
     }
 
-    private static func parsed<Value>(
+    static func parsed<Value>(
         _ path: String,
         of option: Option,
         _ parse: () throws(DownloadError) -> Value
@@ -87,7 +88,7 @@ extension GetOptions {
         do throws(DownloadError) {
             return try parse()
         } catch {
-            throw UsageError("--\(option.rawValue): \(path): \(error.message)")
+            throw UsageError(option, "\(path): \(error.message)")
         }
     }
 

@@ -40,7 +40,7 @@ extension GetOptions {
         guard let place = integrity.list else { return nil }
         let name = place.withoutCredentials
         let isRemote = place.contains("://")
-        let path = isRemote ? URL(string: place)?.path(percentEncoded: false) ?? "" : place
+        let path = isRemote ? URL(string: place)?.plainPath ?? "" : place
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
                 "--checksum-file: \(name): by its name it has checksums of \(function), which are not computed here; "
@@ -79,7 +79,7 @@ extension GetOptions {
             let request = DownloadRequest(url, to: .file(folder.appending(path: "checksums")), headers: headers)
             return try await withDownloadManager(configuration) { manager in
                 let file = try await manager.download(request).value
-                return try Files.read(file.path(percentEncoded: false))
+                return try Files.read(file.plainPath)
             }
         }
     }

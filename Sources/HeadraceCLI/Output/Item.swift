@@ -41,7 +41,7 @@ struct Item: Sendable, Equatable {
         switch event {
         case .responded(_, let totalBytes, let file):
             name = file.lastPathComponent
-            plannedPath = file.path(percentEncoded: false)
+            plannedPath = file.plainPath
             progress.totalBytes = totalBytes
             resumeOffset = nil
         case .resumed(let offset, _): resumeOffset = offset
@@ -56,7 +56,7 @@ struct Item: Sendable, Equatable {
 
 extension Download {
     /// Where bytes lie before they have their final name.
-    var partialPath: String { partialFile.path(percentEncoded: false) }
+    var partialPath: String { partialFile.plainPath }
 }
 
 extension URL {

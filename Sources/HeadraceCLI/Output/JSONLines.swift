@@ -146,5 +146,5 @@ enum JSONLines {
         return object
     }
 
-    private static func path(_ file: URL) -> JSONObject.Value { .string(file.path(percentEncoded: false)) }
+    private static func path(_ file: URL) -> JSONObject.Value { .string(file.plainPath) }
 }

@@ -26,11 +26,11 @@ extension DownloadSnapshot {
             "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
         ])
         switch request.destination {
-        case .file(let file): object.append("destination", .string(file.path(percentEncoded: false)))
-        case .directory(let folder): object.append("directory", .string(folder.path(percentEncoded: false)))
+        case .file(let file): object.append("destination", .string(file.plainPath))
+        case .directory(let folder): object.append("directory", .string(folder.plainPath))
         }
         switch state {
-        case .finished(let file): object.append("file", .string(file.path(percentEncoded: false)))
+        case .finished(let file): object.append("file", .string(file.plainPath))
         case .failed(let error):
             object.append("code", .string("\(error.code)"))
             object.append("message", .string(error.message))

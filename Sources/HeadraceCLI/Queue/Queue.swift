@@ -64,7 +64,7 @@ extension Verb {
             command("remove", "take downloads out of the list, whatever they do", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
             } then: { removed, arguments in
-                for path in removed.map({ $0.partialFile.path(percentEncoded: false) }) where Files.exists(path) {
+                for path in removed.map({ $0.partialFile.plainPath }) where Files.exists(path) {
                     let message =
                         arguments.has(.files)
                         ? "\(path) is not deleted yet"
@@ -160,9 +160,9 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                 return list[index].json(place: index + 1)
             }
         }
-        let isWritten = Console.output.write(lines.map { $0 + "\n" }.joined())
+        let status = Console.output.print(lines)
         guard isDone else { throw await registry.isYetToCarryOut() }
-        return isWritten ? .success : .disk
+        return status
     }
 }
 
@@ -184,10 +184,10 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
             let message =
                 all.isEmpty ? "The list is empty." : "No download of the list is \(state?.rawValue ?? "there")."
             // A program that reads the list gets nothing.
-            guard Console.output.width != nil else { return Console.error.write(message + "\n") ? .success : .disk }
+            guard Console.output.width != nil else { return Console.error.print(message) }
             lines = [message]
         }
-        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+        return Console.output.print(lines)
     }
 }
 
@@ -207,7 +207,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
             do {
                 return try await withDownloadManager(options.configuration) { manager in
                     let mode = Run.Mode.shared(
-                        directory: registry.directory.path(percentEncoded: false),
+                        directory: registry.directory.plainPath,
                         watches: arguments.has(.watch)
                     )
                     return try await Run(manager, mode, options, signals).finish()
@@ -258,7 +258,7 @@ extension DownloadRegistry {
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {
-            Console.error.write("headrace: \(directory.path(percentEncoded: false)): \(finding)".printable + "\n")
+            Console.error.write("headrace: \(directory.plainPath): \(finding)".printable + "\n")
         }
         return downloads
     }
@@ -269,14 +269,14 @@ extension DownloadRegistry {
         if let holder = try? await processID { process = "process \(holder), which runs the list," }
         return DownloadError(
             .busy,
-            "\(directory.path(percentEncoded: false)): \(process) has not carried out the command yet. It is kept there: that process "
+            "\(directory.plainPath): \(process) has not carried out the command yet. It is kept there: that process "
                 + "does it as soon as it can, or once that one has ended, the next queue command"
         )
     }
 
     /// Makes the directories above that of the list.
     fileprivate func makeParent() throws(DownloadError) {
-        let parent = directory.deletingLastPathComponent().path(percentEncoded: false)
+        let parent = directory.deletingLastPathComponent().plainPath
         do throws(Files.Failure) {
             try Files.makeDirectory(parent)
         } catch {

@@ -20,7 +20,7 @@ struct QueueNote: Sendable, Hashable {
             (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
             return nil
         case (.resume, .cancelled): self.init("cancelled before; waits for its turn again, and begins at zero", true)
-        case (.resume, .finished(let file)) where !Files.exists(file.path(percentEncoded: false)):
+        case (.resume, .finished(let file)) where !Files.exists(file.plainPath):
             self.init("finished, but its file is gone; is fetched again", true)
         case (.pause, _): self.init("\(state.kind.rawValue); there is nothing to pause", false)
         case (.resume, _): self.init("\(state.kind.rawValue); there is nothing to resume", false)

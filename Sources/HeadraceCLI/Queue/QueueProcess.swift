@@ -59,7 +59,7 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     if earlierBytes > mostLogBytes, unlink(log) == 0 { earlierBytes = 0 }
     let child: pid_t
     do throws(Files.Failure) {
-        try Files.makeDirectory(registry.directory.path(percentEncoded: false), mode: 0o700)
+        try Files.makeDirectory(registry.directory.plainPath, mode: 0o700)
         child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: [.background]), log: log)
     } catch {
         throw DownloadError(.fileSystem, "A process for the background could not be started: \(error.reason)")
@@ -87,7 +87,7 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     }
     guard !arguments.has(.quiet) else { return .success }
     let message = "Process \(child) runs the list in the background; its log is \(log)".printable
-    return Console.output.write(message + "\n") ? .success : .disk
+    return Console.output.print(message)
 }
 
 private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
@@ -100,7 +100,7 @@ private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) 
             log: Files.exists(registry.log) ? registry.log : nil
         )
         let lines = arguments.has(.json) ? [status.json] : status.lines
-        return Console.output.write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+        return Console.output.print(lines)
     }
 }
 
@@ -109,7 +109,7 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
         guard let holder = try await registry.processID else {
-            return arguments.has(.quiet) || Console.output.write("No process runs the list.\n") ? .success : .disk
+            return arguments.has(.quiet) ? .success : Console.output.print("No process runs the list.")
         }
         guard kill(holder, SIGTERM) == 0 else {
             throw DownloadError(
@@ -130,8 +130,8 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
             }
             try await Task.sleep(for: .milliseconds(20))
         }
-        let message = "Process \(holder) has ended; the list keeps what is not done.\n"
-        return arguments.has(.quiet) || Console.output.write(message) ? .success : .disk
+        let message = "Process \(holder) has ended; the list keeps what is not done."
+        return arguments.has(.quiet) ? .success : Console.output.print(message)
     }
 }
 
@@ -148,9 +148,9 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
     } catch {
         throw UsageError("the path of this tool could not be found out: \(error.reason)")
     }
-    let registry = try DownloadRegistry(arguments).directory.path(percentEncoded: false)
+    let registry = try DownloadRegistry(arguments).directory.plainPath
     let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
-        option.namesFile ? URL(givenPath: value, .notDirectory).path(percentEncoded: false) : value
+        option.namesFile ? URL(givenPath: value, .notDirectory).plainPath : value
     }
     let unit = SystemdUnit(
         executable: executable,
@@ -165,7 +165,7 @@ extension ParsedArguments {
         for option in Option.table.map(\.option) where option.namesFile {
             for path in all(option) where path == "-" || Files.isSpecial(path) {
                 let name = path == "-" ? "standard input" : path
-                throw UsageError("--\(option.rawValue): \(name) is no regular file, and \(reader) has to read it again")
+                throw UsageError(option, "\(name) is no regular file, and \(reader) has to read it again")
             }
         }
     }
@@ -173,7 +173,7 @@ extension ParsedArguments {
 
 extension DownloadRegistry {
     /// Where a process in the background writes what it says.
-    fileprivate var log: String { directory.appending(path: "run.log").path(percentEncoded: false) }
+    fileprivate var log: String { directory.appending(path: "run.log").plainPath }
 }
 
 extension DownloadError {
@@ -182,7 +182,7 @@ extension DownloadError {
         let process = holder.map { "process \($0)" } ?? "another process"
         return DownloadError(
             .busy,
-            "\(registry.directory.path(percentEncoded: false)): \(process) runs the list already; headrace queue status tells "
+            "\(registry.directory.plainPath): \(process) runs the list already; headrace queue status tells "
                 + "of it, and headrace queue stop ends it"
         )
     }

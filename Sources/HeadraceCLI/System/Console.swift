@@ -48,6 +48,13 @@ struct Console: Sendable {
         }
     }
 
+    /// Writes lines with which a verb ends, and gives its status.
+    func print(_ lines: [String]) -> ExitCode {
+        write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
+    }
+
+    func print(_ line: String) -> ExitCode { print([line]) }
+
     private static func tellOutputFailed(_ number: Int32) {
         let isFirst = hasToldFailure.withLock { hasTold in
             defer { hasTold = true }

@@ -10,7 +10,7 @@ func withTemporaryFolder<Result: Sendable>(
 ) async throws -> Result {
     let signals = Signals.requests()
     let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
-    try Files.makeDirectory(folder.path(percentEncoded: false), mode: 0o700)
+    try Files.makeDirectory(folder.plainPath, mode: 0o700)
     defer { try? FileManager.default.removeItem(at: folder) }
     return try await withThrowingTaskGroup(of: Result?.self) { group in
         group.addTask { try await body(folder) }

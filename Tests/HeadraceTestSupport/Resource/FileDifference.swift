@@ -67,10 +67,3 @@ extension Response.Body {
         }
     }
 }
-
-extension Pattern {
-    /// Compares a file with as many bytes from the start of this pattern; `nil` when they are equal.
-    package func difference(fromFileAt file: URL, size: Int64) -> FileDifference? {
-        Response.Body.pattern(self, 0..<size).difference(fromFileAt: file)
-    }
-}

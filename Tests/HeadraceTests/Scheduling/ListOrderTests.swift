@@ -67,7 +67,6 @@ struct ListOrderTests {
             }
         }
         #expect(order.ids == model)
-        #expect(order.count == model.count)
         let labels = model.compactMap { order.label(of: $0) }
         #expect(labels.count == model.count && zip(labels, labels.dropFirst()).allSatisfy { $0 < $1 })
     }

@@ -130,7 +130,7 @@ struct CheckpointPolicyTests {
     }
 
     @Test func `a stop before the first byte leaves nothing`() {
-        for stop in [CheckpointPolicy.Stop.keeping, .finishing, .discarding] {
+        for stop in [CheckpointPolicy.Stop.keeping, .finishing] {
             var policy = CheckpointPolicy(.full, at: .zero)
             expect(policy.stopping(stop, at: .seconds(9)), [])
         }
@@ -170,15 +170,6 @@ struct CheckpointPolicyTests {
             expect(actions, [.writeRecord])
             expect(policy.stopping(.keeping, at: .seconds(4)), [])
         }
-    }
-
-    @Test func `a cancelled download costs no more records, not even for the sync that runs`() {
-        var policy = running(.full)
-        expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
-        expect(policy.stopping(.keeping, at: .milliseconds(1_200)), [])
-        expect(policy.stopping(.discarding, at: .milliseconds(1_300)), [])
-        expect(policy.syncEnded(success: true, at: .milliseconds(1_400)), [])
-        expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .seconds(9)), [])
     }
 
     @Test func `X01 a resumed download begins with what its record may be trusted with`() {

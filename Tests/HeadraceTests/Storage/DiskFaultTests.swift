@@ -330,7 +330,7 @@ struct DiskFaultTests {
         #expect(throws: DownloadError.self) {
             try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
-        #expect(session.held.isEmpty && session.file == nil)
+        #expect(session.held.isEmpty && session.partial == nil)
         session.keep()
         try session.discard()
         session.remove()

@@ -8,8 +8,8 @@ private final class Attempts {
     var backoff: RetryBackoff
     private var random: SeededRandom
 
-    init(_ backoff: RetryBackoff = RetryBackoff(), seed: UInt64 = 1) {
-        self.backoff = backoff
+    init(bytesPerFailure: Int64 = 1 << 20, seed: UInt64 = 1, _ configure: (inout RetryPolicy) -> Void = { _ in }) {
+        backoff = RetryBackoff(RetryPolicy(configure), bytesPerFailure: bytesPerFailure)
         random = SeededRandom(seed: seed)
     }
 
@@ -26,7 +26,10 @@ private final class Attempts {
 struct RetryBackoffTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `delays are spread up to a bound that doubles to its maximum`(_ seed: UInt64) throws {
-        let attempts = Attempts(RetryBackoff(maxFailures: 1000, maxTotalFailures: 1000), seed: seed)
+        let attempts = Attempts(seed: seed) {
+            $0.maxFailures = 1000
+            $0.maxTotalFailures = 1000
+        }
         for attempt in 0..<1000 {
             let delay = try #require(attempts.fail())
             #expect(delay >= .zero)
@@ -52,13 +55,16 @@ struct RetryBackoffTests {
 
     @Test(arguments: [0, -1])
     func `a budget of none gives up at once`(_ maxFailures: Int) {
-        let attempts = Attempts(RetryBackoff(maxFailures: maxFailures))
+        let attempts = Attempts { $0.maxFailures = maxFailures }
         #expect(attempts.fail() == nil)
     }
 
     /// A server that has a download begin again and again could have it ask for ever.
     @Test func `bytes that were there before earn no further failures`() {
-        let attempts = Attempts(RetryBackoff(maxFailures: 2, maxTotalFailures: 10))
+        let attempts = Attempts {
+            $0.maxFailures = 2
+            $0.maxTotalFailures = 10
+        }
         for _ in 0..<10 {
             attempts.progress(5 << 20, earning: 0)
             #expect(attempts.fail() != nil)
@@ -70,7 +76,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `progress ends a row of failures and its long delays`() throws {
-        let attempts = Attempts(RetryBackoff(maxFailures: 3))
+        let attempts = Attempts { $0.maxFailures = 3 }
         for _ in 0..<3 { #expect(attempts.fail() != nil) }
         attempts.progress(0)
         #expect(attempts.fail() == nil)
@@ -80,7 +86,10 @@ struct RetryBackoffTests {
     }
 
     @Test func `a failure that is forgiven costs no retry, and lengthens the delays as any other`() throws {
-        let attempts = Attempts(RetryBackoff(maxFailures: 2, maxTotalFailures: 2))
+        let attempts = Attempts {
+            $0.maxFailures = 2
+            $0.maxTotalFailures = 2
+        }
         for _ in 0..<2 { #expect(attempts.fail() != nil) }
         let delays = try (0..<100).map { _ in try #require(attempts.fail(isForgiven: true)) }
         #expect(attempts.backoff.failures == 102)
@@ -93,18 +102,18 @@ struct RetryBackoffTests {
     }
 
     @Test func `without retries nothing is forgiven`() {
-        let attempts = Attempts(RetryBackoff(maxFailures: 0))
+        let attempts = Attempts { $0.maxFailures = 0 }
         #expect(attempts.fail(isForgiven: true) == nil)
     }
 
     @Test func `T13 a byte an attempt does not go on for ever`() {
-        let attempts = Attempts(RetryBackoff(maxTotalFailures: 50))
+        let attempts = Attempts { $0.maxTotalFailures = 50 }
         while attempts.fail() != nil { attempts.progress(1) }
         #expect(attempts.backoff.totalFailures == 50)
     }
 
     @Test func `real progress earns further retries`() {
-        let attempts = Attempts(RetryBackoff(maxTotalFailures: 2, bytesPerFailure: 100))
+        let attempts = Attempts(bytesPerFailure: 100) { $0.maxTotalFailures = 2 }
         for _ in 0..<1000 {
             #expect(attempts.fail() != nil)
             attempts.progress(100)
@@ -112,7 +121,11 @@ struct RetryBackoffTests {
     }
 
     @Test func `T05 the server's time is never cut short, and may exceed the maximum`() throws {
-        let attempts = Attempts(RetryBackoff(maximum: .seconds(1), maxFailures: 100, maxTotalFailures: 100))
+        let attempts = Attempts {
+            $0.maxDelay = .seconds(1)
+            $0.maxFailures = 100
+            $0.maxTotalFailures = 100
+        }
         for seconds in 2...50 {
             #expect(attempts.fail(retryAfter: .seconds(seconds)) == .seconds(seconds))
         }
@@ -122,15 +135,12 @@ struct RetryBackoffTests {
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)])
     func `no setting and no count overflows`(_ duration: Duration) {
-        let attempts = Attempts(
-            RetryBackoff(
-                base: duration,
-                maximum: duration,
-                maxFailures: .max,
-                maxTotalFailures: .max,
-                bytesPerFailure: 0
-            )
-        )
+        let attempts = Attempts(bytesPerFailure: 0) {
+            $0.baseDelay = duration
+            $0.maxDelay = duration
+            $0.maxFailures = .max
+            $0.maxTotalFailures = .max
+        }
         for _ in 0..<100 {
             #expect(attempts.fail().map { $0 >= .zero } == true)
             attempts.progress(.max)
@@ -140,7 +150,11 @@ struct RetryBackoffTests {
     }
 
     @Test func `the bound does not overflow in a long row`() {
-        let attempts = Attempts(RetryBackoff(maximum: .seconds(Int64.max), maxFailures: .max, maxTotalFailures: .max))
+        let attempts = Attempts {
+            $0.maxDelay = .seconds(Int64.max)
+            $0.maxFailures = .max
+            $0.maxTotalFailures = .max
+        }
         for _ in 0..<200 { #expect(attempts.fail() != nil) }
     }
 }

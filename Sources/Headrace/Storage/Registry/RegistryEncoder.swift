@@ -275,7 +275,7 @@ extension RegistryWriter {
 }
 
 extension RegistryRequest.Destination {
-    fileprivate var kind: RegistryPlace {
+    fileprivate var kind: RegistryDestinationKind {
         switch self {
         case .file: .file
         case .directory: .directory

@@ -40,14 +40,6 @@ extension RegistryFinding: CustomStringConvertible {
         if case .torn = self { false } else { true }
     }
 
-    fileprivate var line: Int {
-        switch self {
-        case .damagedLine(let line, _), .unreadableLine(let line), .invalidEntries(let line, _), .unknown(_, let line):
-            line
-        case .missing, .torn: .max
-        }
-    }
-
     fileprivate var isDamage: Bool {
         switch self {
         case .damagedLine, .unreadableLine, .invalidEntries: true

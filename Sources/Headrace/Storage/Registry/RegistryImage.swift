@@ -11,9 +11,6 @@ struct RegistryImage: Sendable {
     /// The downloads in the order of the list.
     var ordered: [RegistryEntry] { entries.sorted { ($0.label, $0.id) < ($1.label, $1.id) } }
 
-    /// The number behind the identity of each download.
-    var ids: Dictionary<UInt64, Int>.Keys { indices.keys }
-
     subscript(id: UInt64) -> RegistryEntry? { indices[id].map { entries[$0] } }
 
     /// Makes a change.

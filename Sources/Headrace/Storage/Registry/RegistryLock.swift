@@ -105,12 +105,7 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Whether a process that lives runs the list of a directory, as its lock's file tells; takes nothing.
-    static func isRun(in directory: String, calls: FileCalls) -> Bool {
-        holder(in: directory, calls: calls) != nil
-    }
-
-    /// That process.
+    /// The process that lives and runs the list of a directory, as its lock's file tells; takes nothing.
     static func holder(in directory: String, calls: FileCalls) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),

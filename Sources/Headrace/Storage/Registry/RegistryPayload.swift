@@ -77,7 +77,7 @@ extension RegistryScanner {
         let id = try id()
         let label: Int64 = try integer()
         let url = try text()
-        let place = RegistryPlace(rawValue: try text())
+        let place = RegistryDestinationKind(rawValue: try text())
         let path = try path()
         let destination: RegistryRequest.Destination
         switch place {

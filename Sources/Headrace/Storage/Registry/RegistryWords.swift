@@ -9,7 +9,7 @@ enum RegistryKind: String {
 }
 
 /// The kinds of destinations.
-enum RegistryPlace: String {
+enum RegistryDestinationKind: String {
     case file
     case directory
 }

@@ -1,5 +1,5 @@
 /// The day and the time of day that a clock on the wall shows.
-package struct LocalTime: Sendable, Hashable {
+struct LocalTime: Sendable, Hashable {
     var weekday: RateSchedule.Weekday
     /// Minutes since midnight.
     var minute: Int
@@ -11,7 +11,7 @@ package struct LocalTime: Sendable, Hashable {
     ///   - weekday: The day.
     ///   - minute: Minutes since midnight.
     ///   - second: Seconds since the minute began.
-    package init(_ weekday: RateSchedule.Weekday, minute: Int, second: Int = 0) {
+    init(_ weekday: RateSchedule.Weekday, minute: Int, second: Int = 0) {
         self.weekday = weekday
         self.minute = minute
         self.second = second

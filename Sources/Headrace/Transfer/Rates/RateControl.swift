@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// The schedule is looked at when bytes are taken, once a minute of the clock on the wall: without traffic nobody has to
 /// wake for it.
-package final class RateControl: Sendable {
+final class RateControl: Sendable {
     /// The time within which what waits in memory is taken, at the rate of a limit.
     private static let bufferedTime = 0.25
     static let leastBuffer = 16 << 10
@@ -26,10 +26,10 @@ package final class RateControl: Sendable {
     /// False where there is nothing to ask the limiter for.
     private let hasLimits = Atomic(false)
 
-    package init(
+    init(
         _ configuration: DownloadManager.Configuration,
         clock: ClockWitness,
-        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
+        localTime: @escaping @Sendable () -> LocalTime
     ) {
         self.clock = clock
         self.localTime = localTime

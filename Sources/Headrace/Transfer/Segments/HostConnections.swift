@@ -9,7 +9,7 @@ final class HostConnections: Sendable {
     private let limits: Locked<HostLimits>
     private let retries: Locked<HostRetries>
 
-    init(maximum: Int, retriesPerMinute: Int? = nil) {
+    init(maximum: Int, retriesPerMinute: Int?) {
         limits = Locked(HostLimits(maximum: maximum))
         retries = Locked(HostRetries(perMinute: retriesPerMinute))
     }

@@ -17,7 +17,7 @@
 /// segment is one that nobody has, so nothing has to be handed back when a connection is lost.
 ///
 /// A driver calls ``headArrived(_:latency:at:)`` once; for each segment ``accept(_:for:at:)`` with all bytes that come,
-/// before it writes them, and at its end ``ended(_:at:)`` or ``failed(_:_:at:)``; and every ``tickInterval``
+/// before it writes them, and at its end ``ended(_:at:)`` or ``failed(_:_:allowing:at:)``; and every ``tickInterval``
 /// ``tick(at:)``. It performs the actions in order. What is late, of a segment that the plan has stopped, changes
 /// nothing. Where an answer is of another version of the file, the plan is void, and the driver drops it.
 struct SegmentPlanner: Sendable {

@@ -85,7 +85,7 @@ final class SegmentedFetch: Sendable {
     ) {
         let configuration = transfer.environment.configuration
         guard Self.isPossible(after: answer, accepted, session, attempts), let known = session.representation,
-            let totalBytes = accepted.totalBytes, let file = session.file
+            let totalBytes = accepted.totalBytes, let file = session.partial
         else { return nil }
         let mode: ConnectionAdvisor.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {

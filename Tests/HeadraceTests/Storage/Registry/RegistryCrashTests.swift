@@ -144,7 +144,7 @@ struct RegistryCrashTests {
                 if count > 0 { unsynced.apply(history.changes[count - 1]) }
                 let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
                 let file = try RegistryFixture.open("/list", syncs: false, calls: disk.calls).list
-                #expect(file.image.ids.allSatisfy { $0 < 20 })
+                #expect(file.image.entries.allSatisfy { $0.id < 20 })
                 let before = file.image
                 file.close()
                 let again = try RegistryFixture.open("/list", syncs: false, calls: disk.calls)

@@ -69,12 +69,12 @@ struct RegistryFaultTests {
                 let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
                 #expect(error?.code == code)
                 #expect(error?.message.contains("\(folder.path)/registry.journal") == true)
-                #expect(file.image.ids.sorted() == [1])
+                #expect(file.image.entries.map(\.id).sorted() == [1])
                 #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
                 fault.disarm()
                 try file.append([.added([Fixture.entry(3)])])
                 file.close()
-                #expect(try read(folder).ids.sorted() == [1, 3])
+                #expect(try read(folder).entries.map(\.id).sorted() == [1, 3])
             }
         }
     }
@@ -144,7 +144,7 @@ struct RegistryFaultTests {
             fault.arm(EIO) { $0 == .sync }
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
             #expect(error?.code == .fileSystem)
-            #expect(file.image.ids.sorted() == [1])
+            #expect(file.image.entries.map(\.id).sorted() == [1])
             fault.disarm()
             let before = recorder.callsButLooks.count
             try file.append([.added([Fixture.entry(3)])])

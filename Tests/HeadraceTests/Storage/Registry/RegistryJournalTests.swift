@@ -233,7 +233,7 @@ struct RegistryJournalTests {
     ])
     func `a download that cannot be costs itself alone`(_ text: String) throws {
         let reader = try read(entry.dropLast() + ",\(text)," + #"["0000000000000003",5,"http://h/a","file","/f"]]"#)
-        #expect(reader.image.ids.sorted() == [1, 3])
+        #expect(reader.image.entries.map(\.id).sorted() == [1, 3])
         #expect(reader.findings.list == [.invalidEntries(line: 3, count: 1)])
     }
 

@@ -1,0 +1,10 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension URL {
+    /// The path without percent-encoding, as the system takes it and a person reads it.
+    var plainPath: String { path(percentEncoded: false) }
+}
