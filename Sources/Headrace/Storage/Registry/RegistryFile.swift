@@ -33,7 +33,7 @@ final class RegistryFile: Sendable {
         syncs: Bool,
         isRun: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
-        calls: FileCalls = .system
+        calls: FileCalls
     ) throws(DownloadError) -> (file: RegistryFile, image: RegistryImage, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }

@@ -20,7 +20,7 @@ struct HostLimits: Sendable {
     private let maximum: Int
     private var hosts: [String: Host] = [:]
 
-    init(maximum: Int = 8) {
+    init(maximum: Int) {
         self.maximum = maximum
     }
 

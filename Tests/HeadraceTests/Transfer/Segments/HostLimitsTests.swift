@@ -25,7 +25,7 @@ struct HostLimitsTests {
         ] as [([Int], [Int])]
     )
     func `C02 the connections of a host are divided evenly`(_ wanted: [Int], _ expected: [Int]) {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         #expect(shares(&limits, wanted) == expected)
     }
 
@@ -35,7 +35,7 @@ struct HostLimitsTests {
     }
 
     @Test func `a newcomer gets its share when another has given it up`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 1)
         expect(limits.share(of: ids[2], on: "b", wanting: 8, at: .zero), 8)
@@ -46,7 +46,7 @@ struct HostLimitsTests {
     }
 
     @Test func `each refusal takes one away, and each half minute gives one back`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 6, at: .zero), 6)
         for _ in 0..<4 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(10)) }
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(39)), 2)
@@ -57,13 +57,13 @@ struct HostLimitsTests {
     }
 
     @Test func `a host that refuses everything keeps one connection for each download`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         for _ in 0..<20 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero) }
         #expect(shares(&limits, [8, 8]) == [1, 1])
     }
 
     @Test func `the limit outlives the download that met it`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
         limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero)
         limits.left(ids[0], "a", at: .zero)
@@ -71,7 +71,7 @@ struct HostLimitsTests {
     }
 
     @Test func `a host is forgotten when its limit and its time to wait are over`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .zero)
         limits.left(ids[0], "a", at: .seconds(39))
         #expect(!limits.isUntroubled)
@@ -80,14 +80,14 @@ struct HostLimitsTests {
     }
 
     @Test func `hosts that refused once are not kept for ever`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         for host in 0..<100 { limits.refused(ids[0], on: "\(host)", retryAfter: nil, at: .zero) }
         limits.left(ids[0], "a", at: .seconds(30))
         #expect(limits.isUntroubled)
     }
 
     @Test func `T05 a time to wait holds for the host`() {
-        var limits = HostLimits()
+        var limits = HostLimits(maximum: 8)
         #expect(shares(&limits, [3, 2]) == [3, 2])
         limits.refused(ids[0], on: "a", retryAfter: .seconds(120), at: .zero)
         limits.refused(ids[0], on: "a", retryAfter: .seconds(5), at: .seconds(1))
