@@ -29,9 +29,7 @@ struct QueueAddOptions: Sendable {
         if places.integrity.list?.contains("://") != true,
             let option = Option.allCases.first(where: { Option.ofNetwork.contains($0) && arguments.has($0) })
         {
-            throw UsageError(
-                "--\(option.rawValue): without the URL of a --checksum-file nothing is fetched; queue run takes it"
-            )
+            throw UsageError(option, "without the URL of a --checksum-file nothing is fetched; queue run takes it")
         }
     }
 
