@@ -74,7 +74,7 @@ struct RegistryPiecesTests {
     }
 
     @Test func `a list with many pieces is written in pieces of a bounded size`() throws {
-        let entries = try (0..<100).map { try entry(UInt64($0), pieces: 6000) }
+        let entries = try (0..<50).map { try entry(UInt64($0), pieces: 6000) }
         var snapshot = RegistryEncoder.journal(of: entries)
         var (bytes, longest) = ([UInt8](), 0)
         while let piece = try snapshot.next() {
