@@ -17,7 +17,7 @@ struct RedirectPolicy: Sendable {
     /// - Returns: An absolute http or https URL, or nil.
     /// - Throws: `redirect` where it must not be followed, `protocolViolation` where the answer is ambiguous.
     func target(of head: ResponseHead, after count: Int) throws(DownloadError) -> URL? {
-        guard [301, 302, 303, 307, 308].contains(head.status) else { return nil }
+        guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
         guard count < maxRedirects else {
             throw DownloadError(
