@@ -119,8 +119,8 @@ extension Download {
     /// Stops the download until ``resume()``; its place in the list and its bytes are kept.
     ///
     /// Returns when the transfer has ended and the next download has its place among the running, also where the task that
-    /// waits is cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``. Does nothing to a download that
-    /// has ended.
+    /// waits is cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``, and in tasks that it starts. Does
+    /// nothing to a download that has ended.
     public func pause() async {
         try? await manager.pause(.downloads([id]))
     }
@@ -159,9 +159,9 @@ extension Download {
     /// Cancels the download and removes its partial file; that is no failure.
     ///
     /// Returns when the transfer has ended, its place is free and the file is gone, also where the task that waits is
-    /// cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``. Does nothing to a download that is
-    /// finished or cancelled. The file stays where the list is kept on a disk and cannot be written, which
-    /// ``DownloadManager/Event/registryFailed(_:)`` tells.
+    /// cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``, and in tasks that it starts. Does nothing
+    /// to a download that is finished or cancelled. The file stays where the list is kept on a disk and cannot be written,
+    /// which ``DownloadManager/Event/registryFailed(_:)`` tells.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -169,7 +169,8 @@ extension Download {
     /// Takes the download out of the list, whatever it does.
     ///
     /// Returns when the transfer, where one ran, has ended, also where the task that waits is cancelled; at once in a hook of
-    /// this download, such as ``RetryPolicy/decide``. One that had not ended is told to be cancelled.
+    /// this download, such as ``RetryPolicy/decide``, and in tasks that it starts. One that had not ended is told to be
+    /// cancelled.
     /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one, and
     ///   where it was there before the download.
     public func remove(deletingFile: Bool = false) async {

@@ -80,8 +80,8 @@ public struct DownloadError: Error, Sendable {
     static func timedOut(
         _ url: URL,
         after limit: Duration,
-        hostWait: Duration? = nil,
-        isResumable: Bool = true
+        hostWait: Duration?,
+        isResumable: Bool
     ) -> DownloadError {
         let message =
             if let hostWait, hostWait > .zero {

@@ -7,7 +7,8 @@ import Foundation
 /// Verbs on many downloads at once; each is decided in one step, so that nothing of a selection starts in between.
 ///
 /// Those that wait for what they stop do so also where the task is cancelled. In a hook of a download, such as
-/// ``RetryPolicy/decide``, they do not wait for that one, and for others only until it is told to stop as well.
+/// ``RetryPolicy/decide``, and in tasks that it starts, they do not wait for that one, and for others only until it is told to
+/// stop as well.
 extension DownloadManager {
     /// The downloads of a selection, in the order of the list.
     /// - Parameter selection: Which ones.

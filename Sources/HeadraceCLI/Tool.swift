@@ -37,10 +37,13 @@ struct Tool {
         case .help(let verbs): return Console.output.print(Help.text(on: verbs))
         case .version: return Console.output.print("headrace \(headraceVersion)")
         case .verb(let verb, let arguments):
-            do throws(Files.Failure) {
-                try Files.checkCurrentDirectory()
-            } catch {
-                let message = "The current folder cannot be found: \(error.reason). Change to one that is there."
+            let places = [Option.output, .directory].compactMap(arguments.value)
+            // Only where files go below it.
+            if verb.options.contains(where: { $0.option == .directory }),
+                !places.contains(where: { $0.hasPrefix("/") }),
+                let failure = Files.currentDirectoryFailure()
+            {
+                let message = "The current folder cannot be found: \(failure.reason). Change to one that is there."
                 return tell(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
             }
             return try await verb.run(arguments)

@@ -83,6 +83,7 @@ struct ListState {
             let record = DownloadRecord(member, observers: observers)
             insert(record)
             finished[record.id] = member.file
+            if let file = member.file { record.finished(with: file) }
             var item = DownloadQueue.Item(record, at: now)
             item.phase = member.state.phase
             item.label = member.label
@@ -336,6 +337,7 @@ struct ListState {
         case .finished:
             guard case .finished(let file) = outcome else { return close(record, telling(nil, nil)) }
             finished[record.id] = file
+            record.finished(with: file)
             if let journal {
                 let path = RegistryPath(file.url.filePath, bases: journal.bases)
                 // Of a file that could not be looked at nothing is known later either.

@@ -38,6 +38,8 @@ package struct FileCalls: Sendable {
     package var syncDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Sets the mode of an open file.
     package var setMode: @Sendable (Int32, _ mode: UInt32) throws(SystemError) -> Void
+    /// Gives an open file to a group.
+    package var setGroup: @Sendable (Int32, _ group: UInt32) throws(SystemError) -> Void
     /// Sets the time of the last change of an open file's bytes, in seconds since 1970.
     package var setModified: @Sendable (Int32, _ seconds: Int64) throws(SystemError) -> Void
     /// Sets an extended attribute of an open file, which not every file system takes.
@@ -96,6 +98,8 @@ package struct FileStatus: Sendable, Hashable {
     package var inode: UInt64
     /// The number of the user whose it is; nil for this one.
     package var owner: UInt32?
+    /// The number of the group whose it is.
+    package var group: UInt32 = 0
     /// The nine bits of who may read, write and execute it.
     package var mode: UInt32 = FileCalls.privateMode
     /// Whether it is this user's, and not for everybody to write.
@@ -146,6 +150,9 @@ extension FileCalls {
         },
         setMode: { file, mode throws(SystemError) in
             _ = try checked { fchmod(file, mode_t(mode)) }
+        },
+        setGroup: { file, group throws(SystemError) in
+            _ = try checked { fchown(file, uid_t.max, gid_t(group)) }
         },
         setModified: { file, seconds throws(SystemError) in
             _ = try checked { setModifiedTime(file, seconds) }
@@ -260,6 +267,7 @@ extension FileStatus {
         device = UInt64(truncatingIfNeeded: status.st_dev)
         inode = UInt64(truncatingIfNeeded: status.st_ino)
         owner = status.st_uid == geteuid() ? nil : status.st_uid
+        group = status.st_gid
         mode = UInt32(status.st_mode) & 0o777
     }
 }
@@ -267,19 +275,6 @@ extension FileStatus {
 extension FileCalls {
     /// How much of a file is read at once where all of it is.
     static let readBytes = 512 << 10
-
-    /// Whether nothing has a name; false where that cannot be looked up.
-    func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
-
-    /// Whether an open file is the one that has a path.
-    func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
-        try status(path)?.identity == opened.identity
-    }
-
-    /// Whether a path leads to the open file no more; where that cannot be told, it has not been lost.
-    func hasLostName(_ path: String, _ file: Int32) -> Bool {
-        (try? isNamed(path, openStatus(file))) == false
-    }
 
     /// Opens a file for reading only.
     static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {

@@ -12,6 +12,8 @@ final class DownloadRecord: Sendable {
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file has been compared with all that the request tells of it.
         var isSealed = false
+        /// Whether a transfer of this download has fetched its file.
+        var hasFetched = false
         var held: HeldBytes?
         /// At most one, for the same reason.
         var backgroundNote: [BackgroundNote]
@@ -123,6 +125,13 @@ final class DownloadRecord: Sendable {
     /// Takes note that the file is to be compared again.
     func unseal() {
         state.withLock { $0.isSealed = false }
+    }
+
+    var hasFetched: Bool { state.withLock { $0.hasFetched } }
+
+    /// Takes note of the file of a transfer, which may be begun again.
+    func finished(with file: FinishedFile) {
+        if !file.wasThere { state.withLock { $0.hasFetched = true } }
     }
 
     /// Forgets the time before which the download was not to begin.

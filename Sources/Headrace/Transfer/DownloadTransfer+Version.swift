@@ -31,7 +31,10 @@ extension DownloadTransfer {
     func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
         session.remove()
         takesName(path)
-        return present(path, DownloadEvent.unchanged)
+        var file = present(path, DownloadEvent.unchanged)
+        // Begun again, it may well be the one that it has fetched.
+        file.wasThere = !record.hasFetched
+        return file
     }
 
     /// Takes the name of a file that is kept up to date; false where it is another download's.

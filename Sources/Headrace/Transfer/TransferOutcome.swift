@@ -32,7 +32,7 @@ enum TransferOutcome: Sendable {
         let now = transfer.environment.clock.now()
         guard end > now else {
             let wait = transfer.environment.hosts.notBefore(transfer.attempts.sources.current).map { $0 - now }
-            self = .failed(.timedOut(transfer.request.url, after: limit, hostWait: wait))
+            self = .failed(transfer.timedOut(after: limit, hostWait: wait))
             return
         }
         self = await withDiscardingTaskGroup { group in
@@ -55,13 +55,7 @@ enum TransferOutcome: Sendable {
         } catch let stopped as DownloadTransfer.Stopped {
             self =
                 if case .timedOut(let limit) = transfer.stop.reason {
-                    .failed(
-                        .timedOut(
-                            transfer.request.url,
-                            after: limit,
-                            isResumable: transfer.record.isResumable != false
-                        )
-                    )
+                    .failed(transfer.timedOut(after: limit))
                 } else {
                     .stopped(keptBytes: stopped.keptBytes)
                 }
@@ -87,5 +81,11 @@ enum TransferOutcome: Sendable {
         case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
         case .retry(_, let time): .retry(at: time)
         }
+    }
+}
+
+extension DownloadTransfer {
+    fileprivate func timedOut(after limit: Duration, hostWait: Duration? = nil) -> DownloadError {
+        .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
     }
 }

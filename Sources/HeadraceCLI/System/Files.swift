@@ -44,10 +44,11 @@ enum Files {
         }
     }
 
-    /// Throws where the current directory has no path, from which those that are given would go on.
-    static func checkCurrentDirectory() throws(Failure) {
-        guard let path = getcwd(nil, 0) else { throw Failure(errno) }
+    /// Why the current directory has no path, from which relative ones would go on; nil where it has one.
+    static func currentDirectoryFailure() -> Failure? {
+        guard let path = getcwd(nil, 0) else { return Failure(errno) }
         free(path)
+        return nil
     }
 
     /// Makes the directory and those above it where they are missing; its mode is this one by the process's mask.

@@ -46,16 +46,22 @@ struct PathTests {
         }
     }
 
-    @Test func `a current folder that was removed is told`() async throws {
-        try await withTemporaryDirectory { folder in
-            var process = try ToolProcess(
-                ["get", "http://127.0.0.1:9/x"],
-                in: folder,
-                after: #"mkdir "$0/gone"; cd "$0/gone"; rmdir ../gone; exec "$@""#
-            )
-            let result = try await process.result()
-            #expect(result.status == 5)
-            #expect(result.errors.hasPrefix("headrace: The current folder cannot be found: no such file or directory."))
+    @Test func `a current folder that was removed is told where files would go below it`() async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                let place = folder.appending(path: "x").path(percentEncoded: false)
+                for (options, status) in [([], 5), (["-o", "x"], 5), (["-o", place], 0)] {
+                    var process = try ToolProcess(
+                        ["get", "-q"] + options + [server.url("/x").absoluteString],
+                        in: folder,
+                        after: #"mkdir "$0/gone"; cd "$0/gone"; rmdir ../gone; exec "$@""#
+                    )
+                    let result = try await process.result()
+                    #expect(result.status == status)
+                    let message = "headrace: The current folder cannot be found: no such file or directory."
+                    #expect(result.errors.hasPrefix(message) == (status == 5), "\(result.errors)")
+                }
+            }
         }
     }
 

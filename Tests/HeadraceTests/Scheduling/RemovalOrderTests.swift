@@ -79,6 +79,21 @@ struct RemovalOrderTests {
         }
     }
 
+    @Test func `a file that was unchanged when its download began again is still what that has fetched`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let request = try lists.request("a", in: folder) { $0.refetchPolicy = .ifChanged }
+                let download = try await manager.download(request)
+                let file = try await download.value
+                download.restart()
+                #expect(try await download.value == file)
+                #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
+                await download.remove(deletingFile: true)
+                #expect(FileProbe.size(of: file) == nil)
+            }
+        }
+    }
+
     @Test(arguments: Subject.allCases, Verb.allCases)
     func `X01 X02 after a crash at any change no download of the list has lost its bytes`(
         _ subject: Subject,

@@ -76,6 +76,7 @@ final class MemoryDisk: Sendable {
             },
             syncDirectory: { _ throws(SystemError) in try self.change { _ in .syncDirectory } },
             setMode: { _, _ in },
+            setGroup: { _, _ in },
             setModified: { _, _ in },
             setAttribute: { _, _, _ throws(SystemError) in throw SystemError(errno: ENOTSUP) },
             attribute: { _, _, _ throws(SystemError) in throw SystemError(errno: ENOTSUP) },

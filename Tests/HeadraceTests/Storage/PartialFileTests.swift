@@ -149,15 +149,24 @@ struct PartialFileTests {
         }
     }
 
-    @Test(arguments: [0o600, 0o640, 0o755] as [UInt32])
-    func `who may read a file is as before when another replaces it`(_ mode: UInt32) async throws {
+    @Test(arguments: [0o600, 0o640, 0o444, 0o666, 0o755] as [UInt32], [true, false])
+    func `a file that replaces another is for nobody to read who could not before`(
+        _ mode: UInt32,
+        _ hasGroup: Bool
+    ) async throws {
+        var calls = FileCalls.system
+        if !hasGroup { calls.setGroup = { _, _ throws(SystemError) in throw SystemError(errno: EPERM) } }
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old".utf8).write(to: file)
             #expect(chmod(file.path, mode_t(mode)) == 0)
-            _ = try await download(to: .file(file), .overwrite)
+            let group = try calls.status(file.path)?.group
+            _ = try await download(to: .file(file), .overwrite, calls: calls)
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
-            #expect(try FileCalls.system.status(file.path)?.mode == mode)
+            let new = try #require(try calls.status(file.path))
+            let most = hasGroup || mode != 0o640 ? mode : 0o600
+            #expect(new.mode == FileCalls.newFileMode & (most | 0o600))
+            #expect(new.group == group)
         }
     }
 
