@@ -154,7 +154,7 @@ extension DownloadManager {
                 try list.add(entries, passingOver: passingOver)
             }
         case .pause(let ids):
-            return CommandEnd(pausing: try list.pause(selection(ids), passingOver: true), of: list)
+            return CommandEnd(try list.pause(selection(ids), passingOver: true))
         case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }
         case .retry(let ids): try list.resume(selection(ids), only: .failed, passingOver: true)
         case .cancel(let ids):

@@ -27,7 +27,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that have ended stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await list.waitForPause(of: try list.pause(selection), evenIfCancelled: Self.outwaitsTask)
+        try await list.pause(selection).wait(evenIfCancelled: Self.outwaitsTask)
     }
 
     /// Has the paused ones of a selection wait for their turn again; one that is to begin later still does.
@@ -48,7 +48,7 @@ extension DownloadManager {
     /// - Parameter selection: Which ones; those that are finished or cancelled stay as they are.
     /// - Throws: `unknownDownload` where an identity of the selection is not in the list, and nothing changes.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        await (try list.cancel(selection)).wait(evenIfCancelled: Self.outwaitsTask)
+        try await list.cancel(selection).wait(evenIfCancelled: Self.outwaitsTask)
     }
 
     /// Takes downloads out of the list, whatever they do; returns when those that ran have ended.
@@ -60,7 +60,7 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        await (try list.remove(selection, deletingFiles: deletingFiles)).wait(evenIfCancelled: Self.outwaitsTask)
+        try await list.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.outwaitsTask)
     }
 
     /// Whether a verb waits also where its task is cancelled; by their hooks two downloads would wait for each other.

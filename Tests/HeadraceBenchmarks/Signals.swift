@@ -1,3 +1,5 @@
+import Headrace
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -12,7 +14,7 @@ import Glibc
 /// and the ordinary `defer`s stop the server and remove the files.
 enum Signals {
     /// The signals that end a run, less those that the caller chose to ignore (`nohup`).
-    private static let ending = [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
+    private static let ending = [SIGINT, SIGTERM, SIGHUP].filter { !SignalAction.isIgnored($0) }
 
     /// Must be called before the first child is spawned.
     static func block() {
@@ -52,19 +54,5 @@ enum Signals {
         sigemptyset(&set)
         for signal in signals { sigaddset(&set, signal) }
         return set
-    }
-
-    private static func isIgnored(_ signal: Int32) -> Bool {
-        var action = sigaction()
-        sigaction(signal, nil, &action)
-        #if canImport(Darwin)
-        let handler = action.__sigaction_u.__sa_handler
-        #elseif canImport(Musl)
-        let handler = action.__sa_handler.sa_handler
-        #else
-        let handler = action.__sigaction_handler.sa_handler
-        #endif
-        // SIG_IGN is a C macro that casts 1 to a function pointer; a function pointer cannot be compared in Swift.
-        return unsafeBitCast(handler, to: Int.self) == 1
     }
 }

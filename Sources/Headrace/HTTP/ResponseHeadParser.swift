@@ -78,7 +78,7 @@ struct ResponseHeadParser: Sendable {
         if line.first?.isBlank == true {
             // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            fields[last].value += " " + String(utf8OrLatin1: Self.trimmed(line[...]))
+            fields[last].value += " " + String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: line[...].trimmed))
             return .more
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
@@ -87,7 +87,7 @@ struct ResponseHeadParser: Sendable {
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
-        let value = Self.trimmed(line[(colon + 1)...])
+        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...].trimmed)
         fields.append(HeaderField(name: name, value: String(utf8OrLatin1: value)))
         return .more
     }
@@ -102,11 +102,5 @@ struct ResponseHeadParser: Sendable {
         guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenCharacter) else { return nil }
         let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: name))
         return name.count == bytes.count || !framing.contains(text.lowercased()) ? text : nil
-    }
-
-    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> UnsafeRawBufferPointer {
-        var result = bytes.drop(while: \.isBlank)
-        while let last = result.last, last.isBlank { result.removeLast() }
-        return UnsafeRawBufferPointer(rebasing: result)
     }
 }

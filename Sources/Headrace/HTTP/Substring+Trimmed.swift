@@ -1,10 +1,15 @@
+extension BidirectionalCollection<UInt8> where SubSequence == Self {
+    /// The bytes without blanks around them.
+    var trimmed: Self {
+        var bytes = drop(while: \.isBlank)
+        while bytes.last?.isBlank == true { bytes.removeLast() }
+        return bytes
+    }
+}
+
 extension Substring {
     /// The text without blanks around it.
-    package var trimmed: Substring {
-        var bytes = utf8.drop(while: \.isBlank)
-        while let last = bytes.last, last.isBlank { bytes.removeLast() }
-        return Substring(bytes)
-    }
+    package var trimmed: Substring { Substring(utf8.trimmed) }
 }
 
 extension String {

@@ -6,10 +6,10 @@ struct CommandEnd: Sendable {
     let wait: @Sendable () async -> Void
 
     /// Waits for downloads to pause; nil where none of them still runs.
-    init?(pausing: DownloadList.Pausing, of list: DownloadList) {
+    init?(_ pausing: DownloadList.Pausing) {
         guard !pausing.stopping.isEmpty else { return nil }
         records = pausing.records
-        wait = { await list.waitForPause(of: pausing) }
+        wait = { await pausing.wait() }
     }
 
     /// Waits for downloads, and maybe files, to go; nil where all have.

@@ -85,7 +85,15 @@ extension DownloadList {
         let records: [DownloadRecord]
         /// Those of them that have yet to stop; the next state that is told of each, after this turn, is its end.
         let stopping: [DownloadRecord]
-        let turn: UInt64
+        fileprivate let turn: UInt64
+
+        /// Returns when all have stopped but ``DownloadList/transferring``; also when the task is cancelled, unless
+        /// `evenIfCancelled`.
+        func wait(evenIfCancelled: Bool = false) async {
+            for record in stopping where record !== DownloadList.transferring {
+                await record.status.waitForState(after: turn, evenIfCancelled: evenIfCancelled)
+            }
+        }
     }
 
     /// Pauses downloads.
@@ -178,14 +186,6 @@ extension DownloadList {
             queue.remove(id, deletingFile: deletingFiles)
         }
         return Stopping(records: records, turn: turn, removal: removal)
-    }
-
-    /// Returns when downloads have stopped for a pause but ``transferring``; also when the task is cancelled, unless
-    /// `evenIfCancelled`.
-    func waitForPause(of pausing: Pausing, evenIfCancelled: Bool = false) async {
-        for record in pausing.stopping where record !== Self.transferring {
-            await record.status.waitForState(after: pausing.turn, evenIfCancelled: evenIfCancelled)
-        }
     }
 
     /// What a download does; nil where it is not in the list.

@@ -204,7 +204,7 @@ extension DownloadRecord {
         _ newState: DownloadState?,
         _ event: DownloadEvent?,
         turn: UInt64,
-        _ entering: (DownloadState) -> Void = { _ in }
+        _ entering: (DownloadState) -> Void
     ) {
         status.enter(newState, event, turn: turn, entering)
         state.withLock { $0.readers }?.entered(self)

@@ -83,14 +83,10 @@ extension DownloadTransfer {
 
     private func isProven(_ path: String, _ status: FileStatus, by pieces: PieceHashes) async throws -> Bool {
         guard pieces.fit(fileSize: status.size) else { return false }
-        tell(.verifying)
-        do {
+        return try await verifying {
             let isRight = try await pieces.wrongRanges(ofFileAt: URL(filePath: path)).isEmpty
             if isRight { tell(.piecesVerified(count: pieces.count)) }
             return isRight
-        } catch is DownloadError {
-            // What cannot be read is fetched.
-            return false
         }
     }
 
@@ -110,13 +106,19 @@ extension DownloadTransfer {
         guard let expected = attempts.verification.expected, !request.checksums.isEmpty else { return nil }
         let stamp = FileStamp(status)
         guard !attempts.disproven.contains(stamp) else { return false }
-        tell(.verifying)
-        do {
+        return try await verifying {
             let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
             if found == expected { tell(.verified(found)) } else { attempts.disproven.insert(stamp) }
             return found == expected
+        }
+    }
+
+    /// Compares a file that is there; one that cannot be read is not right, and fetched.
+    private func verifying(_ isRight: () async throws -> Bool) async throws -> Bool {
+        tell(.verifying)
+        do {
+            return try await isRight()
         } catch is DownloadError {
-            // What cannot be read is fetched.
             return false
         }
     }

@@ -42,7 +42,7 @@ enum Signals {
         let patience = Patience()
         return (stopping + [SIGCONT]).compactMap { number in
             // What was ignored from the start, as by nohup, stays ignored.
-            guard number == SIGCONT || !isIgnored(number) else { return nil }
+            guard number == SIGCONT || !SignalAction.isIgnored(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             #if canImport(Darwin)
             // Once the source has it; one that came before that would be lost. On Linux, Dispatch sets its own handler.
@@ -65,19 +65,6 @@ enum Signals {
 
     /// Has SIGQUIT end the process, as it ends others; Swift's runtime takes it for a crash, tells one and goes on.
     static func restoreQuit() {
-        if !isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
-    }
-
-    private static func isIgnored(_ number: Int32) -> Bool {
-        var action = sigaction()
-        sigaction(number, nil, &action)
-        #if canImport(Glibc)
-        let handler = action.__sigaction_handler.sa_handler
-        #elseif canImport(Musl)
-        let handler = action.__sa_handler.sa_handler
-        #else
-        let handler = action.__sigaction_u.__sa_handler
-        #endif
-        return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+        if !SignalAction.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 }

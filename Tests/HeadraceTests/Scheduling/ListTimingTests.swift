@@ -163,6 +163,18 @@ struct ListTimingTests {
         effects.contains { if case .release = $0 { true } else { false } }
     }
 
+    /// A list with a download that is being removed, whose file stays, and its twin, which waits for that.
+    private func removing() throws -> (state: ListState, first: DownloadRecord, second: DownloadRecord) {
+        var state = ListState(queue: DownloadQueue(limit: 2), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
+        let second = try added(to: &state)
+        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
+        let follows = state.follow(continuation, removalFor: second)
+        #expect(follows)
+        return (state, first, second)
+    }
+
     @Test func `those that are added while a twin is cancelled begin when its partial is gone`() throws {
         var state = ListState(queue: DownloadQueue(limit: 4), journal: nil)
         let first = try added(to: &state)
@@ -188,13 +200,8 @@ struct ListTimingTests {
     }
 
     @Test func `one that is added while a twin is removed, whose file stays, begins when that has stopped`() throws {
-        var state = ListState(queue: DownloadQueue(limit: 2), journal: nil)
-        let first = try added(to: &state)
-        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
-        let second = try added(to: &state)
-        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
-        let follows = state.follow(continuation, removalFor: second)
-        #expect(follows)
+        let (list, first, second) = try removing()
+        var state = list
         let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
         #expect(!removesPartial(of: first, effects))
         #expect(releases(effects))
@@ -202,13 +209,8 @@ struct ListTimingTests {
     }
 
     @Test func `one that was stopped while it waited for its twin to stop waits for that no more`() throws {
-        var state = ListState(queue: DownloadQueue(limit: 2), journal: nil)
-        let first = try added(to: &state)
-        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
-        let second = try added(to: &state)
-        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
-        let follows = state.follow(continuation, removalFor: second)
-        #expect(follows)
+        let (list, first, second) = try removing()
+        var state = list
         state.endFollowing(removalFor: second)
         let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
         #expect(!releases(effects))
