@@ -60,10 +60,12 @@ extension DownloadRequest {
         }
     }
 
+    private static let forbiddenInHosts = Array("#%/<>?@[\\]^|".utf8)
+
     /// Whether it is an address of version 6, or has no character that no host may have (WHATWG URL, section 3.1).
     private static func isHost(_ bytes: [UInt8]) -> Bool {
         guard bytes.contains(UInt8(ascii: ":")) else {
-            return bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"#%/<>?@[\\]^|".utf8.contains($0) }
+            return bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && !forbiddenInHosts.contains($0) }
         }
         // Foundation may leave the brackets; the name of an interface may follow (RFC 6874).
         let address = bytes.drop { $0 == UInt8(ascii: "[") }.prefix { !"%]".utf8.contains($0) }

@@ -93,7 +93,7 @@ extension DownloadTransfer {
     /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have
     /// that size.
     func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
-        guard request.refetchPolicy != .always else { return nil }
+        guard record.requested({ $0.refetchPolicy != .always && !$0.checksums.isEmpty }) else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
             guard status.size == size ?? status.size else { continue }
             if try await isProven(path, status, &attempts) == true { return path }
