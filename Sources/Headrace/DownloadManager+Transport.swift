@@ -66,15 +66,7 @@ extension DownloadManager.Configuration {
 
     private func makeCurlTransport() throws(DownloadError) -> any Transport {
         #if os(Linux)
-        try CurlTransport(
-            CurlOptions(
-                userAgent: userAgent,
-                certificateAuthorities: certificateAuthorities?.filePath,
-                pinnedPublicKeys: pinnedPublicKeys,
-                clientCertificate: clientCertificate,
-                allowsAddress: allowsAddress
-            )
-        )
+        try CurlTransport(self)
         #else
         throw DownloadError(.transportUnavailable, "libcurl is loaded on Linux alone. Take URLSession.")
         #endif

@@ -33,7 +33,9 @@ struct InteropTests {
     }
 
     private func head(of path: String, at server: RunningServer, _ wire: WebServer.Wire) async throws -> ResponseHead {
-        let transport = try CurlTransport(CurlOptions(userAgent: "t", certificateAuthorities: server.authority.path))
+        var configuration = DownloadManager.Configuration()
+        configuration.certificateAuthorities = server.authority
+        let transport = try CurlTransport(configuration)
         let request = TransportRequest(url: try server.url(path, wire))
         let head = try await transport.perform(request) { head, _ in head }
         await transport.shutdown()

@@ -84,7 +84,7 @@ struct ListRulesTests {
                             $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
                         },
-                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        transport: try CurlTransport(DownloadManager.Configuration()),
                         files: spacious,
                         clock: ClockWitness(ContinuousClock())
                     )

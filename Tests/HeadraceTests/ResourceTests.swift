@@ -29,7 +29,7 @@ struct ResourceTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: configuration,
-                        transport: try CurlTransport(CurlOptions(userAgent: "test")),
+                        transport: try CurlTransport(DownloadManager.Configuration()),
                         files: calls,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -216,7 +216,7 @@ struct OverlapTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        transport: try CurlTransport(DownloadManager.Configuration()),
                         files: recorder.fileCalls,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -34,7 +34,7 @@ struct VerificationStopTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(CurlOptions(userAgent: "t")),
+                        transport: try CurlTransport(DownloadManager.Configuration()),
                         files: calls,
                         clock: ClockWitness(clock)
                     )

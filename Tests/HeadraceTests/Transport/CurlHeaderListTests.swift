@@ -43,7 +43,9 @@ struct CurlHeaderListTests {
     /// libcurl takes no text of more than 8,000,000 bytes.
     @Test func `an option that libcurl does not take fails the request before it is sent`() async throws {
         try await withFaultServer(.ok("hello")) { server in
-            let transport = try CurlTransport(CurlOptions(userAgent: String(repeating: "a", count: 8_000_001)))
+            var configuration = DownloadManager.Configuration()
+            configuration.userAgent = String(repeating: "a", count: 8_000_001)
+            let transport = try CurlTransport(configuration)
             let error = try await #require(throws: DownloadError.self) {
                 try await transport.perform(TransportRequest(url: server.url())) { head, _ in head.status }
             }

@@ -19,21 +19,19 @@ struct CurlStallTests {
             request.path == "/held" ? .ok("ab").held(after: 1, until: gate) : .ok("c")
         }
         let connections = Locked(0)
-        let options = CurlOptions(
-            userAgent: "test",
-            allowsAddress: { _ in
-                if connections.withLock({
-                    $0 += 1
-                    return $0
-                }) == 2 {
-                    gate.open()
-                    // As a stopped process does, the thread looks at no socket until the time is over.
-                    usleep(1_200_000)
-                }
-                return true
+        var configuration = DownloadManager.Configuration()
+        configuration.allowsAddress = { _ in
+            if connections.withLock({
+                $0 += 1
+                return $0
+            }) == 2 {
+                gate.open()
+                // As a stopped process does, the thread looks at no socket until the time is over.
+                usleep(1_200_000)
             }
-        )
-        let transport = try CurlTransport(options)
+            return true
+        }
+        let transport = try CurlTransport(configuration)
         try await withFaultServer(response) { server in
             let request = TransportRequest(url: server.url("/held"), stallTimeout: .seconds(1))
             let received = try await transport.perform(request) { _, body in

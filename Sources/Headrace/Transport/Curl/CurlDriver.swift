@@ -17,7 +17,7 @@ final class CurlDriver {
     private static let longestIdleTime: Duration = .seconds(118)
 
     private let poller: hr_poller
-    private let options: CurlOptions
+    private let configuration: DownloadManager.Configuration
     private let clock = ContinuousClock()
     private let multi: hr_multi
     private var transfers: [TransferID: CurlTransfer] = [:]
@@ -35,9 +35,9 @@ final class CurlDriver {
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
     /// Takes over libcurl's handle, which ``close()`` frees.
-    init(_ poller: hr_poller, _ multi: hr_multi, _ options: CurlOptions) {
+    init(_ poller: hr_poller, _ multi: hr_multi, _ configuration: DownloadManager.Configuration) {
         self.poller = poller
-        self.options = options
+        self.configuration = configuration
         self.multi = multi
         let context = Unmanaged.passUnretained(self).toOpaque()
         _ = hr_multi_set_pointer(multi, HR_MOPT_SOCKETDATA, context)
@@ -125,7 +125,7 @@ final class CurlDriver {
         }
         transfers[id] = transfer
         do throws(DownloadError) {
-            try transfer.configure(options, isFresh: freshUntil.map { clock.now < $0 } ?? false)
+            try transfer.configure(configuration, isFresh: freshUntil.map { clock.now < $0 } ?? false)
             guard hr_multi_add(multi, handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }

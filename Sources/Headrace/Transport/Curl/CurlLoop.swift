@@ -63,7 +63,7 @@ final class CurlLoop: Sendable {
     private let thread: WorkerThread
     private let lastID = Atomic<CurlDriver.TransferID>(0)
 
-    init(_ options: CurlOptions) throws(DownloadError) {
+    init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
         do throws(SystemError) {
             var poller = hr_poller()
             let failure = hr_poller_open(&poller)
@@ -75,7 +75,7 @@ final class CurlLoop: Sendable {
             // Only the thread uses it from here on.
             nonisolated(unsafe) let handle = multi
             do throws(SystemError) {
-                thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, handle, options) }
+                thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, handle, configuration) }
             } catch {
                 _ = hr_multi_cleanup(multi)
                 throw error
@@ -110,9 +110,9 @@ final class CurlLoop: Sendable {
         await thread.join()
     }
 
-    private static func run(_ mailbox: Mailbox, _ multi: hr_multi, _ options: CurlOptions) {
+    private static func run(_ mailbox: Mailbox, _ multi: hr_multi, _ configuration: DownloadManager.Configuration) {
         hr_block_sigpipe()
-        let driver = CurlDriver(mailbox.poller, multi, options)
+        let driver = CurlDriver(mailbox.poller, multi, configuration)
         var commands: [Command] = []
         while true {
             let isStopping = take(&commands, from: mailbox)

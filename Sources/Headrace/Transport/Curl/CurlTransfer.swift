@@ -72,7 +72,7 @@ final class CurlTransfer {
     /// Sets all options; throws where one that the request depends on was not taken.
     ///
     /// A fresh transfer takes no connection and no address that an earlier one has left.
-    func configure(_ options: CurlOptions, isFresh: Bool) throws(DownloadError) {
+    func configure(_ configuration: DownloadManager.Configuration, isFresh: Bool) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
         try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
@@ -81,14 +81,14 @@ final class CurlTransfer {
         try require(hr_easy_set_pointer(handle, HR_OPT_WRITEDATA, context))
         try require(hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody))
         try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
-        try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, options.userAgent))
-        try configureTLS(options)
+        try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))
+        try configureTLS(configuration)
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
-        allowsAddress = options.allowsAddress
+        allowsAddress = configuration.allowsAddress
         try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
         try require(hr_easy_set_open_socket_callback(handle, openSocket))
-        try configureProxy(options)
+        try configureProxy(configuration)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
         guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
@@ -112,17 +112,17 @@ final class CurlTransfer {
         set(HR_OPT_QUICK_EXIT, 1)
     }
 
-    private func configureTLS(_ options: CurlOptions) throws(DownloadError) {
-        guard request.url.scheme?.lowercased() == "https" else { return }
+    private func configureTLS(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+        guard request.url.isHTTPS else { return }
         hr_easy_configure_tls(handle)
-        if let file = options.certificateAuthorities {
+        if let file = configuration.certificateAuthorities?.filePath {
             try trustOnly(file, HR_OPT_CAINFO, HR_OPT_CAPATH)
         }
-        if !options.pinnedPublicKeys.isEmpty {
-            let keys = options.pinnedPublicKeys.joined(separator: ";")
+        if !configuration.pinnedPublicKeys.isEmpty {
+            let keys = configuration.pinnedPublicKeys.joined(separator: ";")
             try require(hr_easy_set_string(handle, HR_OPT_PINNEDPUBLICKEY, keys))
         }
-        if let certificate = options.clientCertificate {
+        if let certificate = configuration.clientCertificate {
             try require(hr_easy_set_string(handle, HR_OPT_SSLCERT, certificate.file.filePath))
             try require(hr_easy_set_string(handle, HR_OPT_SSLKEY, certificate.key.filePath))
             // Without it, OpenSSL would ask at the terminal, and the network would wait.
@@ -143,7 +143,7 @@ final class CurlTransfer {
     }
 
     /// Empty strings are none, whatever the environment says.
-    private func configureProxy(_ options: CurlOptions) throws(DownloadError) {
+    private func configureProxy(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
         try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
         guard let proxy = request.proxy else { return }
@@ -151,7 +151,7 @@ final class CurlTransfer {
             try require(hr_easy_set_string(handle, HR_OPT_PROXYUSERNAME, user))
             try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
         }
-        if proxy.speaksTLS, let file = options.certificateAuthorities {
+        if proxy.speaksTLS, let file = configuration.certificateAuthorities?.filePath {
             try trustOnly(file, HR_OPT_PROXY_CAINFO, HR_OPT_PROXY_CAPATH)
         }
     }

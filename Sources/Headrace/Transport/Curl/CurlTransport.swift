@@ -8,11 +8,11 @@ package final class CurlTransport: Transport {
     private let budget = BufferBudget()
 
     /// Loads libcurl and starts the thread.
-    /// - Parameter options: What holds for all transfers.
+    /// - Parameter configuration: What holds for all transfers.
     /// - Throws: `transportUnavailable` where libcurl is missing or older than 7.68.
-    package init(_ options: CurlOptions) throws(DownloadError) {
+    package init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
         try Self.load()
-        loop = try CurlLoop(options)
+        loop = try CurlLoop(configuration)
     }
 
     package func perform<Result: Sendable>(
@@ -54,41 +54,6 @@ package final class CurlTransport: Transport {
                 ? "libcurl could not be loaded: \(found). \(install)"
                 : "libcurl \(found) is too old, 7.68.0 or newer is needed. \(install)"
         )
-    }
-}
-
-/// What holds for all transfers of a transport.
-package struct CurlOptions: Sendable {
-    /// The `User-Agent` field.
-    package var userAgent: String
-    /// A PEM file of certificate authorities that replaces the system's.
-    package var certificateAuthorities: String?
-    /// The keys that servers may have, as in `sha256//BASE64`; none for any.
-    package var pinnedPublicKeys: [String]
-    /// What is shown to servers that ask for it.
-    package var clientCertificate: ClientCertificate?
-    /// Decides whether a connection to an address may be made; it is not asked about what is behind a proxy.
-    package var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-
-    /// Creates options.
-    /// - Parameters:
-    ///   - userAgent: The `User-Agent` field.
-    ///   - certificateAuthorities: The path of a PEM file, or nil.
-    ///   - pinnedPublicKeys: The keys that servers may have; none for any.
-    ///   - clientCertificate: What is shown to servers that ask for it.
-    ///   - allowsAddress: Decides whether a connection to an address may be made, or nil.
-    package init(
-        userAgent: String,
-        certificateAuthorities: String? = nil,
-        pinnedPublicKeys: [String] = [],
-        clientCertificate: ClientCertificate? = nil,
-        allowsAddress: (@Sendable (IPAddress) -> Bool)? = nil
-    ) {
-        self.userAgent = userAgent
-        self.certificateAuthorities = certificateAuthorities
-        self.pinnedPublicKeys = pinnedPublicKeys
-        self.clientCertificate = clientCertificate
-        self.allowsAddress = allowsAddress
     }
 }
 #endif
