@@ -20,14 +20,8 @@ extension AcceptedBody {
         askedFor url: URL,
         _ configuration: DownloadManager.Configuration
     ) throws(DownloadError) {
-        if url.scheme?.lowercased() == "https", head.url.scheme?.lowercased() != "https",
-            !configuration.allowsInsecureRedirects
-        {
-            throw DownloadError(
-                .redirect,
-                "The server redirected from https to \(head.url.withoutQuery). Following it must be allowed explicitly."
-            )
-            .remedied(by: .insecureRedirects)
+        guard configuration.allowsInsecureRedirects || head.url.isHTTPS || !url.isHTTPS else {
+            throw .insecureRedirect(to: head.url)
         }
         try SizeLimit(maxBytes: configuration.maxFileSize).check(size)
         let whole = Representation(of: head, totalBytes: size)

@@ -37,8 +37,7 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
-        let scheme = target.scheme?.lowercased()
-        guard scheme == "http" || scheme == "https" else {
+        guard target.isHTTPS || target.scheme?.lowercased() == "http" else {
             throw DownloadError(
                 .redirect,
                 "The server redirected to \(target.withoutQuery), "
@@ -53,16 +52,21 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
-        guard allowsInsecure || scheme == "https" || head.url.scheme?.lowercased() != "https" else {
-            throw DownloadError(
-                .redirect,
-                "The server redirected from https to \(target.withoutQuery). "
-                    + "Following it must be allowed explicitly.",
-                statusCode: head.status
-            )
-            .remedied(by: .insecureRedirects)
+        guard allowsInsecure || target.isHTTPS || !head.url.isHTTPS else {
+            throw .insecureRedirect(to: target, statusCode: head.status)
         }
         return target
+    }
+}
+
+extension DownloadError {
+    static func insecureRedirect(to target: URL, statusCode: Int? = nil) -> DownloadError {
+        DownloadError(
+            .redirect,
+            "The server redirected from https to \(target.withoutQuery). Following it must be allowed explicitly.",
+            statusCode: statusCode
+        )
+        .remedied(by: .insecureRedirects)
     }
 }
 

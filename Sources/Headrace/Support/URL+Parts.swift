@@ -20,8 +20,10 @@ extension URL {
         return String(text.prefix { $0 != "?" && $0 != "#" }.prefix(2000)).printable
     }
 
+    var isHTTPS: Bool { scheme?.lowercased() == "https" }
+
     /// The port, where none is written that of the scheme.
-    var effectivePort: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
+    var effectivePort: Int { port ?? (isHTTPS ? 443 : 80) }
 
     /// Host and port, as in `example.org:443`.
     var server: String { "\(host() ?? ""):\(effectivePort)" }

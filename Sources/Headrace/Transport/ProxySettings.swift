@@ -56,7 +56,7 @@ struct ProxySettings: Sendable, Hashable {
 
     /// The proxy for a URL; nil where its server is connected to directly.
     func proxy(for url: URL) -> ProxyServer? {
-        let proxy = url.scheme?.lowercased() == "https" ? https : http
+        let proxy = url.isHTTPS ? https : http
         guard let proxy, let host = url.host(percentEncoded: false) else { return nil }
         return exceptions.matches(host, port: url.effectivePort) ? nil : proxy
     }

@@ -56,7 +56,7 @@ struct CookiePlace: Sendable, Hashable {
         self.host = host
         let path = url.path(percentEncoded: true)
         self.path = path.hasPrefix("/") ? path : "/"
-        isSecure = url.scheme?.lowercased() == "https"
+        isSecure = url.isHTTPS
         isAddress = host.contains(":") || IPAddress(host) != nil
     }
 
