@@ -8,7 +8,8 @@ enum Help {
     /// The help on these commands: options too for one alone, and for those that are in no group.
     static func text(on verbs: [Verb] = Verb.table) -> String {
         var lines = verbs.enumerated().map { index, verb in
-            (index == 0 ? "Usage: " : "       ") + "headrace \(verb.name) [options] \(verb.operands)".trimmed
+            let words = ["headrace", verb.name, "[options]", verb.operands].filter { !$0.isEmpty }
+            return (index == 0 ? "Usage: " : "       ") + words.joined(separator: " ")
         }
         if verbs.count > 1 {
             let width = verbs.map(\.name.count).max() ?? 0
@@ -41,9 +42,4 @@ enum Help {
     private static func padded(_ text: String, to width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
-}
-
-extension String {
-    /// The text without blanks at its end.
-    fileprivate var trimmed: String { hasSuffix(" ") ? String(dropLast()).trimmed : self }
 }
