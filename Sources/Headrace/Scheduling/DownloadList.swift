@@ -208,7 +208,7 @@ final class DownloadList: Sendable {
             case .alarm(let time):
                 _ = begin(.alarm(time))
             case .release(let waiting):
-                for continuation in waiting { continuation.finish() }
+                for latch in waiting { latch.open() }
             }
         }
         scheduleFlush()
@@ -264,7 +264,7 @@ final class DownloadList: Sendable {
         for removal in removals.items {
             tell(removal.record, removal.telling)
             let waiting = removal.partial ? state.withLock { $0.removed(removal.record) } : []
-            for continuation in waiting { continuation.finish() }
+            for latch in waiting { latch.open() }
         }
         removals.done.open()
     }
@@ -273,9 +273,9 @@ final class DownloadList: Sendable {
     /// - Returns: False where it has been stopped, or has made way for the next one, meanwhile: the partial is none of its own.
     func waitForRemoval(before record: DownloadRecord) async -> Bool {
         guard state.withLock({ $0.isRemoving(record) }) else { return true }
-        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-        if state.withLock({ $0.follow(continuation, removalFor: record) }) {
-            for await _ in stream {}
+        let latch = Latch()
+        if state.withLock({ $0.follow(latch, removalFor: record) }) {
+            await latch.wait(evenIfCancelled: false)
             state.withLock { $0.endFollowing(removalFor: record) }
         }
         return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }

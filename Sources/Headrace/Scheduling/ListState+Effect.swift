@@ -15,7 +15,7 @@ extension ListState {
         case remove(DownloadRecord, partial: Bool, FinishedFile?, Telling)
         case alarm(Duration)
         /// Let those go on who wait for the end of the one before.
-        case release([AsyncStream<Never>.Continuation])
+        case release([Latch])
     }
 
     /// A download whose turn it is.

@@ -1,7 +1,7 @@
 /// The partials that are about to go, by their paths, and the downloads that are to begin after that.
 struct PartialRemovals {
     /// By how many at a time, and the downloads that wait for the last of them.
-    private var removals: [String: (count: Int, waiting: [Download.ID: AsyncStream<Never>.Continuation])] = [:]
+    private var removals: [String: (count: Int, waiting: [Download.ID: Latch])] = [:]
     /// Those that still run and have made way for another download of the same file.
     private var leaving: [String: Download.ID] = [:]
 
@@ -26,7 +26,7 @@ struct PartialRemovals {
     }
 
     /// Takes note that a download has ended; returns those who wait for that.
-    mutating func ended(_ path: String, _ id: Download.ID) -> [AsyncStream<Never>.Continuation] {
+    mutating func ended(_ path: String, _ id: Download.ID) -> [Latch] {
         guard leaving[path] == id else { return [] }
         leaving[path] = nil
         return end(path)
@@ -34,12 +34,12 @@ struct PartialRemovals {
 
     /// Has what a download waits for told; false where there is nothing.
     mutating func follow(
-        _ continuation: AsyncStream<Never>.Continuation,
+        _ latch: Latch,
         _ path: String,
         before id: Download.ID
     ) -> Bool {
         guard isRemoving(path, before: id) else { return false }
-        removals[path]?.waiting[id] = continuation
+        removals[path]?.waiting[id] = latch
         return true
     }
 
@@ -49,7 +49,7 @@ struct PartialRemovals {
     }
 
     /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
-    mutating func end(_ path: String) -> [AsyncStream<Never>.Continuation] {
+    mutating func end(_ path: String) -> [Latch] {
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
         guard removal.count == 0 else {
@@ -71,8 +71,8 @@ extension ListState {
     }
 
     /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
-    mutating func follow(_ continuation: AsyncStream<Never>.Continuation, removalFor record: DownloadRecord) -> Bool {
-        removals.follow(continuation, record.names.partialPath, before: record.id)
+    mutating func follow(_ latch: Latch, removalFor record: DownloadRecord) -> Bool {
+        removals.follow(latch, record.names.partialPath, before: record.id)
     }
 
     /// Takes note that a download does not wait for the removal of its partial any more.
@@ -81,7 +81,7 @@ extension ListState {
     }
 
     /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
-    mutating func removed(_ record: DownloadRecord) -> [AsyncStream<Never>.Continuation] {
+    mutating func removed(_ record: DownloadRecord) -> [Latch] {
         removals.end(record.names.partialPath)
     }
 }

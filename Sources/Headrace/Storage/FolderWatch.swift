@@ -18,7 +18,7 @@ import Darwin
 final class FolderWatch: Sendable {
     private struct State {
         var hasChanged = false
-        var waiting: AsyncStream<Never>.Continuation?
+        var waiting: Latch?
     }
 
     /// What the system's thread works with; it must not keep the watch alive.
@@ -30,7 +30,7 @@ final class FolderWatch: Sendable {
                 state.hasChanged = true
                 return state.waiting.take()
             }
-            waiting?.finish()
+            waiting?.open()
         }
     }
 
@@ -69,12 +69,12 @@ final class FolderWatch: Sendable {
 
     /// Returns when something has changed since the last time that it returned, or when the task is cancelled; for one caller.
     func change() async {
-        let (change, continuation) = AsyncStream.makeStream(of: Never.self)
+        let change = Latch()
         let hasChanged = core.state.withLock { state in
-            if !state.hasChanged { state.waiting = continuation }
+            if !state.hasChanged { state.waiting = change }
             return state.hasChanged
         }
-        if !hasChanged { for await _ in change {} }
+        if !hasChanged { await change.wait(evenIfCancelled: false) }
         core.state.withLock { $0 = State() }
     }
 }

@@ -169,8 +169,7 @@ struct ListTimingTests {
         let first = try added(to: &state)
         _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
         let second = try added(to: &state)
-        let (_, continuation) = AsyncStream.makeStream(of: Never.self)
-        let follows = state.follow(continuation, removalFor: second)
+        let follows = state.follow(Latch(), removalFor: second)
         #expect(follows)
         return (state, first, second)
     }

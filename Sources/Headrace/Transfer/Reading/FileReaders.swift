@@ -4,7 +4,7 @@ final class FileReaders: Sendable {
 
     private struct State {
         var file = ReadableFile()
-        var waiting: [ReaderID: AsyncStream<Never>.Continuation] = [:]
+        var waiting: [ReaderID: Latch] = [:]
         var noteDemand: (@Sendable () -> Void)?
     }
 
@@ -39,13 +39,13 @@ final class FileReaders: Sendable {
 
     /// Takes note of what has become of the file, and lets those go on who waited for it.
     func change(_ verb: (inout ReadableFile) -> Void) {
-        let ready: [AsyncStream<Never>.Continuation] = state.withLock { state in
+        let ready: [Latch] = state.withLock { state in
             verb(&state.file)
             guard !state.waiting.isEmpty else { return [] }
             let ids = state.waiting.keys.filter { state.file.step(of: $0) != .wait }
             return ids.compactMap { state.waiting.removeValue(forKey: $0) }
         }
-        for continuation in ready { continuation.finish() }
+        for latch in ready { latch.open() }
     }
 
     /// Takes note of the state of the download.
@@ -84,14 +84,14 @@ final class FileReaders: Sendable {
 
     /// Returns when there is something else to do than to wait, or when the task is cancelled.
     func wait(for id: ReaderID) async {
-        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        let latch = Latch()
         let waits = state.withLock { state in
             guard state.file.step(of: id) == .wait else { return false }
-            state.waiting[id] = continuation
+            state.waiting[id] = latch
             return true
         }
         guard waits else { return }
-        for await _ in stream {}
+        await latch.wait(evenIfCancelled: false)
         state.withLock { $0.waiting[id] = nil }
     }
 }
