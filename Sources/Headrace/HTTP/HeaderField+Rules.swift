@@ -54,12 +54,3 @@ extension [HeaderField] {
         first(where: \.isAuthorization).map { $0.value.prefix { $0 != " " }.lowercased() }
     }
 }
-
-extension String {
-    /// The text with control characters replaced, fit for a message.
-    var printable: String {
-        String(
-            String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
-        )
-    }
-}

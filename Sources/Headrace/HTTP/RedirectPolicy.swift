@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 /// Where a redirect leads, and whether to go there (RFC 9110, section 15.4).
@@ -67,19 +67,5 @@ extension DownloadError {
             statusCode: statusCode
         )
         .remedied(by: .insecureRedirects)
-    }
-}
-
-/// A scheme, a host and a port: where credentials may go (RFC 6454, section 4).
-package struct Origin: Sendable, Hashable {
-    private let scheme: String?
-    private let host: String?
-    private let port: Int
-
-    /// The origin of a URL.
-    package init(_ url: URL) {
-        scheme = url.scheme?.lowercased()
-        host = url.host()?.lowercased()
-        port = url.effectivePort
     }
 }

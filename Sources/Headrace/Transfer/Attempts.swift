@@ -22,9 +22,16 @@ struct Attempts: Sendable {
         }
     }
 
+    /// What follows on a file that came whole and is wrong.
+    enum AfterMismatch {
+        case sameSource
+        case otherSource
+        case fail
+    }
+
     private static let maxRenewals = 3
     /// How often bytes are fetched again that changed on the disk; more often it is the disk that has to go.
-    static let maxDiskRepairs = 2
+    private static let maxDiskRepairs = 2
 
     /// When the first of them began, later by the time in which the download waited for its turn since.
     private(set) var start: Duration
@@ -50,13 +57,13 @@ struct Attempts: Sendable {
     private var backoff: RetryBackoff
     /// Those of a source which was not asked yet.
     private let firstBackoff: RetryBackoff
-    let firstResume: ResumeState
+    private let firstResume: ResumeState
     private var answersOfNoUse = 0
     /// How often the file came whole and was wrong, and whether that was once, while the present source was asked, for bytes
     /// put together on trust.
-    var mismatches = 0
-    var hasTrustedChecksum = false
-    var diskRepairs = 0
+    private var mismatches = 0
+    private var hasTrustedChecksum = false
+    private var diskRepairs = 0
     /// Whether it was told that the server has encoded the file.
     var hasToldCoding = false
     /// Files that are there, and were read and found to be others than the one that is asked for.
@@ -165,5 +172,35 @@ struct Attempts: Sendable {
     mutating func mayAskAgain() -> Bool {
         answersOfNoUse += 1
         return answersOfNoUse <= ResumeState.maxRestarts
+    }
+
+    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right, `isOfDisk` where
+    /// the rest of it came otherwise.
+    mutating func mismatched(
+        _ policy: DownloadRequest.ChecksumPolicy,
+        keepsBytes: Bool,
+        isOfDisk: Bool
+    ) -> AfterMismatch {
+        // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
+        parts = keepsBytes ? .one : .none
+        if isOfDisk, policy == .refetch, diskRepairs < Self.maxDiskRepairs {
+            diskRepairs += 1
+            return .sameSource
+        }
+        if resume.isUnproven, !hasTrustedChecksum {
+            hasTrustedChecksum = true
+            resume = firstResume
+            if !keepsBytes { resume.stopTrustingChecksum() }
+            return .sameSource
+        }
+        guard policy == .refetch else {
+            sources.forgetOthers()
+            return .fail
+        }
+        mismatches += 1
+        if sources.hasNext { return .otherSource }
+        guard mismatches == 1 else { return .fail }
+        resume = firstResume
+        return .sameSource
     }
 }

@@ -232,45 +232,6 @@ private struct Reading {
     }
 }
 
-extension Attempts {
-    /// What follows on a file that came whole and is wrong.
-    enum AfterMismatch {
-        case sameSource
-        case otherSource
-        case fail
-    }
-
-    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right, `isOfDisk` where
-    /// the rest of it came otherwise.
-    mutating func mismatched(
-        _ policy: DownloadRequest.ChecksumPolicy,
-        keepsBytes: Bool,
-        isOfDisk: Bool
-    ) -> AfterMismatch {
-        // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
-        parts = keepsBytes ? .one : .none
-        if isOfDisk, policy == .refetch, diskRepairs < Self.maxDiskRepairs {
-            diskRepairs += 1
-            return .sameSource
-        }
-        if resume.isUnproven, !hasTrustedChecksum {
-            hasTrustedChecksum = true
-            resume = firstResume
-            if !keepsBytes { resume.stopTrustingChecksum() }
-            return .sameSource
-        }
-        guard policy == .refetch else {
-            sources.forgetOthers()
-            return .fail
-        }
-        mismatches += 1
-        if sources.hasNext { return .otherSource }
-        guard mismatches == 1 else { return .fail }
-        resume = firstResume
-        return .sameSource
-    }
-}
-
 extension DownloadError {
     fileprivate static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
         let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"

@@ -1,0 +1,8 @@
+extension String {
+    /// The text with control characters replaced, fit for a message.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
+        )
+    }
+}
