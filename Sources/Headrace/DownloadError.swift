@@ -56,6 +56,7 @@ public struct DownloadError: Error, Sendable {
         case login
         case certificateAuthorities
         case insecureRedirects
+        case cookies
     }
 
     /// The same error with the setting that may help.

@@ -8,6 +8,7 @@ import Foundation
 struct RedirectPolicy: Sendable {
     var maxRedirects: Int
     var allowsInsecure: Bool
+    var keepsCookies: Bool
 
     /// The target of an answer that is a redirect, or nil for any other answer.
     ///
@@ -20,12 +21,15 @@ struct RedirectPolicy: Sendable {
         guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
         guard count < maxRedirects else {
+            // A server that wants its cookie back redirects for ever.
+            let missesCookie = !keepsCookies && !head.values("set-cookie").isEmpty
             throw DownloadError(
                 .redirect,
-                "The server redirected more than \(maxRedirects) times, the last time from "
-                    + "\(head.url.withoutQuery).",
+                "The server redirected more than \(maxRedirects) times, the last time from \(head.url.withoutQuery)."
+                    + (missesCookie ? " It sets a cookie, which is not sent back." : ""),
                 statusCode: head.status
             )
+            .remedied(by: missesCookie ? .cookies : nil)
         }
         guard let target = URL(string: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
         else {

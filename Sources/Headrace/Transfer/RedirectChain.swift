@@ -21,7 +21,8 @@ struct RedirectChain: Sendable {
     ) {
         policy = RedirectPolicy(
             maxRedirects: configuration.maxRedirects,
-            allowsInsecure: configuration.allowsInsecureRedirects
+            allowsInsecure: configuration.allowsInsecureRedirects,
+            keepsCookies: configuration.cookies != nil
         )
         url = source
         fields = request.headers

@@ -15,6 +15,7 @@ extension DownloadError.Remedy {
         case .login: "--netrc, --netrc-file or --header 'Authorization: ...' gives a login"
         case .certificateAuthorities: "--cacert names a file of authorities to trust"
         case .insecureRedirects: "--allow-downgrade does so"
+        case .cookies: "--cookies FILE, which may be empty, sends cookies back"
         }
     }
 }

@@ -96,6 +96,15 @@ struct AdviceTests {
     }
 
     @Test
+    func `redirects that end with a cookie have the option for it told`() async throws {
+        let again = Response.redirect(to: "/x").header("Set-Cookie", "seen=1")
+        try await withFaultServer(again) { server in
+            let errors = try await errors(of: server.url("/x"), "-q", status: 4)
+            #expect(errors.contains("a cookie, which is not sent back; --cookies FILE"), "\(errors)")
+        }
+    }
+
+    @Test
     func `TLS to a port of http asks whether it is one`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let url = server.url("/x").absoluteString.replacing("http://", with: "https://")

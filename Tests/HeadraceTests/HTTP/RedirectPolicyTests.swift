@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct RedirectPolicyTests {
-    private let policy = RedirectPolicy(maxRedirects: 20, allowsInsecure: false)
+    private let policy = RedirectPolicy(maxRedirects: 20, allowsInsecure: false, keepsCookies: false)
 
     private func head(
         _ status: Int,
@@ -80,6 +80,17 @@ struct RedirectPolicyTests {
         #expect(try policy.target(of: head, after: 19) != nil)
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 20) }
         #expect(error.code == .redirect)
+        #expect(error.remedy == nil)
+    }
+
+    @Test(arguments: [false, true])
+    func `of redirects without end it is told that a cookie is set and not sent back`(_ keepsCookies: Bool) throws {
+        var head = try head(302, ["/z"])
+        head.fields.append(HeaderField(name: "Set-Cookie", value: "seen=1"))
+        let policy = RedirectPolicy(maxRedirects: 1, allowsInsecure: false, keepsCookies: keepsCookies)
+        let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 1) }
+        #expect(error.message.contains("sets a cookie") != keepsCookies)
+        #expect(error.remedy == (keepsCookies ? nil : .cookies))
     }
 
     @Test func `D09 from https to http is followed where it is allowed only`() throws {
@@ -87,7 +98,8 @@ struct RedirectPolicyTests {
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .redirect)
         #expect(!error.description.contains("secret"))
-        #expect(try RedirectPolicy(maxRedirects: 1, allowsInsecure: true).target(of: head, after: 0) != nil)
+        let lax = RedirectPolicy(maxRedirects: 1, allowsInsecure: true, keepsCookies: false)
+        #expect(try lax.target(of: head, after: 0) != nil)
     }
 
     @Test func `D15 a password in a location that is no URL is in no message`() throws {
