@@ -32,6 +32,18 @@ struct InteropTests {
         #expect(["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"].contains(cipher))
     }
 
+    /// libcurl takes some cuts of HTTP/2 for the end.
+    @Test func `a file whose length HTTP2 does not tell is asked for over a wire whose end is certain`() async throws {
+        let server = try ServersTrait.server(.nginx)
+        let head = try await head(of: "included/page.html", at: server, .http2)
+        #expect(head.fields.contains { $0.name.lowercased() == "wire" && $0.value == "HTTP/1.1" })
+        #expect(head.fields.contains { $0.name.lowercased() == "transfer-encoding" && $0.value == "chunked" })
+        try await server.download("included/page.html", .http2) { download in
+            let file = try await download.value
+            #expect(RunningServer.page.difference(fromFileAt: file) == nil)
+        }
+    }
+
     private func head(of path: String, at server: RunningServer, _ wire: WebServer.Wire) async throws -> ResponseHead {
         var configuration = DownloadManager.Configuration()
         configuration.certificateAuthorities = server.authority

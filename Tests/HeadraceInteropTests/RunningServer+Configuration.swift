@@ -39,6 +39,8 @@ extension RunningServer {
                     location = /cipher { add_header Cipher $ssl_cipher; return 204; }
                     location = /packed.gz { add_header Content-Encoding gzip; }
                     location /dated/ { etag off; }
+                    # Nobody knows the length of what may have includes.
+                    location /included/ { alias \(place)/site/; ssi on; ssi_types *; add_header Wire $server_protocol; }
                     location /private/ { auth_basic test; auth_basic_user_file \(place)/users; }
                 }
             }

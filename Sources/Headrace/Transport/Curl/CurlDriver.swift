@@ -124,13 +124,17 @@ final class CurlDriver {
             if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
         }
         transfers[id] = transfer
+        begin(transfer)
+    }
+
+    private func begin(_ transfer: CurlTransfer) {
         do throws(DownloadError) {
             try transfer.configure(configuration, isFresh: freshUntil.map { clock.now < $0 } ?? false)
-            guard hr_multi_add(multi, handle) == 0 else {
+            guard hr_multi_add(multi, transfer.handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
         } catch {
-            stream.fail(error)
+            transfer.stream.fail(error)
             return remove(transfer)
         }
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
@@ -144,6 +148,12 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            guard !transfer.beginsAgain(after: code, at: clock.now) else {
+                _ = hr_multi_remove(multi, transfer.handle)
+                hr_easy_reset(transfer.handle)
+                begin(transfer)
+                continue
+            }
             transfer.end(code)
             remove(transfer)
         }
@@ -151,8 +161,9 @@ final class CurlDriver {
 
     private func remove(_ transfer: CurlTransfer) {
         _ = hr_multi_remove(multi, transfer.handle)
-        hr_easy_reset(transfer.handle)
-        if idleHandles.count < Self.maxIdleHandles {
+        // Before 8.8 a handle tells its next transfer's failure with the errno of this one.
+        if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
+            hr_easy_reset(transfer.handle)
             idleHandles.append(transfer.handle)
         } else {
             hr_easy_cleanup(transfer.handle)
