@@ -78,6 +78,10 @@ struct ResponseHeadParser: Sendable {
         if line.first?.isBlank == true {
             // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
+            // Others read no more than the first line of it.
+            guard !Self.framing.contains(fields[last].name.lowercased()) else {
+                return .invalid("The response header has a folded \(fields[last].name).")
+            }
             fields[last].value += " " + String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: line[...].trimmed))
             return .more
         }
