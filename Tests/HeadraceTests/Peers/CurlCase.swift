@@ -253,7 +253,7 @@ extension CurlCase {
             36,
             "a size that is none",
             [ok("Transfer-Encoding: chunked", "2\r\na\n\r\nILLEGAL\r\nb\r\n")],
-            .failure(.protocolViolation, keepsBytes: true)
+            .failure(.protocolViolation, requests: 3, keepsBytes: true)
         ),
         CurlCase(
             207,

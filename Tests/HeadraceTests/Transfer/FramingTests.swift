@@ -71,6 +71,10 @@ struct FramingTests {
         let outcome = try await run(then: .file(file).chunked([1000], sizeLine: line), retries: 0)
         #expect(outcome.error != nil)
         #expect(!outcome.names.contains("file.bin"))
+        // Once it ended the download.
+        let next = try await run(.file(file).chunked([1000], sizeLine: line), then: .file(file))
+        #expect(next.error == nil)
+        #expect(next.difference == nil)
     }
 
     @Test func `L10 L12 the end of a connection is an end that cannot be verified`() async throws {

@@ -76,7 +76,10 @@ struct CurlFailure {
             HR_E_TOO_LARGE:
             return DownloadError(.protocolViolation, "The server's answer has a header line that is too long.")
         case _ where isProtocolViolation:
-            return DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(detail).")
+            var error = DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(detail).")
+            // What is no chunk may be so once, as where a proxy was cut.
+            error.mayPass = hasHead && code == HR_E_RECV_ERROR
+            return error
         case HR_E_GOT_NOTHING:
             return DownloadError(.connectionLost, "The server closed the connection without an answer.")
         default:
