@@ -60,12 +60,12 @@ extension DownloadRequest {
         }
     }
 
-    private static let forbiddenInHosts = Array("#%/<>?@[\\]^|".utf8)
-
-    /// Whether it is an address of version 6, or has no character that no host may have (WHATWG URL, section 3.1).
+    /// Whether it is an address of version 6, or a name of unreserved characters (RFC 3986, section 2.3).
+    ///
+    /// No other is in a name that can be looked up, and libcurl takes none.
     private static func isHost(_ bytes: [UInt8]) -> Bool {
         guard bytes.contains(UInt8(ascii: ":")) else {
-            return bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && !forbiddenInHosts.contains($0) }
+            return bytes.allSatisfy { $0.isLetterOrDigit || "-._~".utf8.contains($0) }
         }
         // Foundation may leave the brackets; the name of an interface may follow (RFC 6874).
         let address = bytes.drop { $0 == UInt8(ascii: "[") }.prefix { !"%]".utf8.contains($0) }

@@ -52,7 +52,7 @@ struct RedirectPolicy: Sendable {
         guard (try? DownloadRequest.validateURL(target)) != nil else {
             throw DownloadError(
                 .redirect,
-                "The server redirected to \(target.withoutQuery), whose host or port cannot be.",
+                "The server redirected to \(target.withoutQuery), whose host or port is not valid in a URL.",
                 statusCode: head.status
             )
         }

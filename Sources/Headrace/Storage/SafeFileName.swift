@@ -131,24 +131,15 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     private static func isPlain(_ name: Substring.UTF8View) -> Bool {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
         let stem = name.prefix { $0 != UInt8(ascii: ".") }
-        return isLetterOrDigit(first) && isLetterOrDigit(last)
+        return first.isLetterOrDigit && last.isLetterOrDigit
             && !((3...4).contains(stem.count) && deviceNames.contains { isSame(stem.prefix(3), $0) })
             && !ownEnds.contains { isSame(name.suffix($0.utf8.count), $0) }
-            && name.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+            && name.allSatisfy { $0.isLetterOrDigit || "._-".utf8.contains($0) }
     }
 
     /// Whether bytes are those of a text in small letters, whichever letters they are.
     private static func isSame(_ bytes: Substring.UTF8View, _ text: String) -> Bool {
         bytes.elementsEqual(text.utf8) { $0 | 0x20 == $1 }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
     }
 
     /// Whether a partial, its record or a list may have a name: what a server sent would be taken for what we wrote.

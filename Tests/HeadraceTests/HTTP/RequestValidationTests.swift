@@ -15,7 +15,7 @@ struct RequestValidationTests {
 
     @Test(arguments: [
         "http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/",
-        "http://[fe80::1%25eth0]/", "http://%61b.org/", "http://a_b/", "http://xn--mller-kva.invalid/",
+        "http://[fe80::1%25eth0]/", "http://%61b.org/", "http://a_b./", "http://a~b/", "http://xn--mller-kva.invalid/",
     ])
     func `http and https URLs with a host are taken`(_ url: String) throws {
         try request(url).validate()
@@ -36,7 +36,8 @@ struct RequestValidationTests {
         ("http://m%FCller.invalid/", "that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands"),
         ("http://exa%20mple.com/", "\"http://exa mple.com/\" is no URL: its host is neither a name nor an address"),
         ("http://a%0Ab/", "is no URL"), ("http://[::g]/x", "is no URL"),
-        ("http://a%2Fb/x", "is no URL"), ("http://a%5Cb/x", "is no URL"),
+        ("http://a%2Fb/x", "is no URL"), ("http://a%5Cb/x", "is no URL"), ("http://a'b(c)/x", "is no URL"),
+        ("http://%7Ba%7D/x", "is no URL"), ("http://a,b/x", "is no URL"),
     ])
     func `a host that no server can have is refused, and what to give is told`(_ url: String, message: String) throws {
         let request = try request(url)
