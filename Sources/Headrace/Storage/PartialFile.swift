@@ -200,20 +200,23 @@ final class PartialFile: Sendable {
         // What has the name may have come since it was looked at, and would go as a file does.
         let old = try calls.status(newPath)
         guard old?.kind != .other else { throw SystemError(errno: EEXIST) }
-        let mode = old.map(mode(inPlaceOf:)) ?? FileCalls.newFileMode
+        let mode = old.map { self.mode(inPlaceOf: $0, newPath) } ?? FileCalls.newFileMode
         try name(mode) { () throws(SystemError) in try calls.replace(path, newPath) }
     }
 
     /// That of a new file, but that nobody gets to read or write who could not so far; has the file's group be the old one's.
-    private func mode(inPlaceOf old: FileStatus) -> UInt32 {
-        guard old.kind == .regular, old.owner == nil else { return FileCalls.newFileMode }
-        let mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
+    private func mode(inPlaceOf old: FileStatus, _ path: String) -> UInt32 {
+        guard old.kind == .regular else { return FileCalls.newFileMode }
+        var mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
+        // Of a file with an access list, the bits of the group are those of all whom the list names.
+        if (try? calls.attribute(path, "system.posix_acl_access", 0)) != nil { mode &= 0o707 }
         do throws(SystemError) {
             try calls.setGroup(file, old.group)
             return mode
         } catch {
-            // Another group gets no more than all others.
-            return mode & 0o707 | (mode & 0o007) << 3
+            // Another group gets no more than all others, and those no more than the old group, of which they may be.
+            let least = mode & mode >> 3 & 0o007
+            return mode & 0o700 | least << 3 | least
         }
     }
 

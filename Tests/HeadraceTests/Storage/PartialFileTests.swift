@@ -149,7 +149,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test(arguments: [0o600, 0o640, 0o444, 0o666, 0o755] as [UInt32], [true, false])
+    @Test(arguments: [0o600, 0o640, 0o604, 0o444, 0o666, 0o755] as [UInt32], [true, false])
     func `a file that replaces another is for nobody to read who could not before`(
         _ mode: UInt32,
         _ hasGroup: Bool
@@ -164,9 +164,25 @@ struct PartialFileTests {
             _ = try await download(to: .file(file), .overwrite, calls: calls)
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
             let new = try #require(try calls.status(file.path))
-            let most = hasGroup || mode != 0o640 ? mode : 0o600
+            let isSameForAll = mode & 0o007 == mode >> 3 & 0o007
+            let most = hasGroup || isSameForAll ? mode : 0o600
             #expect(new.mode == FileCalls.newFileMode & (most | 0o600))
             #expect(new.group == group)
+        }
+    }
+
+    @Test func `a file in the place of one with an access list is for no group`() async throws {
+        var calls = FileCalls.system
+        calls.attribute = { _, name, _ throws(SystemError) in
+            guard name == "system.posix_acl_access" else { throw SystemError(errno: ENODATA) }
+            return []
+        }
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data("old".utf8).write(to: file)
+            #expect(chmod(file.path, 0o640) == 0)
+            _ = try await download(to: .file(file), .overwrite, calls: calls)
+            #expect(try calls.status(file.path)?.mode == 0o600)
         }
     }
 
