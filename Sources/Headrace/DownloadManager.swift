@@ -128,6 +128,7 @@ public actor DownloadManager {
                     case .alarm(let time): alarm.yield(time)
                     case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrTell() }
                     case .end(let wait): group.addTask { await wait() }
+                    case .ended(let item): group.addTask(executorPreference: listExecutor) { list.ended(item) }
                     }
                 }
                 alarm.finish()

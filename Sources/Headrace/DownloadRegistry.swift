@@ -283,6 +283,8 @@ public struct DownloadRegistry: Sendable, Hashable {
         } catch  where error.code == .busy {
             return nil
         }
+        // What was left before comes before, also where it takes longer than the start waits for.
+        try? await manager.takeCommands()
         do throws(DownloadError) {
             let value = try await body(manager)
             await manager.shutdown()

@@ -20,6 +20,8 @@ final class DownloadList: Sendable {
         case flush
         /// Wait for what a command still waits for, and take note of it.
         case end(@Sendable () async -> Void)
+        /// Remove the file of a command that has ended.
+        case ended(RegistryInbox.Item)
     }
 
     /// To remove what is on the disk of a download, and then to tell what became of it.
@@ -131,6 +133,7 @@ final class DownloadList: Sendable {
                 await end.wait()
                 // By a shutdown nothing is carried out, and the next manager may have the list.
                 journal.noteEnd(of: item, isCarriedOut: !isShutDown)
+                _ = begin(.ended(item))
             }
         )
         if !isFollowed { journal.noteEnd(of: item, isCarriedOut: false) }
@@ -254,6 +257,20 @@ final class DownloadList: Sendable {
     func flushOrTell(syncing: Bool = true) {
         do throws(DownloadError) {
             try flush(syncing: syncing)
+        } catch {
+            observers.tell(.registryFailed(error))
+        }
+    }
+
+    /// Removes the file of a command that has ended, once what it changed outlives a power cut; blocks.
+    ///
+    /// Not every program looks for commands after its start, and the next start would do it again.
+    func ended(_ item: RegistryInbox.Item) {
+        // A look does so for all of its commands together.
+        guard let journal, journal.isCarriedOut(item), !journal.wantsLook() else { return }
+        do throws(DownloadError) {
+            try flush(always: true)
+            try journal.done([item])
         } catch {
             observers.tell(.registryFailed(error))
         }

@@ -64,6 +64,12 @@ final class ListJournal: Sendable {
             return end
         }
 
+        /// Has the look that is going on look again; false where there is none.
+        mutating func want() -> Bool {
+            if isGoingOn { isWanted = true }
+            return isGoingOn
+        }
+
         /// Ends the look, and returns those who waited for that; nil where another one was wanted during it, which follows.
         mutating func endUnlessWanted() -> [AsyncStream<Void>.Continuation]? {
             guard isWanted else { return end() }
@@ -81,7 +87,7 @@ final class ListJournal: Sendable {
     private struct Commands {
         /// Those that wait for transfers to end.
         var decided: [String: CommandEnd] = [:]
-        /// Those that are still there since what they changed is not on the disk yet.
+        /// Those that were carried out, whose files go when what they changed is on the disk, or may still be known to a look.
         var carriedOut: Set<String> = []
         /// Whether the last look left some, for which others have to end, which have ended since, or as it was cancelled.
         var isBehind = false
@@ -181,6 +187,11 @@ final class ListJournal: Sendable {
         looks.withLock { $0.begin() }
     }
 
+    /// Has the look that is going on look again; false where there is none.
+    func wantsLook() -> Bool {
+        looks.withLock { $0.want() }
+    }
+
     /// Whether another look was wanted during this one, which ends where it was not.
     func looksAgain() -> Bool {
         let waiting = looks.withLock { $0.endUnlessWanted() }
@@ -199,7 +210,9 @@ final class ListJournal: Sendable {
     /// Reads the commands in the order of posting, which are for this list alone; blocks.
     func takeCommands() throws(DownloadError) -> RegistryInbox.Contents {
         try file.check()
-        return try inbox.take()
+        let contents = try inbox.take()
+        commands.withLock { $0.carriedOut.formIntersection(contents.items.map(\.path)) }
+        return contents
     }
 
     /// Whether a command was decided: done again, it would undo what was decided since.
@@ -262,10 +275,7 @@ final class ListJournal: Sendable {
     /// Removes the files of commands that were carried out, once what they changed is on the disk; blocks.
     func done(_ items: [RegistryInbox.Item]) throws(DownloadError) {
         try file.check()
-        for item in items where isCarriedOut(item) {
-            try inbox.done(item.path)
-            _ = commands.withLock { $0.carriedOut.remove(item.path) }
-        }
+        for item in items { try inbox.done(item.path) }
     }
 
     // MARK: Writing

@@ -201,9 +201,9 @@ struct StalledDiskTests {
             #expect(downloads[0].state == .running)
             _ = try await downloads[1].value
             gate.open()
-            try await manager.takeCommands()
+            // Once it stayed for the next start, which would have done it again.
+            while try inbox.hasCommands { await Task.yield() }
             #expect(downloads[0].state != .running)
-            #expect(try !inbox.hasCommands)
             await manager.shutdown()
         }
     }
