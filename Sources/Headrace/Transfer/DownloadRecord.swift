@@ -12,8 +12,8 @@ final class DownloadRecord: Sendable {
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file has been compared with all that the request tells of it.
         var isSealed = false
-        /// Whether a transfer of this download has fetched its file.
-        var hasFetched = false
+        /// The last file that a transfer of this download has fetched.
+        var fetched: FileStamp?
         var held: HeldBytes?
         /// At most one, for the same reason.
         var backgroundNote: [BackgroundNote]
@@ -127,11 +127,12 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.isSealed = false }
     }
 
-    var hasFetched: Bool { state.withLock { $0.hasFetched } }
+    /// The last file that a transfer of this download has fetched, as it was when it got its name.
+    var fetched: FileStamp? { state.withLock { $0.fetched } }
 
     /// Takes note of the file of a transfer, which may be begun again.
     func finished(with file: FinishedFile) {
-        if !file.wasThere { state.withLock { $0.hasFetched = true } }
+        if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }
 
     /// Forgets the time before which the download was not to begin.

@@ -31,10 +31,7 @@ extension DownloadTransfer {
     func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
         session.remove()
         takesName(path)
-        var file = present(path, DownloadEvent.unchanged)
-        // Begun again, it may well be the one that it has fetched.
-        file.wasThere = !record.hasFetched
-        return file
+        return present(path, DownloadEvent.unchanged)
     }
 
     /// Takes the name of a file that is kept up to date; false where it is another download's.
@@ -76,24 +73,14 @@ extension DownloadTransfer {
             return false
         }
         if let isProven = try await isProven(path, status, &attempts) { return isProven }
-        if let pieces = request.pieceHashes { return try await isProven(path, status, by: pieces) }
         // What may have changed meanwhile is for the server to tell.
         return request.replacement != .overwrite && keptFiles(named: path, from: request.url).isEmpty
     }
 
-    private func isProven(_ path: String, _ status: FileStatus, by pieces: PieceHashes) async throws -> Bool {
-        guard pieces.fit(fileSize: status.size) else { return false }
-        return try await verifying {
-            let isRight = try await pieces.wrongRanges(ofFileAt: URL(filePath: path)).isEmpty
-            if isRight { tell(.piecesVerified(count: pieces.count)) }
-            return isRight
-        }
-    }
-
-    /// The file there that has the request's checksum, which proves it without a server; reads all of it, where it may have
-    /// that size.
+    /// The file there that has the request's checksum or pieces, which prove it without a server; reads all of it, where it may
+    /// have that size.
     func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
-        guard record.requested({ $0.refetchPolicy != .always && !$0.checksums.isEmpty }) else { return nil }
+        guard record.requested(\.isProvenByFile) else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
             guard status.size == size ?? status.size else { continue }
             if try await isProven(path, status, &attempts) == true { return path }
@@ -101,32 +88,37 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Whether a file that is there has the request's checksum; nil where the request has none.
+    /// Whether a file that is there has the request's checksum, or where it has none, its pieces; nil where it has neither.
+    ///
+    /// One that cannot be read has not, and is fetched.
     private func isProven(_ path: String, _ status: FileStatus, _ attempts: inout Attempts) async throws -> Bool? {
-        guard let expected = attempts.verification.expected, !request.checksums.isEmpty else { return nil }
-        let stamp = FileStamp(status)
+        let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
+        let expected = request.checksums.isEmpty ? nil : attempts.verification.expected
+        guard expected != nil || request.pieceHashes != nil else { return nil }
         guard !attempts.disproven.contains(stamp) else { return false }
-        return try await verifying {
-            let found = try await Checksum.compute(expected.algorithm, ofFileAt: URL(filePath: path))
-            if found == expected { tell(.verified(found)) } else { attempts.disproven.insert(stamp) }
-            return found == expected
-        }
-    }
-
-    /// Compares a file that is there; one that cannot be read is not right, and fetched.
-    private func verifying(_ isRight: () async throws -> Bool) async throws -> Bool {
         tell(.verifying)
         do {
-            return try await isRight()
-        } catch is DownloadError {
-            return false
-        }
+            if let expected {
+                let found = try await Checksum.compute(expected.algorithm, ofFileAt: file)
+                guard found != expected else {
+                    tell(.verified(found))
+                    return true
+                }
+            } else if let pieces = request.pieceHashes, pieces.fit(fileSize: status.size) {
+                guard try await !pieces.wrongRanges(ofFileAt: file).isEmpty else {
+                    tell(.piecesVerified(count: pieces.count))
+                    return true
+                }
+            }
+            attempts.disproven.insert(stamp)
+        } catch is DownloadError {}
+        return false
     }
 
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
     private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
-        // A checksum of the request asks for more than that the server has nothing else.
-        guard record.requested({ $0.refetchPolicy != .always && $0.checksums.isEmpty }) else { return [] }
+        // What the request tells of the file asks for more than that the server has nothing else.
+        guard record.requested({ $0.refetchPolicy != .always && !$0.isProvenAtEnd }) else { return [] }
         let there = filesThere(named: path)
         // Of most downloads nothing is there, and the rest need not be found out.
         guard !there.isEmpty else { return [] }
@@ -175,6 +167,16 @@ extension DownloadRequest {
         case .always: false
         case .ifChanged: true
         case .unlessCurrent: !hasCredentials(configuration)
+        }
+    }
+
+    /// Whether a file that is there is compared with what the request tells of it before a server is asked; where the pieces that
+    /// are right are kept, those are.
+    fileprivate var isProvenByFile: Bool {
+        switch refetchPolicy {
+        case .always: false
+        case .ifChanged: !checksums.isEmpty
+        case .unlessCurrent: isProvenAtEnd
         }
     }
 

@@ -381,8 +381,9 @@ struct DownloadTransfer {
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         tell(event(file))
-        let status = try? environment.files.status(path)
-        return FinishedFile(url: file, stamp: status.map { FileStamp($0) }, wasThere: true)
+        let stamp = (try? environment.files.status(path)).map { FileStamp($0) }
+        // Begun again, a download may well find the one that it has fetched.
+        return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
     }
 
     func tell(_ event: DownloadEvent) {

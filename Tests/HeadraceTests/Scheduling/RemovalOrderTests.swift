@@ -94,6 +94,29 @@ struct RemovalOrderTests {
         }
     }
 
+    /// Once it went with the download, which had fetched another one.
+    @Test func `a file that somebody has put in the place of the one that was fetched stays`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let first = try await manager.download(lists.request("a", in: folder))
+                let checksum = try await Checksum.compute(.sha256, ofFileAt: first.value)
+                await first.remove(deletingFile: true)
+                let request = try lists.request("a", in: folder) {
+                    ($0.checksums, $0.refetchPolicy) = ([checksum], .unlessCurrent)
+                }
+                let download = try await manager.download(request)
+                let file = try await download.value
+                let bytes = try FileProbe.bytes(of: file)
+                try Data(bytes).write(to: file, options: .atomic)
+                download.restart()
+                #expect(try await download.value == file)
+                #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
+                await download.remove(deletingFile: true)
+                #expect(try FileProbe.bytes(of: file) == bytes)
+            }
+        }
+    }
+
     @Test(arguments: Subject.allCases, Verb.allCases)
     func `X01 X02 after a crash at any change no download of the list has lost its bytes`(
         _ subject: Subject,

@@ -262,6 +262,28 @@ struct RefetchTests {
         }
     }
 
+    /// Once a server whose version it was decided for it.
+    @Test(arguments: [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged], [true, false])
+    func `pieces of the request decide without the server, and before its version`(
+        _ policy: DownloadRequest.RefetchPolicy,
+        _ isRight: Bool
+    ) async throws {
+        try await Fixture.run(.file(Fixture.old)) { fixture in
+            _ = try await fixture.fetch()
+            let piece = try Checksum(of: (isRight ? Fixture.old : Fixture.new).body)
+            let pieces = try #require(PieceHashes(length: 5000, checksums: [piece], fileSize: 5000))
+            let outcome = try await fixture.fetch {
+                $0.pieceHashes = pieces
+                $0.refetchPolicy = policy
+            }
+            #expect(outcome.isUnchanged == isRight)
+            #expect(isRight || outcome.error?.code == .checksum)
+            #expect((fixture.server.requests.count == 1) == isRight)
+            #expect(fixture.conditions == [])
+            #expect(fixture.holds(Fixture.old))
+        }
+    }
+
     @Test func `a file that is not that of the checksum is read once, however often the server is asked`() async throws
     {
         let busy = Response.status(503)
