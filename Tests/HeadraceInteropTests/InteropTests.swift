@@ -32,18 +32,6 @@ struct InteropTests {
         #expect(["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"].contains(cipher))
     }
 
-    /// libcurl takes some cuts of HTTP/2 for the end.
-    @Test func `a file whose length HTTP2 does not tell is asked for over a wire whose end is certain`() async throws {
-        let server = try ServersTrait.server(.nginx)
-        let head = try await head(of: "included/page.html", at: server, .http2)
-        #expect(head.fields.contains { $0.name.lowercased() == "wire" && $0.value == "HTTP/1.1" })
-        #expect(head.fields.contains { $0.name.lowercased() == "transfer-encoding" && $0.value == "chunked" })
-        try await server.download("included/page.html", .http2) { download in
-            let file = try await download.value
-            #expect(RunningServer.page.difference(fromFileAt: file) == nil)
-        }
-    }
-
     private func head(of path: String, at server: RunningServer, _ wire: WebServer.Wire) async throws -> ResponseHead {
         var configuration = DownloadManager.Configuration()
         configuration.certificateAuthorities = server.authority
@@ -72,6 +60,21 @@ struct InteropTests {
                 #expect(result.lastPathComponent == name)
                 #expect(body.difference(fromFileAt: result) == nil, "\(path)")
             }
+        }
+    }
+
+    /// libcurl takes some cuts of HTTP/2 for the end.
+    @Test(arguments: WebServer.Wire.allCases)
+    func `a file of unknown length is verified by its chunks, and not by the end of a stream`(
+        _ wire: WebServer.Wire
+    ) async throws {
+        try await ServersTrait.server(.nginx).download("included/page.html", wire) { download in
+            let file = try await download.value
+            #expect(RunningServer.page.difference(fromFileAt: file) == nil)
+            let isVerified = await download.events.reduce(false) { isVerified, event in
+                if case .finished(let summary) = event { summary.isLengthVerified } else { isVerified }
+            }
+            #expect(isVerified == (wire != .http2))
         }
     }
 

@@ -40,7 +40,7 @@ extension RunningServer {
                     location = /packed.gz { add_header Content-Encoding gzip; }
                     location /dated/ { etag off; }
                     # Nobody knows the length of what may have includes.
-                    location /included/ { alias \(place)/site/; ssi on; ssi_types *; add_header Wire $server_protocol; }
+                    location /included/ { alias \(place)/site/; ssi on; ssi_types *; }
                     location /private/ { auth_basic test; auth_basic_user_file \(place)/users; }
                 }
             }

@@ -82,7 +82,6 @@ typedef enum hr_easy_info {
 enum {
     HR_PROTO_HTTP = 1,
     HR_PROTO_HTTPS = 2,
-    HR_HTTP_VERSION_1_1 = 2,
     HR_HTTP_VERSION_2TLS = 4,
     HR_SSLVERSION_TLSv1_2 = 6,
     HR_PIPE_NOTHING = 0,

@@ -35,7 +35,7 @@ extension AcceptedBody {
         case .accept(let body):
             let isDecoded = body.representation.contentCoding != nil
             if let length = body.length, length != size, !isDecoded { throw .wrongSize(size, announced: length) }
-            self.init(whole: whole, length: size, framing: isDecoded ? .connectionClose : body.framing)
+            self.init(whole: whole, length: size, framing: isDecoded ? .unverified : body.framing)
         case .retry(let refusal, let delay): throw refusal.error(retryAfter: delay, isTransient: true)
         case .fail(let refusal): throw refusal.error()
         case .restartFromThisBody, .restart, .askAgainWithoutIfRange, .unchanged, .askAgainWithoutCondition, .complete:

@@ -2,10 +2,11 @@
 package enum BodyFraming: Sendable, Hashable {
     /// After so many bytes, zero where there is none.
     case length(Int64)
-    /// With the last chunk, or with the end of the HTTP/2 stream.
+    /// With the last chunk.
     case delimited
-    /// With the connection, so that a cut cannot be told from the end.
-    case connectionClose
+    /// With the connection or, of HTTP/2, the stream, so that not every cut can be told from the end: libcurl takes a stream for
+    /// complete that the server resets without an error, which may not be before its end (RFC 9113, section 8.1), and is.
+    case unverified
 
     /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
     init(of head: ResponseHead) throws(DownloadError) {
@@ -24,7 +25,7 @@ package enum BodyFraming: Sendable, Hashable {
         if let length = try Self.contentLength(head.values("content-length")) {
             self = .length(length)
         } else {
-            self = head.isMultiplexed ? .delimited : .connectionClose
+            self = .unverified
         }
     }
 

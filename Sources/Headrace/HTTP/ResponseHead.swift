@@ -65,16 +65,10 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether a body with this status is the file, or a part of it.
     var carriesFile: Bool { [200, 203, 206].contains(status) }
 
-    /// Whether the body is a file whose length only its end tells.
-    var hasFileOfUnknownLength: Bool { [200, 203].contains(status) && values("content-length").isEmpty }
-
-    /// The same answer as one of a connection that has no other, whose end cannot be told from a cut.
-    var ofOneConnection: ResponseHead { ResponseHead(url: url, status: status, fields: fields) }
-
     /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
-        guard url.isHTTPS, carriesFile else { return false }
-        return (try? BodyFraming(of: self)) == .connectionClose
+        guard url.isHTTPS, carriesFile, !isMultiplexed else { return false }
+        return (try? BodyFraming(of: self)) == .unverified
     }
 
     private static func names(of fields: [HeaderField]) -> [String] {

@@ -10,6 +10,10 @@ import Darwin
 ///
 /// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
 final class PartialFile: Sendable {
+    private static let accessList = "system.posix_acl_access"
+    /// The most that Linux has of an attribute.
+    private static let maxListBytes = 65_536
+
     let path: String
     /// Never another one's while the file is open, and so known without a call.
     let identity: ControlRecord.FileIdentity
@@ -208,8 +212,11 @@ final class PartialFile: Sendable {
     private func mode(inPlaceOf old: FileStatus, _ path: String) -> UInt32 {
         guard old.kind == .regular else { return FileCalls.newFileMode }
         var mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
-        // Of a file with an access list, the bits of the group are those of all whom the list names.
-        if (try? calls.attribute(path, "system.posix_acl_access", 0)) != nil { mode &= 0o707 }
+        do throws(SystemError) {
+            try takeAccessList(of: path)
+        } catch {
+            mode &= 0o700
+        }
         do throws(SystemError) {
             try calls.setGroup(file, old.group)
             return mode
@@ -217,6 +224,17 @@ final class PartialFile: Sendable {
             // Another group gets no more than all others, and those no more than the old group, of which they may be.
             let least = mode & mode >> 3 & 0o007
             return mode & 0o700 | least << 3 | least
+        }
+    }
+
+    /// Has those whom the other file's access list names get as much from this one.
+    private func takeAccessList(of other: String) throws(SystemError) {
+        func list(of path: String) -> [UInt8]? { try? calls.attribute(path, Self.accessList, Self.maxListBytes) }
+        if let list = list(of: other) {
+            try calls.setAttribute(file, Self.accessList, list)
+        } else if list(of: path) != nil {
+            // The folder has given it one that the other file has not.
+            throw SystemError(errno: EPERM)
         }
     }
 

@@ -67,7 +67,7 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         // Where the end of the connection is that of the file, the size tells it from a cut.
-        if accepted.length == nil, accepted.framing == .connectionClose, let size = expectedSize,
+        if accepted.length == nil, accepted.framing == .unverified, let size = expectedSize,
             session.heldBytes < size
         {
             let held = session.heldBytes
@@ -274,7 +274,7 @@ extension DownloadTransfer {
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
                     duration: now - attempts.start,
-                    isLengthVerified: framing != .connectionClose || expectedSize != nil
+                    isLengthVerified: framing != .unverified || expectedSize != nil
                 )
             )
         )

@@ -171,18 +171,27 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a file in the place of one with an access list is for no group`() async throws {
+    @Test(arguments: [true, false])
+    func `a file in the place of one with an access list gets that, or is its owner's alone`(
+        _ isTaken: Bool
+    ) async throws {
         var calls = FileCalls.system
+        let list = Locked<[UInt8]>([])
         calls.attribute = { _, name, _ throws(SystemError) in
             guard name == "system.posix_acl_access" else { throw SystemError(errno: ENODATA) }
-            return []
+            return [1, 2, 3]
+        }
+        calls.setAttribute = { _, name, bytes throws(SystemError) in
+            guard isTaken else { throw SystemError(errno: EPERM) }
+            if name == "system.posix_acl_access" { list.withLock { $0 = bytes } }
         }
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old".utf8).write(to: file)
             #expect(chmod(file.path, 0o640) == 0)
             _ = try await download(to: .file(file), .overwrite, calls: calls)
-            #expect(try calls.status(file.path)?.mode == 0o600)
+            #expect(try calls.status(file.path)?.mode == (isTaken ? 0o640 : 0o600))
+            #expect(list.withLock { $0 } == (isTaken ? [1, 2, 3] : []))
         }
     }
 

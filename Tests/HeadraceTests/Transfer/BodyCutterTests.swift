@@ -11,7 +11,7 @@ struct BodyCutterTests {
             skippedBytes: skip,
             overlapBytes: overlap,
             length: length,
-            framing: .connectionClose,
+            framing: .unverified,
             representation: Representation(),
             proof: .nothingHeld
         )

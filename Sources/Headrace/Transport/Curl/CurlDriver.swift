@@ -124,17 +124,13 @@ final class CurlDriver {
             if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
         }
         transfers[id] = transfer
-        begin(transfer)
-    }
-
-    private func begin(_ transfer: CurlTransfer) {
         do throws(DownloadError) {
             try transfer.configure(configuration, isFresh: freshUntil.map { clock.now < $0 } ?? false)
-            guard hr_multi_add(multi, transfer.handle) == 0 else {
+            guard hr_multi_add(multi, handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
         } catch {
-            transfer.stream.fail(error)
+            stream.fail(error)
             return remove(transfer)
         }
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
@@ -148,12 +144,6 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-            guard !transfer.beginsAgain(after: code, at: clock.now) else {
-                _ = hr_multi_remove(multi, transfer.handle)
-                hr_easy_reset(transfer.handle)
-                begin(transfer)
-                continue
-            }
             transfer.end(code)
             remove(transfer)
         }

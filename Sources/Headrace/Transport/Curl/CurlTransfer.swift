@@ -23,21 +23,8 @@ final class CurlTransfer {
     /// The time at which it counts as stalled if nothing comes, as far as is known.
     private(set) var deadline: ContinuousClock.Instant
 
-    /// The releases of HTTP that are spoken.
-    private enum Wire {
-        case http1or2
-        /// Where an answer of HTTP/2 tells no length of its file: libcurl takes a cut that the server tells without an error for
-        /// the end, as some do (`RST_STREAM` with `NO_ERROR`; RFC 9113, section 8.1).
-        case http1
-        /// Where the server does not speak HTTP/1.1: such an end counts as one that cannot be verified.
-        case http2
-    }
-
     private let request: TransportRequest
-    private var start: ContinuousClock.Instant
-    private var wire = Wire.http1or2
-    /// Whether the answer is one to ask for over another wire.
-    private var isOfWrongWire = false
+    private let start: ContinuousClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var hasFinalHead = false
@@ -107,15 +94,17 @@ final class CurlTransfer {
         self.headers = headers
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
         // The rest does without in a libcurl that was built without it.
-        set(HR_OPT_HTTP_VERSION, wire == .http1 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
+        set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
-        if isFresh || wire == .http1 { set(HR_OPT_FRESH_CONNECT, 1) }
-        if isFresh { set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
+        if isFresh {
+            set(HR_OPT_FRESH_CONNECT, 1)
+            set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
+        }
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
@@ -190,23 +179,6 @@ final class CurlTransfer {
     func flush() {
         isDelivered = false
         stream.flush()
-    }
-
-    /// Whether the request is to be sent again, over another wire, for which the transfer is made ready.
-    func beginsAgain(after code: hr_code, at now: ContinuousClock.Instant) -> Bool {
-        switch wire {
-        case .http1or2 where isOfWrongWire: wire = .http1
-        case .http1 where code != HR_E_OK && !hasFinalHead: wire = .http2
-        case .http1or2, .http1, .http2: return false
-        }
-        isOfWrongWire = false
-        start = now
-        lastActivity = nil
-        deadline = now + request.stallTimeout
-        head = ResponseHeadParser(url: request.url)
-        violation = nil
-        errorText.pointee = 0
-        return true
     }
 
     /// The `errno` of the last call that failed; 0 where none did.
@@ -301,12 +273,9 @@ final class CurlTransfer {
         switch head.consume(line) {
         case .more: break
         case .head(let head):
-            let hasUnknownEnd = head.isMultiplexed && head.hasFileOfUnknownLength
-            isOfWrongWire = hasUnknownEnd && wire == .http1or2
-            guard !isOfWrongWire else { return 0 }
             hasFinalHead = true
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
-            stream.deliver(hasUnknownEnd ? head.ofOneConnection : head)
+            stream.deliver(head)
             markDelivered()
         case .invalid(let reason):
             violation = reason
