@@ -56,23 +56,23 @@ public struct ChecksumList: Sendable, Hashable {
                 continue
             }
             ofPath[name.withoutCurrentFolder, default: []].append(place)
-            let components = name.utf8.split(separator: UInt8(ascii: "/"))
-            if let last = components.last { ofLastName[Array(last), default: []].append(place) }
+            if let last = name.components.last { ofLastName[Array(last), default: []].append(place) }
         }
     }
 
     /// Whether there is a line for a file of these names, with `inAnyFolder` also one that has another path before them.
     package func lists(_ names: [String], inAnyFolder: Bool) -> Bool {
         !nameless.isEmpty
-            || names.contains {
-                ofPath[$0.withoutCurrentFolder] != nil || inAnyFolder && ofLastName[Array($0.utf8)] != nil
+            || names.contains { name in
+                guard inAnyFolder else { return ofPath[name.withoutCurrentFolder] != nil }
+                return places(of: name) != nil || placesInAnyFolder(of: name) != nil
             }
     }
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Lines with exactly this name, or with `./` before it, are preferred to those with a path before it, and those to lines
-    /// without a name.
+    /// Lines with exactly this name, or with `./` before it, are preferred to those with the end of its path, the longer the better;
+    /// those to lines with another path before its last component, and those to lines without a name.
     /// - Parameter name: The file's name, perhaps with a path before it.
     /// - Returns: The checksum; nil where there is none, or several that contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
@@ -81,12 +81,24 @@ public struct ChecksumList: Sendable, Hashable {
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
-            if let ofName = ofPath[name.withoutCurrentFolder] { return entries(at: ofName).strongest }
-            guard let ofLastName = ofLastName[Array(name.utf8)] else { continue }
-            if let checksum = entries(at: ofLastName).strongest { return checksum }
+            if let places = places(of: name) { return entries(at: places).strongest }
+            guard let places = placesInAnyFolder(of: name) else { continue }
+            if let checksum = entries(at: places).strongest { return checksum }
             isAmbiguous = true
         }
         return isAmbiguous ? nil : entries(at: nameless).strongest
+    }
+
+    /// The lines that have a name, or else the most of the end of its path.
+    private func places(of name: String) -> [Int]? {
+        if let places = ofPath[name.withoutCurrentFolder] { return places }
+        let components = name.components
+        return components.indices.lazy.compactMap { ofPath[Array(components[$0...].joined(separator: "/".utf8))] }.first
+    }
+
+    /// The lines that have any path before the last component of a name.
+    private func placesInAnyFolder(of name: String) -> [Int]? {
+        name.components.last.flatMap { ofLastName[Array($0)] }
     }
 
     private func entries(at places: [Int]) -> [Entry] { places.map { entries[$0] } }
@@ -169,5 +181,10 @@ extension String {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }
         return Array(rest)
+    }
+
+    /// The components of the path but those that lead nowhere.
+    fileprivate var components: [Substring.UTF8View] {
+        utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
     }
 }

@@ -166,7 +166,8 @@ extension GetOptions {
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
-            let names = checksums == nil ? [] : [url.lastName] + (output?.listedNames ?? [])
+            let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
+            let names = [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
             request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
             request.refetchPolicy = refetchPolicy
             request.networkPolicy = networkPolicy

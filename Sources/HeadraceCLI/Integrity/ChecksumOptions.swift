@@ -29,11 +29,6 @@ struct ChecksumOptions: Sendable {
     }
 }
 
-extension String {
-    /// What a list may call the file at this path: the path itself, and its last component.
-    var listedNames: [String] { [self, URL(givenPath: self, .notDirectory).lastPathComponent] }
-}
-
 extension GetOptions {
     /// Reads the file of checksums from the disk or from its URL; nil where there is none.
     func readChecksumList() async throws -> ChecksumList? {

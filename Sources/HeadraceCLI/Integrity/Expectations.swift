@@ -37,16 +37,15 @@ struct Expectations: Sendable, Equatable {
         let isAll = options.urls.isEmpty
         files = try paths.map { path throws(UsageError) in
             // What is taken from a list or a document has the name that it has there.
-            let names = isAll ? [path] : path.listedNames
-            let name = names.last ?? path
+            let name = isAll ? path : URL(givenPath: path, .notDirectory).lastPathComponent
             // With a document, the list need not have every file.
-            let isListed = list?.lists(names, inAnyFolder: !isAll) ?? false
+            let isListed = list?.lists([path], inAnyFolder: !isAll) ?? false
             let document =
                 isAll || isListed || paths.count > 1
                 ? documents.file(named: name) : documents.file(meantBy: name)
             let own =
                 document != nil && !isListed
-                ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: names, in: list)
+                ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
             let told = own + (document?.checksums ?? [])
             if let algorithm = told.contradiction {
                 throw UsageError("\(path): it is to have two \(algorithm) checksums that differ")

@@ -38,7 +38,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =
-            try options.integrity.checksums(forFileNamed: file.listedNames, in: list) + (told?.checksums ?? [])
+            try options.integrity.checksums(forFileNamed: [file], in: list) + (told?.checksums ?? [])
         request.pieceHashes = told?.pieceHashes
         request.expectedSize = told?.expectedSize
         request.networkPolicy = options.networkPolicy

@@ -165,6 +165,16 @@ struct ChecksumListTests {
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "") == nil)
     }
 
+    /// Once the line of the list's own folder was taken for a file of that name in any.
+    @Test(arguments: ["/tmp/b/x", "b//x", "../t/b/x", "./b/./x", "a/../b/x"])
+    func `a file has the line that has the most of the end of its path`(_ path: String) throws {
+        let both = try list("\(Self.a256)  ./x\n\(Self.b256)  ./b/x\n")
+        #expect(both.checksum(forFileNamed: path)?.hexadecimal == Self.b256)
+        #expect(both.checksum(forFileNamed: "/tmp/c/x")?.hexadecimal == Self.a256)
+        let elsewhere = try list("\(Self.a256)  c/x\n\(Self.b256)  d/x\n")
+        #expect(elsewhere.checksum(forFileNamed: path) == nil)
+    }
+
     /// As texts they are equal: composed and decomposed, and with a mark that joins what is before it.
     @Test func `names of other bytes are those of other files`() throws {
         let (composed, decomposed) = ("gr\u{fc}n", "gru\u{308}n")
