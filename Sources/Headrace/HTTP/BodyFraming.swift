@@ -4,8 +4,8 @@ package enum BodyFraming: Sendable, Hashable {
     case length(Int64)
     /// With the last chunk.
     case delimited
-    /// With the connection or, of HTTP/2, the stream, so that not every cut can be told from the end: libcurl takes a stream for
-    /// complete that the server resets without an error, which may not be before its end (RFC 9113, section 8.1), and is.
+    /// With the connection or the stream of HTTP/2, so that not every cut can be told from the end: libcurl takes a stream that is
+    /// reset without an error for complete, as some servers do before its end against RFC 9113, section 8.1.
     case unverified
 
     /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.

@@ -60,13 +60,11 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Whether there is a line for a file of these names, with `inAnyFolder` also one that has another path before them.
-    package func lists(_ names: [String], inAnyFolder: Bool) -> Bool {
-        !nameless.isEmpty
-            || names.contains { name in
-                guard inAnyFolder else { return ofPath[name.withoutCurrentFolder] != nil }
-                return places(of: name) != nil || placesInAnyFolder(of: name) != nil
-            }
+    /// Whether there is a line for a file of this name, with `inAnyFolder` also one with another path before it.
+    package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
+        guard nameless.isEmpty else { return true }
+        guard inAnyFolder else { return ofPath[name.withoutCurrentFolder] != nil }
+        return places(of: name) != nil || placesInAnyFolder(of: name) != nil
     }
 
     /// Finds the strongest checksum of a file.

@@ -11,7 +11,7 @@ import Darwin
 /// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
-    /// The most that Linux has of an attribute.
+    /// The most bytes of an attribute on Linux.
     private static let maxListBytes = 65_536
 
     let path: String

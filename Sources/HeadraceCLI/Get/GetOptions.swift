@@ -166,15 +166,19 @@ extension GetOptions {
             let url = try ArgumentCheck.url(entry.url, at: entry.place)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
-            let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
-            let names = [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
-            request.checksums = try integrity.checksums(forFileNamed: names, in: checksums)
+            request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
             request.refetchPolicy = refetchPolicy
             request.networkPolicy = networkPolicy
             try request.check(at: entry.place)
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
+    }
+
+    /// What a list may call the file at this URL.
+    private func listedNames(of url: URL) -> [String] {
+        let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
+        return [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
     }
 
     private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {

@@ -18,8 +18,12 @@ struct ChecksumOptions: Sendable {
     }
 
     /// The checksums of the file that has these names; none where nobody asks for any.
-    func checksums(forFileNamed names: [String], in list: ChecksumList?) throws(UsageError) -> [Checksum] {
+    func checksums(
+        forFileNamed names: @autoclosure () -> [String],
+        in list: ChecksumList?
+    ) throws(UsageError) -> [Checksum] {
         guard let list, let place = self.list else { return checksums }
+        let names = names()
         guard let checksum = list.checksum(forFileNamed: names) else {
             throw UsageError(
                 "--checksum-file: \(place.withoutCredentials) has no checksum, or several that differ, for \(names.first ?? "")"

@@ -39,7 +39,7 @@ struct Expectations: Sendable, Equatable {
             // What is taken from a list or a document has the name that it has there.
             let name = isAll ? path : URL(givenPath: path, .notDirectory).lastPathComponent
             // With a document, the list need not have every file.
-            let isListed = list?.lists([path], inAnyFolder: !isAll) ?? false
+            let isListed = list?.lists(path, inAnyFolder: !isAll) ?? false
             let document =
                 isAll || isListed || paths.count > 1
                 ? documents.file(named: name) : documents.file(meantBy: name)
