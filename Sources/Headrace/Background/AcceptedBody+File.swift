@@ -20,7 +20,7 @@ extension AcceptedBody {
         askedFor url: URL,
         _ configuration: DownloadManager.Configuration
     ) throws(DownloadError) {
-        guard configuration.allowsInsecureRedirects || head.url.isHTTPS || !url.isHTTPS else {
+        guard configuration.allowsInsecureRedirects || !head.url.isDowngrade(from: url) else {
             throw .insecureRedirect(to: head.url)
         }
         try SizeLimit(maxBytes: configuration.maxFileSize).check(size)

@@ -37,14 +37,8 @@ extension HeaderField {
 
     /// A character of a token (RFC 9110, section 5.6.2).
     static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
         // The hyphen is in most names, and need not be searched for.
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"):
-            true
-        default:
-            "!#$%&'*+.^_`|~".utf8.contains(byte)
-        }
+        byte.isLetterOrDigit || byte == UInt8(ascii: "-") || "!#$%&'*+.^_`|~".utf8.contains(byte)
     }
 }
 

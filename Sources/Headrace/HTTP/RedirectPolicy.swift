@@ -56,7 +56,7 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
-        guard allowsInsecure || target.isHTTPS || !head.url.isHTTPS else {
+        guard allowsInsecure || !target.isDowngrade(from: head.url) else {
             throw .insecureRedirect(to: target, statusCode: head.status)
         }
         return target

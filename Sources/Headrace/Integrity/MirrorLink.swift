@@ -31,7 +31,7 @@ struct MirrorLink: Sendable, Hashable {
 
     /// The addresses of the mirrors of an answer, in the order in which to ask them; from https to http only where allowed.
     static func urls(of head: ResponseHead, allowsInsecure: Bool) -> [URL] {
-        all(of: head).map(\.url).filter { allowsInsecure || $0.isHTTPS || !head.url.isHTTPS }
+        all(of: head).map(\.url).filter { allowsInsecure || !$0.isDowngrade(from: head.url) }
     }
 
     /// The mirrors of an answer, each of them once, in the order in which to ask them.

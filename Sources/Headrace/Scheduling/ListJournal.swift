@@ -54,11 +54,10 @@ final class ListJournal: Sendable {
         /// Nil where a look begins; else what ends with the one that is going on, which looks again, after an element where that
         /// has done all.
         mutating func begin() -> AsyncStream<Void>? {
-            guard isGoingOn else {
+            guard want() else {
                 isGoingOn = true
                 return nil
             }
-            isWanted = true
             let (end, continuation) = AsyncStream.makeStream(of: Void.self)
             _ = waiting.add(continuation)
             return end

@@ -33,11 +33,7 @@ struct PartialRemovals {
     }
 
     /// Has what a download waits for told; false where there is nothing.
-    mutating func follow(
-        _ latch: Latch,
-        _ path: String,
-        before id: Download.ID
-    ) -> Bool {
+    mutating func follow(_ latch: Latch, _ path: String, before id: Download.ID) -> Bool {
         guard isRemoving(path, before: id) else { return false }
         removals[path]?.waiting[id] = latch
         return true

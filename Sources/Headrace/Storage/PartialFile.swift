@@ -209,14 +209,10 @@ final class PartialFile: Sendable {
     }
 
     /// That of a new file, but that nobody gets to read or write who could not so far; has the file's group be the old one's.
-    private func mode(inPlaceOf old: FileStatus, _ path: String) -> UInt32 {
+    private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileCalls.newFileMode }
         var mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
-        do throws(SystemError) {
-            try takeAccessList(of: path)
-        } catch {
-            mode &= 0o700
-        }
+        if !takesAccessList(of: newPath) { mode &= 0o700 }
         do throws(SystemError) {
             try calls.setGroup(file, old.group)
             return mode
@@ -227,15 +223,15 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Has those whom the other file's access list names get as much from this one.
-    private func takeAccessList(of other: String) throws(SystemError) {
-        func list(of path: String) -> [UInt8]? { try? calls.attribute(path, Self.accessList, Self.maxListBytes) }
-        if let list = list(of: other) {
-            try calls.setAttribute(file, Self.accessList, list)
-        } else if list(of: path) != nil {
-            // The folder has given it one that the other file has not.
-            throw SystemError(errno: EPERM)
-        }
+    /// Has those whom the other file's access list names get as much from this one; false where it names others.
+    private func takesAccessList(of other: String) -> Bool {
+        // Without one there, that of the folder is here.
+        guard let list = accessList(of: other) else { return accessList(of: path) == nil }
+        return (try? calls.setAttribute(file, Self.accessList, list)) != nil
+    }
+
+    private func accessList(of path: String) -> [UInt8]? {
+        try? calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
     /// Gives the file the mode that goes with its name; for its owner only, as before, where it gets no name.

@@ -22,6 +22,9 @@ extension URL {
 
     var isHTTPS: Bool { scheme?.lowercased() == "https" }
 
+    /// Whether who goes there from another URL leaves https.
+    func isDowngrade(from source: URL) -> Bool { source.isHTTPS && !isHTTPS }
+
     /// The port, where none is written that of the scheme.
     var effectivePort: Int { port ?? (isHTTPS ? 443 : 80) }
 

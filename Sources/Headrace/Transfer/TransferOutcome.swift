@@ -9,7 +9,7 @@ struct FinishedFile: Sendable {
     let url: URL
     /// The file as it was then; nil where it could not be looked at.
     let stamp: FileStamp?
-    /// Whether it was there before the download, whoever has written it.
+    /// Whether the download has not fetched it, but found it there.
     var wasThere = false
 }
 

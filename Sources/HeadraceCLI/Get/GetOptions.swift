@@ -178,6 +178,7 @@ extension GetOptions {
     /// What a list may call the file at this URL.
     private func listedNames(of url: URL) -> [String] {
         let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
+        // A path that is not UTF-8 is known by its last component only.
         return [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
     }
 
