@@ -9,11 +9,13 @@ import Foundation
 /// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    let (listed, files) = (try options.readList(), try options.readMetalinks())
-    try options.readNetworkFiles()
-    return try await reportingErrors(to: arguments) { [options] in
+    return try await reportingErrors(to: arguments) {
+        async let isLoaded: Void = DownloadManager.loadTransport()
+        let (listed, files) = (try options.readList(), try options.readMetalinks())
+        try options.readNetworkFiles()
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
+        await isLoaded
         guard !arguments.has(.dryRun) else { return try await dryRun(requests, options) }
         return try await download(requests, options)
     }
@@ -23,6 +25,8 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
 func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
     let signals = Signals.requests()
     return try await withDownloadManager(options.configuration) { manager in
+        // The process ends next: its memory goes as a whole then, and not download by download.
+        _ = Unmanaged.passRetained(manager)
         let run = Run(manager, .alone, options, signals)
         // The first ones begin while the others are entered.
         let limit = options.configuration.maxConcurrentDownloads
@@ -34,11 +38,11 @@ func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws
 
 extension DownloadRequest {
     /// Throws for what the manager would refuse, before anything is made on the disk; `place` begins the message.
-    func check(at place: String = "") throws(UsageError) {
+    func check(at place: @autoclosure () -> String = "") throws(UsageError) {
         do throws(DownloadError) {
             try validate()
         } catch {
-            throw UsageError(place + error.message)
+            throw UsageError(place() + error.message)
         }
     }
 }

@@ -11,7 +11,7 @@ package final class CurlTransport: Transport {
     /// - Parameter configuration: What holds for all transfers.
     /// - Throws: `transportUnavailable` where libcurl is missing or older than 7.68.
     package init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
-        try Self.load()
+        try Self.requireLibrary()
         loop = try CurlLoop(configuration)
     }
 
@@ -43,7 +43,14 @@ package final class CurlTransport: Transport {
         await loop.shutdown()
     }
 
-    private static func load() throws(DownloadError) {
+    /// Loads libcurl, with the thirty libraries that it brings along, on a thread of its own.
+    ///
+    /// A failure is told when a transport is made.
+    static func load() async {
+        await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
+    }
+
+    private static func requireLibrary() throws(DownloadError) {
         let version = hr_curl_load()
         guard version < UInt32(HR_CURL_MINIMUM_VERSION) else { return }
         let found = String(cString: hr_curl_description())
