@@ -1,6 +1,11 @@
 #if os(Linux)
 import CHeadrace
 
+/// The time at which the last events were looked for, on the loop's thread: what comes in a burst comes at one time.
+final class CurlTime {
+    fileprivate(set) var now = ContinuousClock.now
+}
+
 /// Drives libcurl's multi handle on the loop's thread; nothing here is used from another.
 ///
 /// The socket interface, not `curl_multi_perform`, so that a step costs what happened in it and not the number of
@@ -19,6 +24,7 @@ final class CurlDriver {
     private let poller: hr_poller
     private let configuration: DownloadManager.Configuration
     private let clock = ContinuousClock()
+    private let time = CurlTime()
     private let multi: hr_multi
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var idleHandles: [hr_easy] = []
@@ -67,7 +73,7 @@ final class CurlDriver {
         case .start(let id, let request, let stream): start(id, request, stream)
         case .resume(let id):
             guard let transfer = transfers[id] else { return }
-            let code = transfer.resume(at: clock.now)
+            let code = transfer.resume()
             guard code != HR_E_OK else { return }
             transfer.end(code)
             remove(transfer)
@@ -77,29 +83,41 @@ final class CurlDriver {
         }
     }
 
-    /// Waits for events and handles them.
-    func step() {
-        handleEvents(within: timeout())
-        let now = clock.now
-        let isStallDue = stallCheck.map { $0 <= now } ?? false
+    /// Does what is due, then waits for events, where `mayWait` says that nobody has a command, and handles them.
+    func step(_ mayWait: () -> Bool) {
+        // Before the wait: a transfer that was just started is due at once.
+        handleTimer()
+        flush()
+        let milliseconds = timeout()
+        handleEvents(within: milliseconds == 0 || mayWait() ? milliseconds : 0)
+        let isStallDue = stallCheck.map { $0 <= time.now } ?? false
         if isStallDue {
             // Where the process was stopped, bytes have come meanwhile that nobody has looked at.
             for _ in 0...transfers.count / ready.count { handleEvents(within: 0) }
         }
-        if let timer, timer <= clock.now {
-            self.timer = nil
-            _ = hr_multi_socket_action(multi, Int32(HR_SOCKET_TIMEOUT), 0)
-        }
-        reap()
+        handleTimer()
+        flush()
+        if isStallDue { checkForStalls(at: time.now) }
+    }
+
+    /// Wakes the readers of what was delivered.
+    private func flush() {
         for transfer in delivered { transfer.flush() }
         delivered.removeAll(keepingCapacity: true)
-        if isStallDue { checkForStalls(at: now) }
+    }
+
+    private func handleTimer() {
+        guard let timer, timer <= clock.now else { return }
+        self.timer = nil
+        _ = hr_multi_socket_action(multi, Int32(HR_SOCKET_TIMEOUT), 0)
+        reap()
     }
 
     private func handleEvents(within milliseconds: Int32) {
         let count = withUnsafePointer(to: poller) { poller in
             Int(hr_poller_wait(poller, &ready, Int32(ready.count), milliseconds))
         }
+        time.now = clock.now
         for event in ready[..<count] {
             _ = hr_multi_socket_action(multi, event.socket, event.events)
             // At once, so that the reader of what has ended does not wait for the other events.
@@ -119,13 +137,13 @@ final class CurlDriver {
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not make a transfer."))
         }
-        let transfer = CurlTransfer(id, handle, request, stream, now: clock.now) { [unowned self] transfer in
+        let transfer = CurlTransfer(id, handle, request, stream, time) { [unowned self] transfer in
             delivered.append(transfer)
             if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
         }
         transfers[id] = transfer
         do throws(DownloadError) {
-            try transfer.configure(configuration, isFresh: freshUntil.map { clock.now < $0 } ?? false)
+            try transfer.configure(configuration, isFresh: freshUntil.map { time.now < $0 } ?? false)
             guard hr_multi_add(multi, handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }

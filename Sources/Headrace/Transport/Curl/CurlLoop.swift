@@ -22,6 +22,8 @@ final class CurlLoop: Sendable {
     private struct Shared {
         var commands: [Command] = []
         var isStopping = false
+        /// Whether the thread waits for events, or is about to, and has to be woken for a command.
+        var isWaiting = false
     }
 
     /// What the thread and its clients share; the thread must not keep the loop itself alive.
@@ -43,7 +45,8 @@ final class CurlLoop: Sendable {
             let (isTaken, wakes) = shared.withLock { shared in
                 guard !shared.isStopping else { return (false, false) }
                 shared.commands.append(command)
-                return (true, shared.commands.count == 1)
+                defer { shared.isWaiting = false }
+                return (true, shared.isWaiting)
             }
             if wakes { wake() }
             return isTaken
@@ -52,6 +55,14 @@ final class CurlLoop: Sendable {
         func stop() {
             shared.withLock { $0.isStopping = true }
             wake()
+        }
+
+        /// Has the thread woken from now on for what comes; false where something is there already.
+        func beginWaiting() -> Bool {
+            shared.withLock { shared in
+                shared.isWaiting = shared.commands.isEmpty && !shared.isStopping
+                return shared.isWaiting
+            }
         }
 
         private func wake() {
@@ -119,7 +130,7 @@ final class CurlLoop: Sendable {
             for command in commands { driver.perform(command) }
             commands.removeAll(keepingCapacity: true)
             if isStopping { break }
-            driver.step()
+            driver.step { mailbox.beginWaiting() }
         }
         driver.close()
         drain(mailbox)
@@ -128,6 +139,7 @@ final class CurlLoop: Sendable {
     /// Takes the commands in exchange for an empty array, so that nothing is allocated under the lock.
     private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
         mailbox.shared.withLock { shared in
+            shared.isWaiting = false
             swap(&commands, &shared.commands)
             return shared.isStopping
         }

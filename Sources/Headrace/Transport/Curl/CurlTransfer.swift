@@ -24,6 +24,7 @@ final class CurlTransfer {
     private(set) var deadline: ContinuousClock.Instant
 
     private let request: TransportRequest
+    private let time: CurlTime
     private let start: ContinuousClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
@@ -51,7 +52,7 @@ final class CurlTransfer {
         _ handle: hr_easy,
         _ request: TransportRequest,
         _ stream: ResponseStream,
-        now: ContinuousClock.Instant,
+        _ time: CurlTime,
         onDelivery: @escaping (CurlTransfer) -> Void
     ) {
         self.id = id
@@ -59,9 +60,10 @@ final class CurlTransfer {
         self.request = request
         self.stream = stream
         self.onDelivery = onDelivery
-        start = now
+        self.time = time
+        start = time.now
         head = ResponseHeadParser(url: request.url)
-        deadline = now + request.stallTimeout
+        deadline = time.now + request.stallTimeout
         errorText.pointee = 0
     }
 
@@ -169,10 +171,10 @@ final class CurlTransfer {
     }
 
     /// Goes on after a pause; may call back into ``receive(body:)`` before it returns.
-    func resume(at now: ContinuousClock.Instant) -> hr_code {
+    func resume() -> hr_code {
         guard isPaused else { return HR_E_OK }
         isPaused = false
-        lastActivity = now
+        lastActivity = time.now
         return hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
     }
 
@@ -269,7 +271,8 @@ final class CurlTransfer {
     // MARK: What libcurl delivers
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        lastActivity = .now
+        // Of a head that comes line by line, and of trailers, all has to come within one timeout.
+        if head.isBetweenHeads { lastActivity = time.now }
         switch head.consume(line) {
         case .more: break
         case .head(let head):
@@ -285,7 +288,7 @@ final class CurlTransfer {
     }
 
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
-        lastActivity = .now
+        lastActivity = time.now
         let demand = stream.deliver(bytes)
         markDelivered()
         switch demand {
