@@ -22,9 +22,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     ]
 
     /// What the names of our own end with.
-    private static let ownEnds = Set((listNames + RecordFile.suffixes + [PartialKey.end]).map { String($0.suffix(4)) })
+    private static let ownEnds = (listNames + RecordFile.suffixes + [PartialKey.end]).map { letters($0.utf8.suffix(4)) }
     /// What the names of devices begin with.
-    private static let deviceNames = ["con", "prn", "aux", "nul", "com", "lpt"]
+    private static let deviceNames = ["con", "prn", "aux", "nul", "com", "lpt"].map { letters($0.utf8) }
 
     let description: String
 
@@ -34,8 +34,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let isSeparator: (UInt8) -> Bool = { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         let start = proposal.utf8.lastIndex(where: isSeparator).map(proposal.utf8.index(after:))
         let component = proposal[(start ?? proposal.startIndex)...]
-        guard !Self.isPlain(component.utf8) else {
-            description = String(component)
+        let text = String(component)
+        guard !text.withBytes(Self.isPlain) else {
+            description = text
             return
         }
         var name = Self.fitted(Self.trimmed(Array(component.unicodeScalars.lazy.filter(Self.isAllowed))))
@@ -53,7 +54,8 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         }
         for url in [finalURL, requestURL] {
             // A percent-encoded slash is decoded before the last component is taken, so it separates as well.
-            let path = String(utf8OrLatin1: url.path(percentEncoded: true).utf8.percentDecoded)
+            var path = url.path(percentEncoded: true)
+            if path.has("%") { path = String(utf8OrLatin1: path.utf8.percentDecoded) }
             if let name = SafeFileName(path) { return name.description }
         }
         return "download"
@@ -128,18 +130,20 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a name is of the kind that most are, and safe as it is: from a letter or digit to another, with no more than
     /// a few signs in between, before the first dot nothing like a device, and at the end nothing like a name of our own.
-    private static func isPlain(_ name: Substring.UTF8View) -> Bool {
+    private static func isPlain(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
         let stem = name.prefix { $0 != UInt8(ascii: ".") }
         return first.isLetterOrDigit && last.isLetterOrDigit
-            && !((3...4).contains(stem.count) && deviceNames.contains { isSame(stem.prefix(3), $0) })
-            && !ownEnds.contains { isSame(name.suffix($0.utf8.count), $0) }
-            && name.allSatisfy { $0.isLetterOrDigit || "._-".utf8.contains($0) }
+            && !((3...4).contains(stem.count) && deviceNames.contains(letters(stem.prefix(3))))
+            && !ownEnds.contains(letters(name.suffix(4)))
+            && name.allSatisfy {
+                $0.isLetterOrDigit || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+            }
     }
 
-    /// Whether bytes are those of a text in small letters, whichever letters they are.
-    private static func isSame(_ bytes: Substring.UTF8View, _ text: String) -> Bool {
-        bytes.elementsEqual(text.utf8) { $0 | 0x20 == $1 }
+    /// Up to four bytes as one number, the same for small letters and capital ones.
+    private static func letters(_ bytes: some Collection<UInt8>) -> UInt32 {
+        bytes.reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
     }
 
     /// Whether a partial, its record or a list may have a name: what a server sent would be taken for what we wrote.

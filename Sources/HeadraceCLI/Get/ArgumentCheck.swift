@@ -56,10 +56,10 @@ enum ArgumentCheck {
     }
 
     /// `place` is where the text was found, as a message begins.
-    static func url(_ text: String, at place: String = "") throws(UsageError) -> URL {
+    static func url(_ text: String, at place: @autoclosure () -> String = "") throws(UsageError) -> URL {
         if let url = URL(string: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; one begins with http:// or https://"
-        throw UsageError("\(place)\"\(text.withoutCredentials)\" is not a URL\(hint)")
+        throw UsageError("\(place())\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }
 
     static func checksum(_ text: String) throws(UsageError) -> Checksum {

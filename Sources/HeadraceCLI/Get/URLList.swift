@@ -3,8 +3,12 @@ struct URLList: Sendable, Equatable {
     /// A URL, and where it was found.
     struct Entry: Sendable, Equatable {
         let url: String
+        /// The list that it is in, and the line there; nil for one of the command line.
+        var list: String?
+        var line = 0
+
         /// As a message begins that is about it; empty for one of the command line.
-        var place = ""
+        var place: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
     }
 
     let entries: [Entry]
@@ -20,7 +24,7 @@ struct URLList: Sendable, Equatable {
             }
             let url = Self.trimmed(text)
             if !url.isEmpty, !url.hasPrefix("#") {
-                entries.append(Entry(url: url, place: "--input-file: \(name): line \(number): "))
+                entries.append(Entry(url: url, list: name, line: number))
             }
         }
         self.entries = entries
