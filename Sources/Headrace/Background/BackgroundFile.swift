@@ -75,7 +75,7 @@ extension BackgroundFile {
         )
         if status.size > 0 { record.written.insert(0..<status.size) }
         let directory = configuration.durability == .full ? names.directory : nil
-        try RecordFile(of: names.partialPath, calls: calls).write(record, syncing: directory)
+        try RecordFile(of: names.partialPath, calls: SharedFileCalls(calls)).write(record, syncing: directory)
         try calls.replace(file, names.partialPath)
         // This process need not doubt it, whatever its settings are, and whether or not it knows the boot.
         download.keep(

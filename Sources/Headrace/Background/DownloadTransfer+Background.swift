@@ -11,7 +11,7 @@ extension DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts
     ) async throws -> FinishedFile? {
-        let asked = RedirectChain(request, at: attempts.sources.current, environment.configuration)
+        let asked = record.requested { RedirectChain($0, at: attempts.sources.current, environment.configuration) }
             .request(with: [], environment.configuration)
         try BackgroundLimits.check(asked.fields)
         if attempts.count == 0, record.backgroundNote == nil {

@@ -12,7 +12,7 @@ struct NetworkNeed: Sendable, Hashable {
 }
 
 extension NetworkNeed {
-    init(_ request: DownloadRequest) {
+    init(_ request: borrowing DownloadRequest) {
         self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.host() ?? ""))
     }
 

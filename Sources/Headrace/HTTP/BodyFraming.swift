@@ -9,7 +9,7 @@ package enum BodyFraming: Sendable, Hashable {
     case unverified
 
     /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
-    init(of head: ResponseHead) throws(DownloadError) {
+    init(of head: borrowing ResponseHead) throws(DownloadError) {
         // Some servers still name the one that changes nothing, which RFC 2616 had.
         let codings = head.members("transfer-encoding").filter { $0 != "identity" }
         guard codings.isEmpty else {

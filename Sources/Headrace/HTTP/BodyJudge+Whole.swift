@@ -21,7 +21,7 @@ extension BodyJudge {
     ///
     /// Nil where the body is the whole, as far as can be told.
     private func unlabelledPart() -> ResponseVerdict? {
-        if head.isMultipartRanges, ask.range != nil { return .restart(.multipart) }
+        if ask.range != nil, head.isMultipartRanges { return .restart(.multipart) }
         guard head.contentRange != .missing else { return nil }
         guard case .valid(.part(let range, let total)) = head.contentRange else {
             // Whether the body is the whole can be told by its length only, unless the whole was asked for.

@@ -27,7 +27,7 @@ struct ContentDisposition: Sendable, Hashable {
     }
 
     /// Reads the fields of an answer; where there are several, the first is believed most.
-    init(of head: ResponseHead) {
+    init(of head: borrowing ResponseHead) {
         fileNames = head.values("content-disposition").flatMap { ContentDisposition(parsing: $0).fileNames }
     }
 

@@ -8,11 +8,13 @@ struct EntityTag: Sendable, Hashable {
 
     /// Nil where the text is not exactly one tag.
     init?(parsing text: String) {
-        let quoted = text.utf8.dropFirst(text.hasPrefix(Self.weakness) ? Self.weakness.utf8.count : 0)
-        let quote = UInt8(ascii: "\"")
-        guard quoted.count >= 2, quoted.first == quote, quoted.last == quote,
-            quoted.dropFirst().dropLast().allSatisfy({ (0x21...0x7e).contains($0) && $0 != quote })
-        else { return nil }
+        let isTag = text.withBytes { bytes in
+            let quoted = bytes.starts(with: Self.weakness.utf8) ? bytes.dropFirst(Self.weakness.utf8.count) : bytes[...]
+            let quote = UInt8(ascii: "\"")
+            return quoted.count >= 2 && quoted.first == quote && quoted.last == quote
+                && quoted.dropFirst().dropLast().allSatisfy { (0x21...0x7e).contains($0) && $0 != quote }
+        }
+        guard isTag else { return nil }
         self.text = text
     }
 

@@ -12,10 +12,12 @@ struct FieldScanner {
     var next: UInt8? { isAtEnd ? nil : bytes[position] }
 
     /// Goes past a literal, if it is next.
-    mutating func skip(_ literal: String) -> Bool {
-        guard next == literal.utf8.first, bytes[position...].starts(with: literal.utf8) else { return false }
-        position += literal.utf8.count
-        return true
+    mutating func skip(_ literal: StaticString) -> Bool {
+        literal.withUTF8Buffer { text in
+            guard next == text.first, bytes[position...].starts(with: text) else { return false }
+            position += text.count
+            return true
+        }
     }
 
     mutating func take() -> UInt8? {

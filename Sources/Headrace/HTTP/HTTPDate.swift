@@ -84,13 +84,15 @@ private struct Fields {
 }
 
 extension FieldScanner {
-    fileprivate static let shortDays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-    fileprivate static let longDays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    fileprivate static let months = [
+    fileprivate static let shortDays: [StaticString] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    fileprivate static let longDays: [StaticString] = [
+        "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+    ]
+    fileprivate static let months: [StaticString] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    fileprivate mutating func name(in names: [String]) -> Int? {
+    fileprivate mutating func name(in names: [StaticString]) -> Int? {
         names.firstIndex { skip($0) }
     }
 

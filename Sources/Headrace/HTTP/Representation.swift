@@ -33,7 +33,7 @@ struct Representation: Sendable, Hashable, Codable {
 
 extension Representation {
     /// Reads the fields of an answer; where the size is found depends on its status.
-    init(of head: ResponseHead, totalBytes: Int64?) {
+    init(of head: borrowing ResponseHead, totalBytes: Int64?) {
         let codings = head.contentCodings
         // A proxy has made something else of the file (section 15.3.4), of which the server's validators say nothing.
         let isTransformed = head.status == 203

@@ -12,14 +12,14 @@ package struct ResponseHead: Sendable, Hashable {
     package let status: Int
     /// The header fields in the order in which they came.
     package var fields: [HeaderField] {
-        didSet { names = Self.names(of: fields) }
+        didSet { keys = fields.map { Self.key(of: $0.name) } }
     }
     /// True for HTTP/2 and later, whose streams mark their own end.
     package let isMultiplexed: Bool
     /// Of a 401, the scheme in lower case of the login that the request was sent with; nil where it had none.
     var refusedLogin: String?
-    /// The names of the fields in lower case, since a verdict looks up a dozen of them.
-    private var names: [String]
+    /// What tells most names from each other, of each field, since a verdict looks up a dozen of them.
+    private var keys: [Int]
 
     /// Creates a head.
     /// - Parameters:
@@ -32,16 +32,25 @@ package struct ResponseHead: Sendable, Hashable {
         self.status = status
         self.fields = fields
         self.isMultiplexed = isMultiplexed
-        names = Self.names(of: fields)
+        keys = fields.map { Self.key(of: $0.name) }
     }
 
     /// The values of all fields of that name, in order; `name` is in lower case.
     func values(_ name: String) -> [String] {
+        let key = Self.key(of: name)
         var values: [String] = []
-        for index in names.indices where names[index].utf8.count == name.utf8.count && names[index] == name {
+        for index in keys.indices where keys[index] == key && fields[index].name.lowercased() == name {
             values.append(fields[index].value)
         }
         return values
+    }
+
+    /// The length, the first and the last letter, without regard to case.
+    private static func key(of name: String) -> Int {
+        name.withBytes { bytes in
+            guard let first = bytes.first, let last = bytes.last else { return 0 }
+            return bytes.count << 16 | Int(first | 0x20) << 8 | Int(last | 0x20)
+        }
     }
 
     /// The values of the fields of that name, as far as so many bytes in all go.
@@ -69,10 +78,6 @@ package struct ResponseHead: Sendable, Hashable {
     var endsWithTLSConnection: Bool {
         guard url.isHTTPS, carriesFile, !isMultiplexed else { return false }
         return (try? BodyFraming(of: self)) == .unverified
-    }
-
-    private static func names(of fields: [HeaderField]) -> [String] {
-        fields.map { $0.name.lowercased() }
     }
 
     /// The only value of a field of that name; several that differ are an error (RFC 9110, section 5.3).

@@ -28,6 +28,8 @@ struct ResponseHeadParser: Sendable {
     private var isMultiplexed = false
     private var fields: [HeaderField] = []
     private(set) var isComplete = false
+    /// Whether the next line begins a head.
+    var isBetweenHeads: Bool { status == nil && !isComplete }
 
     init(url: URL) {
         self.url = url
@@ -53,13 +55,19 @@ struct ResponseHeadParser: Sendable {
 
     private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Step {
         // "HTTP/1.1 200 OK" or "HTTP/2 200"; whatever libcurl lets pass is one of them.
-        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
-            let status = Int(String(utf8OrLatin1: words[1])), (100...599).contains(status)
-        else { return .invalid("The answer does not begin with an HTTP status line.") }
+        let blank = UInt8(ascii: " ")
+        let version = line.prefix { $0 != blank }
+        let code = line[version.endIndex...].dropFirst().prefix { $0 != blank }
+        guard version.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy(\.isDigit) else {
+            return .invalid("The answer does not begin with an HTTP status line.")
+        }
+        let status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        guard (100...599).contains(status) else {
+            return .invalid("The answer does not begin with an HTTP status line.")
+        }
         self.status = status
         fields.reserveCapacity(16)
-        isMultiplexed = !words[0].starts(with: "HTTP/1".utf8)
+        isMultiplexed = !version.starts(with: "HTTP/1".utf8)
         return .more
     }
 

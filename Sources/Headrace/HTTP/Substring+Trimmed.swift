@@ -16,7 +16,7 @@ extension String {
     /// The members of a list (RFC 9110, section 5.6.1), also those that are empty, without blanks around them.
     var members: [Substring] {
         // Most lists are of one.
-        guard utf8.contains(UInt8(ascii: ",")) else { return [self[...].trimmed] }
+        guard has(",") else { return [self[...].trimmed] }
         return split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed)
     }
 }

@@ -16,7 +16,7 @@ struct DigestFields: Sendable, Hashable {
     let content: [Checksum]
 
     /// Reads the fields of an answer; what is malformed, unknown or contradicts itself is left out.
-    init(of head: ResponseHead) {
+    init(of head: borrowing ResponseHead) {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }

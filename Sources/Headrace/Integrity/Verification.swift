@@ -14,7 +14,7 @@ struct Verification: Sendable {
     /// How many of the file's first bytes are in the digest.
     private var digestedBytes: Int64 = 0
 
-    init(_ request: DownloadRequest, checksServer: Bool) {
+    init(_ request: borrowing DownloadRequest, checksServer: Bool) {
         expected = request.checksums.strongest
         pieces = request.pieceHashes
         isRequested = request.isProvenAtEnd
@@ -28,7 +28,7 @@ struct Verification: Sendable {
     var isOfServer: Bool { !isRequested }
 
     /// Takes over what the request tells by now: others of the same file may have told more.
-    mutating func takeOver(_ request: DownloadRequest) {
+    mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isProvenAtEnd
         pieces = request.pieceHashes
         if let checksum = request.checksums.strongest { expected = checksum }

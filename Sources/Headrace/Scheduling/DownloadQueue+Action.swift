@@ -58,15 +58,16 @@ extension DownloadQueue {
 
 extension DownloadQueue.Item {
     init(_ record: DownloadRecord, at now: Duration) {
-        let request = record.request
-        self.init(
-            id: record.id,
-            host: HostConnections.host(of: request.url),
-            priority: request.priority.rawValue,
-            phase: request.startsPaused ? .paused : .waiting,
-            notBefore: request.notBefore(at: now),
-            need: NetworkNeed(request)
-        )
+        self = record.requested { request in
+            Self(
+                id: record.id,
+                host: HostConnections.host(of: request.url),
+                priority: request.priority.rawValue,
+                phase: request.startsPaused ? .paused : .waiting,
+                notBefore: request.notBefore(at: now),
+                need: NetworkNeed(request)
+            )
+        }
     }
 }
 

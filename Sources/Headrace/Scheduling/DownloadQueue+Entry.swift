@@ -29,6 +29,10 @@ extension DownloadQueue {
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkNeed
+
+        mutating func enter(_ phase: Phase, generation: UInt64) {
+            (self.phase, self.generation) = (phase, generation)
+        }
     }
 
     /// A waiting download as the heaps hold it; of no meaning once its generation is over.

@@ -70,9 +70,13 @@ struct DownloadQueue: Sendable {
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
-            entries[item.id] = Entry(priority: item.priority, host: hosts.added(item.host), need: item.need)
-            notBefore[item.id] = item.notBefore
-            entries[item.id]?.phase = item.phase
+            entries[item.id] = Entry(
+                priority: item.priority,
+                host: hosts.added(item.host),
+                phase: item.phase,
+                need: item.need
+            )
+            if let time = item.notBefore { notBefore[item.id] = time }
             if order.append(item.id, label: item.label) {
                 relabelled(at: now)
             } else {
@@ -271,17 +275,14 @@ struct DownloadQueue: Sendable {
 
     private mutating func enter(_ phase: Phase, _ id: ID, discardingBytes: Bool = false) -> [Action] {
         setPhase(phase, of: id)
-        notBefore[id] = nil
+        notBefore.discard(id)
         return [.enter(id, phase, discardingBytes: discardingBytes)]
     }
 
     private mutating func setPhase(_ phase: Phase, of id: ID) {
-        guard var entry = entries[id] else { return }
         lastGeneration += 1
-        entry.phase = phase
-        entry.generation = lastGeneration
-        entries[id] = entry
-        obstacles[id] = nil
+        entries[id]?.enter(phase, generation: lastGeneration)
+        obstacles.discard(id)
     }
 
     private mutating func requeue(_ id: ID, notBefore time: Duration? = nil, at now: Duration) -> [Action] {
@@ -314,8 +315,8 @@ struct DownloadQueue: Sendable {
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         // What the heaps have of it is void, also for the next host of that number.
         if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { held[entry.host] = nil }
-        notBefore[id] = nil
-        obstacles[id] = nil
+        notBefore.discard(id)
+        obstacles.discard(id)
         order.remove(id)
         return [.remove(id, deletingFile: deletingFile)]
     }
@@ -328,7 +329,7 @@ struct DownloadQueue: Sendable {
         if let time = notBefore[id], time > now {
             delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
         } else {
-            notBefore[id] = nil
+            notBefore.discard(id)
             ready.insert(Candidate(id, entry, label: label))
         }
         entries[id] = entry
@@ -359,7 +360,7 @@ struct DownloadQueue: Sendable {
         guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
         while startNumbers.count < limit, let candidate = ready.popMin() {
-            guard isCurrent(candidate), let entry = entries[candidate.id] else {
+            guard let entry = entries[candidate.id], entry.generation == candidate.generation else {
                 // It may have been the one that its host had room for.
                 release(candidate.host)
                 continue

@@ -117,29 +117,28 @@ struct ListState {
         if !passingOver, !refusals.isEmpty { additions = [] }
         queue.isGathering = true
         let records = additions.map { addition in
-            let request = addition.request
             let known = addition.id.flatMap { self.records[$0] }
             if let known {
                 if active[known.names.partialPath] === known {
-                    join(request, to: known, &refusals)
+                    join(addition.request, to: known, &refusals)
                     return known
                 }
                 // It has ended since it was named, and is not compared any more.
-                guard request.expectations.tellMore(than: known.request.expectations) else { return known }
+                guard addition.request.expectations.tellMore(than: known.request.expectations) else { return known }
             }
-            let state: DownloadState = request.startsPaused ? .paused : .waiting
+            let state: DownloadState = addition.request.startsPaused ? .paused : .waiting
             let record = DownloadRecord(
                 id: known == nil ? addition.id ?? newID() : newID(),
-                request: request,
+                request: addition.request,
                 withoutSecrets: addition.withoutSecrets,
                 state: state,
                 observers: observers
             )
             if addition.id == nil { reopenings += reopenTwin(of: record, at: now) }
             if let twin = active[record.names.partialPath] {
-                if addition.withoutSecrets == nil { twin.supplySecrets(of: request) }
-                twin.takeVolatile(of: request)
-                join(request, to: twin, &refusals)
+                if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
+                twin.takeVolatile(of: addition.request)
+                join(addition.request, to: twin, &refusals)
                 return twin
             }
             insert(record)
@@ -159,6 +158,7 @@ struct ListState {
     /// Has the download of a file wait again, or be paused, that has failed without what the request brings; not where what is
     /// told of the file is another now.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
+        guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
         guard active[path] == nil, let id = failed[path], let twin = records[id], twin.goesOn(with: request),
             (try? twin.expectations(joinedBy: request.expectations)) != nil
@@ -240,7 +240,7 @@ struct ListState {
 
     private mutating func settled(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
-        if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.withoutSecrets == nil {
+        if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
             // They have been given since the transfer looked.
             return effects(of: queue.ended(id, .retry(at: now), at: now))
         }
@@ -266,7 +266,8 @@ struct ListState {
             let signal = StopSignal()
             signals[id] = signal
             journal?.note(id, .running)
-            let run = Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id))
+            let run = Run(record: record, stop: signal, attempts: attempts[id])
+            attempts.discard(id)
             // What was begun before and tried again goes on, and does not start.
             return .start(run, telling(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
@@ -306,8 +307,8 @@ struct ListState {
 
     private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
-        attempts[id] = nil
-        finished[id] = nil
+        attempts.discard(id)
+        finished.discard(id)
         journal?.note(.removed([id.rawValue]))
         if let group = record.requested({ $0.group }) {
             groups[group]?.remove(id)
@@ -321,8 +322,8 @@ struct ListState {
         _ record: DownloadRecord,
         _ outcome: TransferOutcome?
     ) -> Telling {
-        if phase != .waiting { attempts[record.id] = nil }
-        finished[record.id] = nil
+        if phase != .waiting { attempts.discard(record.id) }
+        if phase != .finished { finished.discard(record.id) }
         switch phase {
         case .running: return telling(nil, nil)
         case .waiting:
@@ -335,7 +336,10 @@ struct ListState {
             telling.closes = open.remove(record.id) != nil
             return telling
         case .finished:
-            guard case .finished(let file) = outcome else { return close(record, telling(nil, nil)) }
+            guard case .finished(let file) = outcome else {
+                finished.discard(record.id)
+                return close(record, telling(nil, nil))
+            }
             finished[record.id] = file
             record.finished(with: file)
             if let journal {
@@ -364,7 +368,7 @@ struct ListState {
     /// Counts a download among those that wait or run.
     private mutating func reopen(_ record: DownloadRecord) {
         activate(record)
-        failed[record.names.partialPath] = nil
+        failed.discard(record.names.partialPath)
         if open.insert(record.id).inserted { openCount += 1 }
     }
 
@@ -386,7 +390,7 @@ struct ListState {
     /// Leaves room for another download of the same file.
     private mutating func close(_ record: DownloadRecord, _ telling: Telling) -> Telling {
         let path = record.names.partialPath
-        if active[path] === record { active[path] = nil }
+        if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }
         if !failed.isEmpty, failed[path] == record.id { failed[path] = nil }
         var telling = telling
         telling.closes = open.remove(record.id) != nil

@@ -64,7 +64,7 @@ struct RestoredList: Sendable {
                 if isStarting { changes.append(.state(entry.id, .requeued)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
-                RecordFile(of: names.partialPath, calls: files).remove()
+                RecordFile(of: names.partialPath, calls: SharedFileCalls(files)).remove()
             default: break
             }
             if let other = open[names.partialPath], !state.isEnded {
@@ -162,7 +162,7 @@ extension DownloadProgress {
             self.init()
             return
         }
-        guard case .record(let record) = try? RecordFile(of: path, calls: files).read() else {
+        guard case .record(let record) = try? RecordFile(of: path, calls: SharedFileCalls(files)).read() else {
             self.init(bytesReceived: status.size)
             return
         }

@@ -16,7 +16,7 @@ struct DestinationNames: Sendable {
     private let requestURL: URL
     private let fixedName: String?
 
-    init(_ request: DownloadRequest) {
+    init(_ request: borrowing DownloadRequest) {
         requestURL = request.url
         let directory: String
         switch request.destination {
@@ -28,12 +28,16 @@ struct DestinationNames: Sendable {
             fixedName = url.lastPathComponent
         }
         directoryLength = directory.utf8.count
-        let suffix = PartialKey(url: requestURL, name: fixedName ?? "").suffix
+        let suffix = PartialKey(url: requestURL, fixedName ?? "").suffix
         // The record's name is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
         suffixLength = name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
-        partialPath = directory + "/" + SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
+        var path = directory
+        path.reserveCapacity(directoryLength + 1 + name.utf8.count + suffix.utf8.count)
+        path += "/"
+        path += SafeFileName.truncated(name, to: maxBytes, suffix: suffix)
+        partialPath = path
     }
 
     var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
@@ -48,10 +52,13 @@ struct DestinationNames: Sendable {
     }
 
     /// The final path for an answer: by the caller's name, else by what the server proposes, else by the URLs.
-    func path(for head: ResponseHead) -> String {
-        guard fixedName == nil else { return plannedPath }
+    func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
+
+    /// The final path that an answer gives in the place of ``plannedPath``; nil where it stays with that.
+    func otherPath(for head: ResponseHead) -> String? {
+        guard fixedName == nil else { return nil }
         let proposals = ContentDisposition(of: head).fileNames
-        guard !proposals.isEmpty || head.url != requestURL else { return plannedPath }
+        guard !proposals.isEmpty || head.url != requestURL else { return nil }
         return directory + "/" + SafeFileName.forDownload(proposals, finalURL: head.url, requestURL: requestURL)
     }
 
@@ -63,7 +70,9 @@ struct DestinationNames: Sendable {
 
     /// Whether a path is one component below the directory.
     func contains(_ path: String) -> Bool {
-        path.utf8.starts(with: "\(directory)/".utf8) && SafeFileName.isComponent(name(of: path))
+        let (folder, slash) = (partialPath.utf8.prefix(directoryLength), UInt8(ascii: "/"))
+        return path.utf8.starts(with: folder) && path.utf8.dropFirst(directoryLength).first == slash
+            && SafeFileName.isComponent(name(of: path))
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {

@@ -9,6 +9,8 @@ import Darwin
 /// The rules of a download's destination: that its directory takes files, and what to do with a taken name.
 struct DestinationPlan: Sendable {
     let names: DestinationNames
+    /// Made once, since each step of a transfer asks for it.
+    let plannedPath: String
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
 
@@ -17,20 +19,25 @@ struct DestinationPlan: Sendable {
     /// Where bytes have come before, there was one: what is missing then is perhaps a disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
+        plannedPath = names.plannedPath
         policy = record.requested { $0.replacement }
         self.environment = environment
-        let calls = environment.files
         do throws(SystemError) {
             do throws(SystemError) {
-                try calls.checkDirectory(names.directory)
+                try environment.files.checkDirectory(names.directory)
             } catch  where error.errno == ENOENT && record.status.progress.bytesReceived == 0 {
-                try calls.makeDirectories(names.directory, syncs: environment.configuration.durability == .full)
-                try calls.checkDirectory(names.directory)
+                try environment.files.makeDirectories(
+                    names.directory,
+                    syncs: environment.configuration.durability == .full
+                )
+                try environment.files.checkDirectory(names.directory)
             }
         } catch {
             throw .storage("The directory \(names.directory) cannot take the file", error)
         }
     }
+
+    func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
     /// Looks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {

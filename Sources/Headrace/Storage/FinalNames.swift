@@ -8,21 +8,21 @@ package import Foundation
 struct FinalNames {
     private static let most = 10_000
 
-    private let directory: String
-    private let name: String
+    private let path: String
+    private let names: DestinationNames
     private let mayRename: Bool
     private var number = 0
 
     init(_ path: String, _ names: DestinationNames, mayRename: Bool) {
-        directory = names.directory
-        name = names.name(of: path)
+        self.path = path
+        self.names = names
         self.mayRename = mayRename
     }
 
     mutating func next() -> String? {
         guard mayRename, number < Self.most else { return nil }
         number += 1
-        return directory + "/" + SafeFileName.numbered(name, number)
+        return names.directory + "/" + SafeFileName.numbered(names.name(of: path), number)
     }
 }
 

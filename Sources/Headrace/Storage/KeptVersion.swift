@@ -48,8 +48,12 @@ struct KeptVersion: Sendable, Hashable {
 
     /// Nil where the line would be too long.
     var encoded: [UInt8]? {
-        let line = "\(isOfBoot ? Self.bootVersion : Self.version) \(hash) \(condition.text)".utf8
-        return line.count <= Self.maxBytes ? Array(line) : nil
+        var line: [UInt8] = []
+        line.reserveCapacity(64)
+        for word in [isOfBoot ? Self.bootVersion : Self.version, " ", hash, " ", condition.text] {
+            line.append(contentsOf: word.utf8)
+        }
+        return line.count <= Self.maxBytes ? line : nil
     }
 
     /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
@@ -74,6 +78,6 @@ struct KeptVersion: Sendable, Hashable {
         modified: Int64,
         _ bootID: String?
     ) -> String {
-        PartialKey(url: source, name: "\(size) \(modified) \(bootID ?? "")\n\(variant)").description
+        PartialKey(url: source, "\(size)", " ", "\(modified)", " ", bootID ?? "", "\n", variant).description
     }
 }

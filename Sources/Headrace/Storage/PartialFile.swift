@@ -18,45 +18,45 @@ final class PartialFile: Sendable {
     /// Never another one's while the file is open, and so known without a call.
     let identity: ControlRecord.FileIdentity
     private let file: Int32
-    private let calls: FileCalls
+    private let shared: SharedFileCalls
     private let failedSync = Locked<SystemError?>(nil)
 
-    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: FileCalls) {
+    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: SharedFileCalls) {
         self.path = path
         self.identity = identity
         self.file = file
-        self.calls = calls
+        shared = calls
     }
 
     /// Opens the partial that an earlier attempt left; nil where there is none.
     ///
     /// Throws `busy` where another process or download writes it, and never touches what is not a regular file, or is a
     /// stranger's.
-    static func existing(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
+    static func existing(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
-                guard let found = try calls.status(path) else { return nil }
+                guard let found = try shared.calls.status(path) else { return nil }
                 guard found.kind == .regular else { throw SystemError(errno: EEXIST) }
-                let file = try calls.open(path)
+                let file = try shared.calls.open(path)
                 do throws(SystemError) {
-                    guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                    guard try shared.calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Before the lock was had, the name may have gone to another file, and this one to be the final one.
-                    let opened = try calls.openStatus(file)
-                    guard try !calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
-                    let isNamed = try calls.isNamed(path, opened)
+                    let opened = try shared.calls.openStatus(file)
+                    guard try !shared.calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
+                    let isNamed = try shared.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
                         if isNamed {
-                            return PartialFile(path: path, identity: opened.identity, file: file, calls: calls)
+                            return PartialFile(path: path, identity: opened.identity, file: file, calls: shared)
                         }
-                        try? calls.close(file)
+                        try? shared.calls.close(file)
                         continue
                     }
                     // It got its final name, and the process ended before it lost this one.
-                    try calls.remove(path)
-                    try? calls.close(file)
+                    try shared.calls.remove(path)
+                    try? shared.calls.close(file)
                     return nil
                 } catch {
-                    try? calls.close(file)
+                    try? shared.calls.close(file)
                     throw error
                 }
             } catch  where error.errno == ENOENT {
@@ -68,10 +68,10 @@ final class PartialFile: Sendable {
     }
 
     /// Creates the partial; where another process was faster, its partial is taken over if that process has ended.
-    static func create(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile {
+    static func create(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile {
         while true {
-            if let created = try createNew(path, calls: calls) { return created }
-            if let existing = try existing(path, calls: calls) {
+            if let created = try createNew(path, calls: shared) { return created }
+            if let existing = try existing(path, calls: shared) {
                 try existing.truncate(to: 0)
                 return existing
             }
@@ -79,16 +79,21 @@ final class PartialFile: Sendable {
     }
 
     /// Nil where the name is taken.
-    private static func createNew(_ path: String, calls: FileCalls) throws(DownloadError) -> PartialFile? {
+    private static func createNew(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile? {
         do throws(SystemError) {
-            let file = try calls.create(path)
+            let file = try shared.calls.create(path)
             do throws(SystemError) {
-                guard try calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
-                return PartialFile(path: path, identity: try calls.openStatus(file).identity, file: file, calls: calls)
+                guard try shared.calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
+                return PartialFile(
+                    path: path,
+                    identity: try shared.calls.openStatus(file).identity,
+                    file: file,
+                    calls: shared
+                )
             } catch {
                 // It is empty, and of use to nobody but to one that has its lock.
-                if error.errno != EWOULDBLOCK { try? calls.remove(path) }
-                try? calls.close(file)
+                if error.errno != EWOULDBLOCK { try? shared.calls.remove(path) }
+                try? shared.calls.close(file)
                 throw error
             }
         } catch  where error.errno == EEXIST {
@@ -100,8 +105,8 @@ final class PartialFile: Sendable {
 
     /// What the file is; nil where its name was removed or given to another.
     func namedStatus() throws(SystemError) -> FileStatus? {
-        let opened = try calls.openStatus(file)
-        return try calls.isNamed(path, opened) ? opened : nil
+        let opened = try shared.calls.openStatus(file)
+        return try shared.isNamed(path, opened) ? opened : nil
     }
 
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {
@@ -120,14 +125,14 @@ final class PartialFile: Sendable {
 
     func status() throws(DownloadError) -> FileStatus {
         try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
-            try calls.openStatus(file)
+            try shared.calls.openStatus(file)
         }
     }
 
     /// Throws `diskFull` unless so many more bytes fit on the file system.
     func requireSpace(for count: Int64) throws(DownloadError) {
         // Not every file system tells; then the write will.
-        guard let free = try? calls.freeSpace(file), free < count else { return }
+        guard let free = try? shared.calls.freeSpace(file), free < count else { return }
         throw DownloadError(
             .diskFull,
             "\(path) needs \(count.inBytes) more, and the disk has \(free.inBytes) left. Make room and start again."
@@ -137,7 +142,7 @@ final class PartialFile: Sendable {
     /// Writes all bytes at their place.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) {
         try DownloadError.storage("\(path) could not be written") { () throws(SystemError) in
-            try calls.writeAll(file, bytes, offset)
+            try shared.writeAll(file, bytes, offset)
         }
     }
 
@@ -149,27 +154,27 @@ final class PartialFile: Sendable {
     /// The bytes at an offset, so many at most; less than that is all there is.
     func read(at offset: Int64, maxBytes: Int) throws(DownloadError) -> [UInt8] {
         try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
-            try calls.readAt(file, offset, maxBytes)
+            try shared.calls.readAt(file, offset, maxBytes)
         }
     }
 
     /// What the file has of bytes that were written to it, as ``FileCalls/found(_:durable:in:size:)`` tells.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
-            try calls.found(written, durable: durable, in: file, size: size)
+            try shared.calls.found(written, durable: durable, in: file, size: size)
         }
     }
 
     func truncate(to size: Int64) throws(DownloadError) {
         try DownloadError.storage("\(path) could not be cut") { () throws(SystemError) in
-            try calls.truncate(file, size)
+            try shared.calls.truncate(file, size)
         }
     }
 
     /// Waits until the bytes are on the disk; a failure must not be tried again, since the kernel has given them up.
     func sync() throws(SystemError) {
         do throws(SystemError) {
-            try calls.sync(file)
+            try shared.calls.sync(file)
         } catch {
             failedSync.withLock { $0 = error }
             throw error
@@ -181,18 +186,18 @@ final class PartialFile: Sendable {
 
     /// Sets the time of the last change, in seconds since 1970.
     func setModified(_ seconds: Int64) throws(SystemError) {
-        try calls.setModified(file, seconds)
+        try shared.calls.setModified(file, seconds)
     }
 
     /// Sets an extended attribute.
     func setAttribute(_ name: String, _ bytes: [UInt8]) throws(SystemError) {
-        try calls.setAttribute(file, name, bytes)
+        try shared.calls.setAttribute(file, name, bytes)
     }
 
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try name(FileCalls.newFileMode) { () throws(SystemError) in try calls.move(path, newPath) }
+            try name(FileCalls.newFileMode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
             return false
@@ -202,10 +207,10 @@ final class PartialFile: Sendable {
     /// Gives the file a name that may be another's, but not a device's, a pipe's or a socket's.
     func replace(_ newPath: String) throws(SystemError) {
         // What has the name may have come since it was looked at, and would go as a file does.
-        let old = try calls.status(newPath)
+        let old = try shared.calls.status(newPath)
         guard old?.kind != .other else { throw SystemError(errno: EEXIST) }
         let mode = old.map { self.mode(inPlaceOf: $0, newPath) } ?? FileCalls.newFileMode
-        try name(mode) { () throws(SystemError) in try calls.replace(path, newPath) }
+        try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
     /// That of a new file, but that nobody gets to read or write who could not so far; has the file's group be the old one's.
@@ -214,7 +219,7 @@ final class PartialFile: Sendable {
         var mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
         if !takesAccessList(of: newPath) { mode &= 0o700 }
         do throws(SystemError) {
-            try calls.setGroup(file, old.group)
+            try shared.calls.setGroup(file, old.group)
             return mode
         } catch {
             // Another group gets no more than all others, and those no more than the old group, of which they may be.
@@ -227,31 +232,31 @@ final class PartialFile: Sendable {
     private func takesAccessList(of other: String) -> Bool {
         // Without one there, that of the folder is here.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
-        return (try? calls.setAttribute(file, Self.accessList, list)) != nil
+        return (try? shared.calls.setAttribute(file, Self.accessList, list)) != nil
     }
 
     private func accessList(of path: String) -> [UInt8]? {
-        try? calls.attribute(path, Self.accessList, Self.maxListBytes)
+        try? shared.calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
     /// Gives the file the mode that goes with its name; for its owner only, as before, where it gets no name.
     private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
-        try calls.setModeWherePossible(file, mode)
+        try shared.setModeWherePossible(file, mode)
         do throws(SystemError) {
             try rename()
         } catch {
-            try? calls.setMode(file, FileCalls.privateMode)
+            try? shared.calls.setMode(file, FileCalls.privateMode)
             throw error
         }
     }
 
     func close() {
         // Everything that matters was checked before; a failure here has nobody to tell.
-        try? calls.close(file)
+        try? shared.calls.close(file)
     }
 
     func remove() {
-        try? calls.remove(path)
+        try? shared.calls.remove(path)
     }
 }
 

@@ -10,24 +10,31 @@ import Foundation
 struct PartialKey: Sendable, Hashable, CustomStringConvertible {
     let description: String
 
-    init(url: URL, name: String) {
-        self.init([ControlRecord.identity(of: url).absoluteString, "\n", name])
+    /// The name may come in parts.
+    init(url: URL, _ name: String...) {
+        var hash = Hash()
+        hash.add(ControlRecord.identity(of: url).absoluteString)
+        hash.add("\n")
+        for part in name { hash.add(part) }
+        description = hash.value.hexadecimal
     }
 
     /// That of the place of an answer, whose query, of a signature perhaps, may be another one each time.
     init(placeOf url: URL) {
-        self.init([String(ControlRecord.identity(of: url).absoluteString.prefix { $0 != "?" && $0 != "#" })])
+        var hash = Hash()
+        hash.add(String(ControlRecord.identity(of: url).absoluteString.prefix { $0 != "?" && $0 != "#" }))
+        description = hash.value.hexadecimal
     }
 
-    private init(_ texts: [String]) {
-        // FNV-1a, for want of a hash in the standard library that is the same in every run.
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for text in texts {
+    /// FNV-1a, for want of a hash in the standard library that is the same in every run.
+    private struct Hash {
+        private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+        mutating func add(_ text: String) {
             text.withBytes { bytes in
-                for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+                for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
             }
         }
-        description = hash.hexadecimal
     }
 
     /// What the name of each partial ends with.

@@ -15,11 +15,11 @@ struct RecordFile: Sendable {
     }
 
     let path: String
-    private let calls: FileCalls
+    private let shared: SharedFileCalls
 
-    init(of partialPath: String, calls: FileCalls) {
+    init(of partialPath: String, calls: SharedFileCalls) {
         path = partialPath + Self.suffix
-        self.calls = calls
+        shared = calls
     }
 
     /// Reads the record; throws where it cannot be read, and for one of a later release, which is left untouched.
@@ -28,10 +28,10 @@ struct RecordFile: Sendable {
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
-            guard let status = try calls.status(path) else { return .none }
+            guard let status = try shared.calls.status(path) else { return .none }
             guard status.kind == .regular else { return .unusable("The record of the bytes so far is no file.") }
-            guard try !calls.isStrangers(status, at: path) else { return .none }
-            bytes = try calls.read(path, ControlRecord.maxBytes + 1)
+            guard try !shared.calls.isStrangers(status, at: path) else { return .none }
+            bytes = try shared.calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
             // It may pass; the bytes are not to be thrown away for it.
             throw .storage("\(path) could not be read", error)
@@ -56,22 +56,24 @@ struct RecordFile: Sendable {
     /// Where a directory is given, the record's bytes and then the directory are synced, to outlive a power cut.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
-        try calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)
+        try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)
     }
 
     /// Removes what a crash in the middle of ``write(_:syncing:)`` left.
     func removeUnfinished() {
-        try? calls.remove(path + Self.newSuffix)
+        try? shared.calls.remove(path + Self.newSuffix)
     }
 
     func remove() {
         try? removeIfPresent()
         // What a process left that was killed while it replaced the record.
-        try? calls.remove(path + Self.newSuffix)
+        try? shared.calls.remove(path + Self.newSuffix)
     }
 
     func removeIfPresent() throws(SystemError) {
-        guard let status = try calls.status(path), try !calls.isStrangers(status, at: path) else { return }
-        try calls.remove(path)
+        guard let status = try shared.calls.status(path), try !shared.calls.isStrangers(status, at: path) else {
+            return
+        }
+        try shared.calls.remove(path)
     }
 }

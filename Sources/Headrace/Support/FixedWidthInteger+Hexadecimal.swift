@@ -1,14 +1,21 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// As many hexadecimal digits as the type holds, so that each number has one spelling.
-    package var hexadecimal: String { String(decoding: hexadecimalDigits, as: UTF8.self) }
+    package var hexadecimal: String {
+        let count = Self.bitWidth / 4
+        return String(unsafeUninitializedCapacity: count) { digits in
+            for place in 0..<count { digits[place] = digit(at: place) }
+            return count
+        }
+    }
 
     /// ``hexadecimal`` as bytes.
     var hexadecimalDigits: [UInt8] {
-        let count = Self.bitWidth / 4
-        return (1...count).map { place in
-            let digit = UInt8(truncatingIfNeeded: self >> (4 * (count - place))) & 0xf
-            return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
-        }
+        (0..<Self.bitWidth / 4).map { digit(at: $0) }
+    }
+
+    private func digit(at place: Int) -> UInt8 {
+        let digit = UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 4 * (place + 1))) & 0xf
+        return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 
     /// Reads a number in its one spelling.

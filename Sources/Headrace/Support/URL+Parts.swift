@@ -48,7 +48,7 @@ extension String {
     /// By its bytes alone, so that no text is too odd for it to be found.
     var withoutUserInfo: String {
         // The search for a sequence takes a hundred times longer than the one for a byte.
-        guard withBytes({ $0.contains(UInt8(ascii: "@")) }), let start = utf8.firstRange(of: "//".utf8)?.upperBound
+        guard has("@"), let start = utf8.firstRange(of: "//".utf8)?.upperBound
         else {
             return self
         }

@@ -47,6 +47,8 @@ struct Attempts: Sendable {
     var resume: ResumeState
     var parts = Parts.several
     var verification: Verification
+    /// The path and the URL of the file that the last answer was told to become.
+    var toldFile: (path: String, url: URL)?
     /// The final path as the origin's answer meant it; mirrors do not give the file another name.
     var originPath: String?
     var sources: FileSources
@@ -71,7 +73,7 @@ struct Attempts: Sendable {
     /// How many links were asked for since the last progress.
     private var renewals = 0
 
-    init(_ request: DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
+    init(_ request: borrowing DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
         self.start = start
         meter = ProgressMeter(start: start)
         firstResume = ResumeState(request.resumePolicy, isProvenAtEnd: request.isProvenAtEnd)

@@ -73,6 +73,9 @@ final class DownloadRecord: Sendable {
     /// What was kept of the request of an earlier run that had secrets, which are never written to a disk.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
+    /// Whether there is ``withoutSecrets``, without a copy of it.
+    var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
+
     /// Takes over the secrets of a request of the same file, where they are missing.
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
@@ -90,7 +93,7 @@ final class DownloadRecord: Sendable {
 
     /// Whether a request of the same file may bring what this one has failed without: secrets, or a provider of new links.
     func goesOn(with request: DownloadRequest) -> Bool {
-        guard withoutSecrets == nil else { return true }
+        guard !lacksSecrets else { return true }
         guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
         guard case .failed(let error) = status.state, let code = error.statusCode else { return false }
         return FileSources.endedStatuses.contains(code)
@@ -114,10 +117,10 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Takes note that the complete file is what a request tells; false where others have told more meanwhile.
-    func seal(after request: DownloadRequest) -> Bool {
+    /// Takes note that the complete file is what was expected; false where others have told more meanwhile.
+    func seal(after expectations: FileExpectations) -> Bool {
         state.withLock { state in
-            state.isSealed = state.request.expectations == request.expectations
+            state.isSealed = state.request.expectations == expectations
             return state.isSealed
         }
     }

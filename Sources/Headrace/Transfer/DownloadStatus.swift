@@ -17,6 +17,8 @@ final class DownloadStatus: Sendable {
         var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
+            // As many as most downloads have.
+            if events.isEmpty { events.reserveCapacity(4) }
             if events.count == eventCapacity { events.removeFirst() }
             events.append(event)
             eventSubscribers.yield(event)

@@ -26,13 +26,9 @@ extension DownloadTransfer {
         var accepted = accepted
         // Also a later run has to know it, whose first source may have the same date.
         if accepted.proof == .nothingHeld, !attempts.sources.isFirst { accepted.representation.isOfMirror = true }
-        tell(
-            .responded(
-                status: answer.head.status,
-                totalBytes: accepted.totalBytes,
-                file: URL(filePath: path, directoryHint: .notDirectory)
-            )
-        )
+        let file = URL(filePath: path, directoryHint: .notDirectory)
+        attempts.toldFile = (path, file)
+        tell(.responded(status: answer.head.status, totalBytes: accepted.totalBytes, file: file))
         if let coding = accepted.representation.contentCoding, !attempts.hasToldCoding {
             attempts.hasToldCoding = true
             let name = String(coding.prefix(100)).printable
@@ -48,17 +44,22 @@ extension DownloadTransfer {
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
-        if let segments = SegmentedFetch(of: self, answer, accepted, session, attempts) {
+        // Asked before the attempt is copied for it.
+        if SegmentedFetch.isPossible(after: answer, accepted, session, attempts),
+            let segments = SegmentedFetch(of: self, answer, accepted, session, attempts)
+        {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
         if session.hasGaps { try giveUpParts(&session, &attempts) }
         // Whoever begins to read later has the rest come in parts, even where one connection is all there may be.
         let mayStop = SegmentedFetch.isPossible(after: answer, accepted, session, attempts)
-        var rest = accepted
-        while try await write(&body, rest, &session, &attempts, path, mayStop: mayStop) {
-            rest = rest.rest(from: session.heldBytes)
-            guard let segments = SegmentedFetch(of: self, answer, rest, session, attempts) else { continue }
-            return try await fetch(segments, &body, rest, &session, &attempts, path)
+        var stopsEarly = try await write(&body, accepted, &session, &attempts, path, mayStop: mayStop)
+        while stopsEarly {
+            let rest = accepted.rest(from: session.heldBytes)
+            if let segments = SegmentedFetch(of: self, answer, rest, session, attempts) {
+                return try await fetch(segments, &body, rest, &session, &attempts, path)
+            }
+            stopsEarly = try await write(&body, rest, &session, &attempts, path, mayStop: mayStop)
         }
         // Somebody has told the size meanwhile, and less than what is held: the next look at that is before the next request.
         if let size = expectedSize, session.heldBytes > size, accepted.length != nil { return nil }
@@ -141,7 +142,7 @@ extension DownloadTransfer {
         let stopsEarly: Bool
         do {
             stopsEarly = try await withThrowingDiscardingTaskGroup { group in
-                group.addTask { await tellOfSilence(meter) }
+                group.addTask { [self] in await tellOfSilence(meter) }
                 defer { group.cancelAll() }
                 return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { actions, session in
                     side.add(actions)
@@ -254,7 +255,7 @@ extension DownloadTransfer {
     ) throws(DownloadError) -> FinishedFile {
         let size = session.heldBytes
         try claim(path, session)
-        let final: FinishedFile
+        let final: (path: String, stamp: FileStamp)
         do {
             final = try session.finish(as: path, from: attempts.sources.current) {
                 environment.willName(record.id, $0, $1)
@@ -264,13 +265,15 @@ extension DownloadTransfer {
             guard try DestinationPlan(record, environment).isSatisfied(by: path) else { throw error }
             return skipped(path, session)
         }
+        let told = attempts.toldFile.flatMap { $0.path == final.path ? $0.url : nil }
+        let file = told ?? URL(filePath: final.path, directoryHint: .notDirectory)
         let now = environment.clock.now()
         attempts.meter.totalBytes = size
         tell(attempts.meter.progress(at: now))
         tell(
             .finished(
                 DownloadSummary(
-                    file: final.url,
+                    file: file,
                     fileSize: size,
                     bytesFetched: attempts.fetchedBytes,
                     duration: now - attempts.start,
@@ -278,7 +281,7 @@ extension DownloadTransfer {
                 )
             )
         )
-        return final
+        return FinishedFile(url: file, stamp: final.stamp)
     }
 }
 

@@ -55,11 +55,13 @@ extension DownloadTransfer {
         _ path: String,
         _ framing: BodyFraming?
     ) async throws -> FinishedFile? {
-        var judged: DownloadRequest
+        var judged: FileExpectations
         repeat {
-            judged = request
-            attempts.verification.takeOver(judged)
-            if let mismatch = try await mismatch(session, &attempts, path, judged) {
+            judged = record.requested { request in
+                attempts.verification.takeOver(request)
+                return request.expectations
+            }
+            if let mismatch = try await mismatch(session, &attempts, path, judged.size) {
                 try giveUp(mismatch, &session, &attempts)
                 return nil
             }
@@ -72,10 +74,10 @@ extension DownloadTransfer {
         _ session: PartialSession,
         _ attempts: inout Attempts,
         _ path: String,
-        _ request: DownloadRequest
+        _ expectedSize: Int64?
     ) async throws -> Mismatch? {
         let size = session.heldBytes
-        if let expected = request.expectedSize, size != expected {
+        if let expected = expectedSize, size != expected {
             return Mismatch(error: .wrongSize(of: path, size, expected: expected))
         }
         guard attempts.verification.isNeeded else { return nil }
@@ -122,7 +124,7 @@ extension DownloadTransfer {
         _ session: inout PartialSession,
         _ attempts: inout Attempts
     ) async throws -> Bool {
-        guard request.refetchPolicy == .ifChanged, let pieces = request.pieceHashes,
+        guard record.requested({ $0.refetchPolicy == .ifChanged }), let pieces = request.pieceHashes,
             let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
         else { return false }
         let size = min(file.status.size, pieces.mostBytes)

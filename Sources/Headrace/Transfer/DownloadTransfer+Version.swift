@@ -14,9 +14,9 @@ extension DownloadTransfer {
     }
 
     /// The file to ask about instead of asking for it, the newest of several; nil where it is to be fetched in any case.
-    func keptFile(_ attempts: Attempts) -> KeptFile? {
+    func keptFile(_ attempts: Attempts, named path: String) -> KeptFile? {
         guard attempts.resume.sendsCondition else { return nil }
-        return keptFiles(named: record.names.plannedPath, from: attempts.sources.current).last
+        return keptFiles(named: path, from: attempts.sources.current).last
     }
 
     /// The file of which an accepted body is a version that is there already, under the name which the answer gives.
@@ -80,7 +80,7 @@ extension DownloadTransfer {
     /// The file there that has the request's checksum or pieces, which prove it without a server; reads all of it, where it may
     /// have that size.
     func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
-        guard record.requested(\.isProvenByFile) else { return nil }
+        guard record.requested({ $0.isProvenByFile }) else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
             guard status.size == size ?? status.size else { continue }
             if try await isProven(path, status, &attempts) == true { return path }

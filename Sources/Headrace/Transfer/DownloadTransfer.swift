@@ -7,7 +7,7 @@ import Foundation
 /// Fetches one download: asks, follows redirects, resumes, checks and names the file.
 ///
 /// Runs on the blocking executor, where its file calls may block.
-struct DownloadTransfer {
+final class DownloadTransfer: Sendable {
     /// Thrown where the transfer was told to stop.
     struct Stopped: Error {
         /// Whether a partial is left, or a record without one.
@@ -36,7 +36,7 @@ struct DownloadTransfer {
         self.stop = stop
         self.environment = environment
         let now = environment.clock.now()
-        var attempts = earlier ?? Attempts(record.request, environment, at: now)
+        var attempts = earlier ?? record.requested { Attempts($0, environment, at: now) }
         attempts.goOn(at: now)
         self.attempts = attempts
     }
@@ -49,7 +49,7 @@ struct DownloadTransfer {
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> FinishedFile {
         record.unseal()
-        if let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
+        if record.lacksSecrets, let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
         let plan = try DestinationPlan(record, environment)
         var session = PartialSession(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
@@ -58,7 +58,7 @@ struct DownloadTransfer {
         }
         defer { session.close() }
         var attempts = self.attempts
-        attempts.verification.takeOver(request)
+        record.requested { attempts.verification.takeOver($0) }
         var named: String?
         switch try open(&session) {
         case .nothing: break
@@ -74,7 +74,7 @@ struct DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
         do {
             if let named, let file = try await result(named, session, &attempts) { return file }
-            let path = plan.names.plannedPath
+            let path = plan.plannedPath
             if session.held.isEmpty {
                 if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
@@ -160,8 +160,9 @@ struct DownloadTransfer {
 
     /// Goes on to a source whose host does not ask to wait, or leaves the download's place to others meanwhile.
     private func waitForHost(_ attempts: inout Attempts) throws {
-        let now = environment.clock.now()
-        while let time = environment.hosts.notBefore(attempts.sources.current), time > now, !attempts.isHastened {
+        while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
+            let now = environment.clock.now()
+            guard time > now else { return }
             let source = attempts.sources.current
             let wait = "The host has asked to wait \((time - now).inSeconds), also for its other files."
             guard let next = attempts.postponeSource() else {
@@ -200,16 +201,16 @@ struct DownloadTransfer {
         if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }
         if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
             try sizeLimit.check(total)
-            let path = session.finalPath ?? plan.names.plannedPath
+            let path = session.finalPath ?? plan.plannedPath
             return try await complete(&session, &attempts, path, nil)
         }
         if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
         var ask = attempts.resume.ask(session.held, of: known, inParts: attempts.parts != .none)
         ask.expectedSize = expectedSize
-        if session.held.isEmpty { ask.condition = keptFile(attempts)?.version.condition }
+        if session.held.isEmpty { ask.condition = keptFile(attempts, named: plan.plannedPath)?.version.condition }
         let source = attempts.sources.current
         let isTold = attempts.sources.isTold(source)
-        var chain = RedirectChain(request, at: source, isTold: isTold, environment.configuration)
+        var chain = record.requested { RedirectChain($0, at: source, isTold: isTold, environment.configuration) }
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
             asked.bufferBytes = environment.rates.bufferBytes(for: record)
@@ -265,18 +266,20 @@ struct DownloadTransfer {
         _ plan: DestinationPlan
     ) async throws -> FinishedFile? {
         let head = answer.head
-        let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.names.path(for: head)
+        let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.path(for: head)
         switch ResponseVerdict.judge(head, for: ask) {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
             if try plan.isSatisfied(by: path) { return skipped(path, session) }
-            if session.held.isEmpty, let kept = keptFile(of: accepted, at: path, attempts) {
+            // Under the name that was asked about there was nothing a moment ago.
+            let isLooked = path == plan.plannedPath && ask.condition == nil && attempts.resume.sendsCondition
+            if session.held.isEmpty, !isLooked, let kept = keptFile(of: accepted, at: path, attempts) {
                 await body.drain(of: head)
                 return unchanged(kept.path, session)
             }
             // Under another name nobody has looked for it yet.
-            if session.held.isEmpty, path != plan.names.plannedPath, let size = accepted.totalBytes,
+            if session.held.isEmpty, path != plan.plannedPath, let size = accepted.totalBytes,
                 let proven = try await provenFile(named: path, &attempts, size: size)
             {
                 await body.drain(of: head)
@@ -312,7 +315,9 @@ struct DownloadTransfer {
         case .unchanged:
             await body.drain(of: head)
             // Somebody may have changed or removed it since the request.
-            guard let kept = keptFile(attempts), kept.version.condition == ask.condition else { return nil }
+            guard let kept = keptFile(attempts, named: plan.plannedPath), kept.version.condition == ask.condition else {
+                return nil
+            }
             return unchanged(kept.path, session)
         case .askAgainWithoutCondition:
             tell(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))

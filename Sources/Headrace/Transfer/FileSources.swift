@@ -21,7 +21,7 @@ struct FileSources: Sendable, Equatable {
     /// Whether it is the request's own, or a new link in its place, and no mirror.
     private(set) var isOrigin = true
     /// Whether it is the one that each run asks first, or a new link of its host.
-    var isFirst: Bool { isOrigin && current.host() == origin.host() }
+    var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     private let origin: URL
     /// When ``current`` ends, as far as that is known.
     private(set) var expires: Date?
@@ -32,7 +32,7 @@ struct FileSources: Sendable, Equatable {
     /// The last failure of each source, in the order of the first ones.
     private(set) var failures: [Failure] = []
 
-    init(_ request: DownloadRequest) {
+    init(_ request: borrowing DownloadRequest) {
         origin = request.url
         current = request.url
         expires = request.urlExpires

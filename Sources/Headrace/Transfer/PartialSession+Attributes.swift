@@ -17,9 +17,12 @@ extension PartialSession {
     /// Notes on the file with this name and stamp where it came from and which version it is; the latter in the registry,
     /// where there is one, if its file system has no attributes.
     func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
-        let (request, configuration) = (record.request, environment.configuration)
-        let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
-        guard isForGood || request.asksForVersion(configuration) else { return }
+        let configuration = environment.configuration
+        let (isForGood, isWanted, variant) = record.requested { request in
+            let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
+            return (isForGood, isForGood || request.asksForVersion(configuration), request.variant(configuration))
+        }
+        guard isWanted else { return }
         if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
         guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
         var bootID: String?
@@ -32,7 +35,6 @@ extension PartialSession {
                 guard bootID?.isEmpty == false else { return }
             }
         }
-        let variant = request.variant(configuration)
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
         guard let line = version.encoded else { return }
         do throws(SystemError) {

@@ -50,7 +50,7 @@ extension PartialSession {
     mutating func removeLeftovers() {
         guard (try? recordFile.read()) != nil else { return }
         do {
-            partial = try PartialFile.existing(path, calls: environment.files)
+            partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         } catch {
             return
         }

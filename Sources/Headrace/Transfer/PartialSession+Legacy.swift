@@ -2,7 +2,7 @@
 extension PartialSession {
     /// Opens what an earlier run left, if anything, and locks it.
     mutating func open() throws(DownloadError) -> Legacy {
-        partial = try PartialFile.existing(path, calls: environment.files)
+        partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
         guard let partial else { return try takeOverFinal(contents) ?? lostPartial(contents) }
         recordFile.removeUnfinished()

@@ -60,8 +60,7 @@ struct PartialSession {
     }
 
     var path: String { names.partialPath }
-    /// Made when it is needed, since the file calls are two dozen references to copy with the session.
-    var recordFile: RecordFile { RecordFile(of: path, calls: environment.files) }
+    var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     /// The bytes that need not be fetched again, wherever in the file they are.
     var held: ByteRangeSet { policy.written }
@@ -115,7 +114,7 @@ struct PartialSession {
         // An answer that goes on does not put off the next record, which many short ones would do for ever.
         if held.isEmpty { policy = newPolicy() }
         self.finalPath = finalPath
-        readers.change { $0.began(path, totalBytes: body.totalBytes) }
+        readers.change { [path, totalBytes = body.totalBytes] in $0.began(path, totalBytes: totalBytes) }
         letSave(partial)
     }
 
@@ -257,14 +256,14 @@ struct PartialSession {
     ///   - finalPath: The name it is meant to get.
     ///   - source: Where it came from.
     ///   - willName: Told each name before it is tried, with what tells the file from one that has the name already.
-    /// - Returns: The file under its final name.
+    /// - Returns: The name that it has got, and what tells it from another file.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept, unless it has its name and the
     ///   folder could not be synced.
     mutating func finish(
         as finalPath: String,
         from source: URL,
         willName: (String, FileStamp) -> Void
-    ) throws(DownloadError) -> FinishedFile {
+    ) throws(DownloadError) -> (path: String, stamp: FileStamp) {
         // The last look, whoever decided the name.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
@@ -317,7 +316,7 @@ struct PartialSession {
             let what = "\(candidate) is complete, but its folder could not be synced to the disk"
             throw .storage(what, error, " A power cut may take the file away.")
         }
-        return FinishedFile(url: URL(filePath: candidate, directoryHint: .notDirectory), stamp: stamp)
+        return (candidate, stamp)
     }
 
     /// What is thrown of a complete file that has no name yet, and must not be fetched again; `taken` is the name it was to get.
@@ -332,7 +331,7 @@ struct PartialSession {
     /// The partial, which is created where there is none yet.
     mutating func opened() throws(DownloadError) -> PartialFile {
         if let partial { return partial }
-        let created = try PartialFile.create(path, calls: environment.files)
+        let created = try PartialFile.create(path, calls: environment.sharedFiles)
         partial = created
         if hasStaleRecord { recordFile.remove() }
         return created

@@ -14,10 +14,10 @@ struct RedirectChain: Sendable {
     /// Begins at one of the sources of a request; secret fields are for the origin of the first one, and none of the caller's
     /// for a host that only an answer told of.
     init(
-        _ request: DownloadRequest,
+        _ request: borrowing DownloadRequest,
         at source: URL,
         isTold: Bool = false,
-        _ configuration: DownloadManager.Configuration
+        _ configuration: borrowing DownloadManager.Configuration
     ) {
         policy = RedirectPolicy(
             maxRedirects: configuration.maxRedirects,

@@ -3,6 +3,8 @@ final class TransferEnvironment: Sendable {
     let configuration: DownloadManager.Configuration
     let transport: any Transport
     let files: FileCalls
+    /// The same, for each partial to hold.
+    let sharedFiles: SharedFileCalls
     let clock: ClockWitness
     let network: NetworkMonitor
     /// When the path changed last; nil where it has not.
@@ -28,6 +30,7 @@ final class TransferEnvironment: Sendable {
         configuration = other.configuration
         transport = other.transport
         files = other.files
+        sharedFiles = other.sharedFiles
         clock = other.clock
         network = other.network
         hosts = other.hosts
@@ -55,6 +58,7 @@ final class TransferEnvironment: Sendable {
         self.configuration = configuration
         self.transport = transport
         self.files = files
+        sharedFiles = SharedFileCalls(files)
         self.clock = clock
         self.network = network
         hosts = HostConnections(

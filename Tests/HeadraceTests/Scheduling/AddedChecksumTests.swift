@@ -227,10 +227,10 @@ struct AddedChecksumTests {
         let record = DownloadRecord(id: .random(), request: request)
         #expect(try record.takeExpectations(of: later))
         // What was judged did not know of it.
-        #expect(!record.seal(after: request))
+        #expect(!record.seal(after: request.expectations))
         later.checksums.append(try Self.right(.sha1))
         #expect(try record.takeExpectations(of: later))
-        #expect(record.seal(after: record.request))
+        #expect(record.seal(after: record.request.expectations))
         #expect(try !record.takeExpectations(of: later))
         later.checksums.append(try Self.right(.md5))
         #expect(throws: DownloadError.self) { try record.takeExpectations(of: later) }

@@ -86,7 +86,7 @@ struct CrashFixture {
     private func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
         let path = try partialPath()
         guard let status = try disk.calls.status(path),
-            case .record(let record) = try RecordFile(of: path, calls: disk.calls).read()
+            case .record(let record) = try RecordFile(of: path, calls: SharedFileCalls(disk.calls)).read()
         else { return ByteRangeSet() }
         return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
     }

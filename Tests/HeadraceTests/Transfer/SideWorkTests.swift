@@ -52,7 +52,8 @@ struct SideWorkTests {
         #expect(recorder.calls.count == callCount)
         let isWritten = work()
         #expect(isWritten)
-        guard case .record(let record) = try RecordFile(of: session.path, calls: disk.calls).read() else {
+        guard case .record(let record) = try RecordFile(of: session.path, calls: SharedFileCalls(disk.calls)).read()
+        else {
             Issue.record("There is no record")
             return
         }

@@ -51,7 +51,9 @@ extension FetchSource {
         }
         return attempts.sources.others.prefix(maxMirrors).map { url in
             let isTold = attempts.sources.isTold(url)
-            let chain = RedirectChain(transfer.request, at: url, isTold: isTold, transfer.environment.configuration)
+            let chain = transfer.record.requested {
+                RedirectChain($0, at: url, isTold: isTold, transfer.environment.configuration)
+            }
             return FetchSource(chain, known, isProvenAtEnd: isProvenAtEnd)
         }
     }

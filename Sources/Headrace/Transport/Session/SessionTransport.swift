@@ -54,8 +54,9 @@ struct SessionTransport: Transport {
                         return .again(next)
                     }
                 }
+                guard head.status == 401 else { return .done(try await receive(head, &body)) }
                 var head = head
-                if head.status == 401 { head.refusedLogin = asked.fields.loginScheme }
+                head.refusedLogin = asked.fields.loginScheme
                 return .done(try await receive(head, &body))
             }
             switch step {
