@@ -141,7 +141,8 @@ extension DownloadManager {
 
         /// What a finished file, and the record of an unfinished one, outlive.
         public enum Durability: Sendable, Hashable {
-            /// The process: nothing is synced, as with most tools, and a power cut costs the download's bytes.
+            /// The process, and an orderly restart of the system: only what is kept at a stop is synced, so that a power cut costs
+            /// the bytes of a download that runs, and may cost a finished file its own.
             case none
             /// A power cut too: data is synced before a record or a name tells of it.
             case full

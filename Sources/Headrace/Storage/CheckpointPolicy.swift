@@ -48,6 +48,8 @@ struct CheckpointPolicy: Sendable {
     /// What the running sync will have made durable, from before its start; nil while none runs.
     private var claim: ByteRangeSet?
     private var hasSyncFailed = false
+    /// Whether the file system has no sync, and the last bytes are kept without one.
+    private var isWithoutSync = false
     private var lastSync: Duration
     private var unsyncedBytes: Int64
 
@@ -111,6 +113,13 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
+    /// The file system has no sync: what is kept is true as long as the kernel runs; does nothing where none was begun.
+    mutating func syncUnavailable(at now: Duration) -> [Action] {
+        guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
+        isWithoutSync = true
+        return finish(stop, at: now)
+    }
+
     /// The transfer ends; the stop is complete when no sync runs after the actions.
     ///
     /// A second stop does nothing.
@@ -131,8 +140,9 @@ struct CheckpointPolicy: Sendable {
     }
 
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
-        // After a failed sync the two are the same.
-        if durability == .full, written != durable { return startSync() }
+        // After a failed sync the two are the same. What is kept for later may be wanted after the system has started again,
+        // and then it is too late to ask whether it reached the disk.
+        if durability == .full || stop == .keeping, written != durable, !isWithoutSync { return startSync() }
         phase = .stopped
         // A record on disk must tell that the file is being named; a file that had none so far needs none for that.
         let isRecordDue = stop == .finishing ? hasRecord : hasNews && (hasRecord || !written.isEmpty)

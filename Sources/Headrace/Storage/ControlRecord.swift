@@ -57,18 +57,16 @@ struct ControlRecord: Sendable, Equatable {
     ///   - file: The partial that was found.
     /// - Returns: The ranges; none of another file than the recorded one.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
-        guard isOf(file, bootID: bootID) else { return ByteRangeSet() }
-        var trusted = isSameBoot(bootID) ? written : durable
+        guard isOf(file) else { return ByteRangeSet() }
+        var trusted = isSameBoot(bootID) && file.device == self.file.device ? written : durable
         trusted.truncate(to: fileSize)
         return trusted
     }
 
     /// Whether a file that was found is the recorded one.
     ///
-    /// Another boot may give the same disk another device number; the inode stays.
-    func isOf(_ found: FileIdentity, bootID: String) -> Bool {
-        found.inode == file.inode && (found.device == file.device || !isSameBoot(bootID))
-    }
+    /// Another boot may give the same disk another device number, and so may its being plugged in again; the inode stays.
+    func isOf(_ found: FileIdentity) -> Bool { found.inode == file.inode }
 
     private func isSameBoot(_ bootID: String) -> Bool {
         !bootID.isEmpty && bootID == self.bootID

@@ -85,11 +85,11 @@ extension PartialSession {
         guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
-            record.url == ControlRecord.identity(of: url)
+            record.url == ControlRecord.identity(of: url), record.representation.asker == asker
         else { return nil }
         let final = names.directory + "/" + name
         let bootID = try bootID()
-        guard let status = try? environment.files.status(final), record.isOf(status.identity, bootID: bootID),
+        guard let status = try? environment.files.status(final), record.isOf(status.identity),
             (try? environment.files.isStrangers(status, at: final)) == false, status.size == record.written.end,
             status.size == record.totalBytes ?? status.size
         else { return nil }
@@ -110,10 +110,12 @@ extension PartialSession {
 
     /// What a record tells of a partial that is gone.
     private func lostPartial(_ contents: RecordFile.Contents) -> Legacy {
-        guard case .record(let record) = contents, record.url == ControlRecord.identity(of: url),
-            !record.written.isEmpty
+        guard case .record(let record) = contents, record.state == .receiving,
+            record.url == ControlRecord.identity(of: url), !record.written.isEmpty
         else { return .nothing }
-        let reason = "The partial file is gone: somebody has removed it, perhaps the system to make room."
+        let reason =
+            "The partial file is gone: somebody has removed it, perhaps the system to make room, or has given it a second "
+            + "name, which has it now."
         return .discarded(reason: reason, bytes: record.written.count)
     }
 

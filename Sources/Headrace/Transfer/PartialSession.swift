@@ -60,6 +60,8 @@ struct PartialSession {
     }
 
     var path: String { names.partialPath }
+    /// Who asks for the file now.
+    var asker: String? { record.requested { $0.asker(environment.configuration) } }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     /// The bytes that need not be fetched again, wherever in the file they are.
@@ -224,6 +226,9 @@ struct PartialSession {
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
         // Of a failure less is held than was written, which a record from outside may tell otherwise.
         if !success, readers.keeper.ended() { policy.noteRecord() }
+        if !success, environment.configuration.durability == .none, partial?.syncFailure?.isUnsupported == true {
+            return policy.syncUnavailable(at: environment.clock.now())
+        }
         let actions = policy.syncEnded(success: success, at: environment.clock.now())
         guard success else {
             try? complete(actions)

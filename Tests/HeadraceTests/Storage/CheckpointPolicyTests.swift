@@ -45,7 +45,7 @@ struct CheckpointPolicyTests {
         expect(policy.wrote(mebibyte..<2 * mebibyte, at: .milliseconds(1_499)), [])
         expect(policy.wrote(2 * mebibyte..<3 * mebibyte, at: .milliseconds(1_500)), [.writeRecord])
         expect(policy.wrote(5..<5, at: .seconds(4)), [])
-        expect(policy.stopping(.keeping, at: .seconds(5)), [])
+        expect(policy.stopping(.finishing, at: .seconds(5)), [.writeRecord])
     }
 
     @Test func `a sync begins after five seconds`() {
@@ -109,24 +109,42 @@ struct CheckpointPolicyTests {
         expect(small.syncEnded(success: false, at: .milliseconds(3)), [])
     }
 
-    @Test func `without durability nothing is synced or durable`() {
+    @Test func `without durability nothing is synced while bytes come, nor when they are complete`() {
         var policy = running(.none)
         expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
         expect(policy.wrote(1 << 35..<1 << 36, at: .milliseconds(60_400)), [])
-        expect(policy.stopping(.keeping, at: .milliseconds(60_600)), [.writeRecord])
         #expect(policy.durable.isEmpty)
+        expect(policy.stopping(.finishing, at: .milliseconds(60_600)), [.writeRecord])
+        #expect(policy.durable.isEmpty)
+    }
+
+    /// Else a stop before an orderly restart of the system cost all bytes.
+    @Test func `what is kept for later is synced whatever the durability`() {
+        var policy = running(.none)
+        expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
+        expect(policy.stopping(.keeping, at: .seconds(61)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .seconds(62)), [.writeRecord])
+        #expect(policy.durable == ByteRangeSet([0..<1 << 35]))
+    }
+
+    @Test func `where there are no syncs what is kept is true as long as the kernel runs`() {
+        var policy = running(.none)
+        expect(policy.syncUnavailable(at: .seconds(1)), [])
+        expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
+        expect(policy.stopping(.keeping, at: .seconds(61)), [.startSync])
+        expect(policy.syncUnavailable(at: .seconds(62)), [])
+        #expect(policy.written == ByteRangeSet([0..<1 << 35]))
+        #expect(policy.durable.isEmpty)
+        #expect(!policy.isSyncing)
     }
 
     @Test func `a pause in the first second is recorded, of a small file as well`() {
         var small = CheckpointPolicy(.none, at: .zero)
         expect(small.wrote(0..<10, at: .milliseconds(1)), [])
-        expect(small.stopping(.keeping, at: .milliseconds(2)), [.writeRecord])
-        var synced = CheckpointPolicy(.full, at: .zero)
-        expect(synced.wrote(0..<10, at: .milliseconds(1)), [])
-        expect(synced.stopping(.keeping, at: .milliseconds(2)), [.startSync])
-        expect(synced.syncEnded(success: true, at: .milliseconds(3)), [.writeRecord])
-        #expect(synced.durable == ByteRangeSet([0..<10]))
-        #expect(!synced.isSyncing)
+        expect(small.stopping(.keeping, at: .milliseconds(2)), [.startSync])
+        expect(small.syncEnded(success: true, at: .milliseconds(3)), [.writeRecord])
+        #expect(small.durable == ByteRangeSet([0..<10]))
+        #expect(!small.isSyncing)
     }
 
     @Test func `a stop before the first byte leaves nothing`() {

@@ -63,7 +63,7 @@ private struct Walk {
         }
         #expect(syncs < 3 && !policy.isSyncing)
         #expect(recorded.written == (hasSyncFailed ? synced : written))
-        #expect(recorded.durable == (durability == .full ? recorded.written : ByteRangeSet()))
+        #expect(recorded.durable == recorded.written)
     }
 
     private mutating func endSync(using random: inout SeededRandom, isStopping: Bool = false) {
@@ -83,7 +83,7 @@ private struct Walk {
                 #expect(isStopping || now - (lastRecord ?? start) >= .milliseconds(500))
                 lastRecord = now
             case .startSync:
-                #expect(syncing == nil && !hasSyncFailed && durability == .full)
+                #expect(syncing == nil && !hasSyncFailed && (durability == .full || isStopping))
                 syncing = written
             }
         }

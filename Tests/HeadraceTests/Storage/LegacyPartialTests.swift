@@ -39,6 +39,26 @@ struct LegacyPartialTests {
         try await DiskFixture.withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
     }
 
+    /// As after Ctrl-C, and a restart of the machine in the evening.
+    @Test(arguments: [DownloadManager.Configuration.Durability.none, .full])
+    func `bytes that were kept at a stop are gone on with after another start of the system`(
+        _ durability: DownloadManager.Configuration.Durability
+    ) async throws {
+        let first = MemoryDisk(bootID: "first")
+        let cut = try await DiskFixture.run(to: CrashFixture.destination, files: first.calls, durability: durability) {
+            DiskFixture.answer($0, sending: 3000, of: 8000)
+        }
+        #expect(cut.error != nil)
+        let next = MemoryDisk(first.image, bootID: "next")
+        let outcome = try await DiskFixture.run(to: CrashFixture.destination, files: next.calls, durability: durability)
+        {
+            DiskFixture.answer($0, sending: 8000, of: 8000)
+        }
+        #expect(outcome.error == nil)
+        #expect(outcome.starts == [3000])
+        #expect(next.image.bytes(of: CrashFixture.final) == Array(DiskFixture.bytes.prefix(8000)))
+    }
+
     @Test func `S05 the record is for its owner only`() async throws {
         try await DiskFixture.withLeftovers { _, partial, record in
             #expect(FileProbe.permissions(of: partial) == 0o600)
