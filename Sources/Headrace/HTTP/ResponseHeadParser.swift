@@ -13,6 +13,8 @@ struct ResponseHeadParser: Sendable {
     static let maxBytes = 256 * 1024
     /// Fields of one head.
     static let maxFields = 1000
+    /// Interim answers before the final one; each puts off the end of the wait for it.
+    static let maxInterims = 100
 
     enum Step: Equatable {
         case more
@@ -24,6 +26,7 @@ struct ResponseHeadParser: Sendable {
 
     private let url: URL
     private var byteCount = 0
+    private var interimCount = 0
     private var status: Int?
     private var isMultiplexed = false
     private var fields: [HeaderField] = []
@@ -76,6 +79,10 @@ struct ResponseHeadParser: Sendable {
         defer { fields = [] }
         guard status >= 200 || status == 101 else {
             self.status = nil
+            interimCount += 1
+            guard interimCount <= Self.maxInterims else {
+                return .invalid("The server sent more than \(Self.maxInterims) interim answers.")
+            }
             return .more
         }
         isComplete = true

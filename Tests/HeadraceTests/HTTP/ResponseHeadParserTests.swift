@@ -46,6 +46,26 @@ struct ResponseHeadParserTests {
         #expect(head.fields == [HeaderField(name: "X", value: "y")])
     }
 
+    /// Each of them puts off the end of the wait for the final answer.
+    @Test func `interim answers without end are invalid`() throws {
+        let interim = "HTTP/1.1 103 Early Hints\r\n\r\n"
+        let final = "HTTP/1.1 200 OK\r\n\r\n"
+        #expect(try head(String(repeating: interim, count: ResponseHeadParser.maxInterims) + final) != nil)
+        #expect(try head(String(repeating: interim, count: ResponseHeadParser.maxInterims + 1) + final) == nil)
+    }
+
+    @Test func `a head begins with its first line and ends with the empty one`() throws {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        let lines = [
+            "HTTP/1.1 103 Early Hints\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "X: y\r\n", "\r\n", "Trailer: z\r\n",
+        ]
+        let begins = lines.map { line in
+            defer { _ = parser.consume(Array(line.utf8)) }
+            return parser.isBetweenHeads
+        }
+        #expect(begins == [true, false, true, false, false, false])
+    }
+
     @Test func `a folded line goes on the field before it`() throws {
         #expect(try head("HTTP/1.1 200 OK\r\nX: a\r\n  b\r\n\r\n")?.fields == [HeaderField(name: "X", value: "a b")])
     }
@@ -93,7 +113,8 @@ struct ResponseHeadParserTests {
         #expect(try parse(lines.joined()) == .invalid("The response header has more than 1000 fields."))
         let long = ["HTTP/1.1 200 OK\r\n", "X: " + String(repeating: "y", count: ResponseHeadParser.maxBytes) + "\r\n"]
         #expect(try parse(long.joined()) == .invalid("The response header is longer than 256 KiB."))
-        let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 20_000)
+        let link = "Link: " + String(repeating: "y", count: 6000) + "\r\n"
+        let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\n\(link)\r\n", count: 50)
         #expect(try parse(interim) == .invalid("The response header is longer than 256 KiB."))
     }
 

@@ -13,6 +13,25 @@ import Musl
 /// What the network's thread takes for silence.
 @Suite(.timeLimit(.minutes(2)))
 struct CurlStallTests {
+    /// Each line in time, and the whole in hours.
+    @Test(arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"])
+    func `lines of a head or a trailer that come one by one are a stall`(_ start: String) async throws {
+        let transport = try CurlTransport(DownloadManager.Configuration())
+        let lines = String(repeating: "X: y\r\n", count: 1000)
+        try await withFaultServer(
+            .raw(.bytes(Array((start + lines).utf8))).dripping(bytes: 60, every: .milliseconds(200))
+        ) { server in
+            let request = TransportRequest(url: server.url("/"), stallTimeout: .milliseconds(700))
+            let failure = await #expect(throws: DownloadError.self) {
+                try await transport.perform(request) { _, body in
+                    while try await body.next() != nil {}
+                }
+            }
+            #expect(failure?.code == .stalled)
+        }
+        await transport.shutdown()
+    }
+
     @Test func `bytes that came while the process stood still are no stall`() async throws {
         let gate = try Gate()
         let response = Response.answering { request in
