@@ -64,11 +64,13 @@ extension BackgroundFile {
         _ calls: FileCalls
     ) throws(SystemError) {
         let names = download.names
+        var representation = body.representation
+        representation.asker = download.requested { $0.asker(configuration) }
         guard let status = try calls.status(file) else { throw SystemError(errno: ENOENT) }
         var record = ControlRecord(
             url: download.request.url,
             fileName: names.name(of: path),
-            representation: body.representation,
+            representation: representation,
             totalBytes: body.totalBytes,
             bootID: try calls.bootID(),
             file: status.identity
@@ -83,7 +85,7 @@ extension BackgroundFile {
                 stamp: FileStamp(status),
                 written: record.written,
                 durable: ByteRangeSet(),
-                representation: body.representation,
+                representation: representation,
                 finalPath: path,
                 pieces: nil
             )

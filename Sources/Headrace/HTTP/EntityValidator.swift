@@ -12,7 +12,7 @@ enum EntityValidator: Sendable, Hashable {
         // What was encoded on its way may be encoded otherwise the next time.
         guard representation.contentCoding == nil else { return nil }
         if let text = representation.entityTag {
-            guard let tag = EntityTag(parsing: text), !tag.isWeak else { return nil }
+            guard let tag = EntityTag(parsing: text), !tag.isWeak, !representation.hasTimelessTag else { return nil }
             self = .strong(tag)
         } else {
             guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.tellsOfChange,

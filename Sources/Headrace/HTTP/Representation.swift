@@ -29,6 +29,8 @@ struct Representation: Sendable, Hashable, Codable {
     var isUnproven: Bool?
     /// True where it came from another source than the one that each run asks first; nil otherwise.
     var isOfMirror: Bool?
+    /// What tells those who asked from others, as ``DownloadRequest/asker(_:)`` has it.
+    var asker: String?
 }
 
 extension Representation {
@@ -50,16 +52,25 @@ extension Representation {
         )
     }
 
-    /// How many digits a place has.
-    static let placeLength = 8
-
     /// What tells a place from another one: hexadecimal digits, which show nothing of a URL that may be signed.
-    static func place(of url: URL) -> String { String(PartialKey(placeOf: url).description.prefix(placeLength)) }
+    static func place(of url: URL) -> String { PartialKey(placeOf: url).short }
 
     /// The value of a field; several that differ are joined, which no parser of one value takes.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
         let values = head.values(name)
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
+    }
+
+    /// Whether the entity tag is made of the size and of a time that is not known, as with nginx and Apache, so that all versions
+    /// of that size have it.
+    var hasTimelessTag: Bool {
+        guard let entityTag, let totalBytes, let date = lastModified.flatMap(HTTPDate.init(parsing:)),
+            !date.tellsOfChange
+        else { return false }
+        let opaque = entityTag.utf8.filter { $0 != UInt8(ascii: "\"") }
+        return opaque.split(separator: UInt8(ascii: "-")).contains {
+            $0.elementsEqual(String(totalBytes, radix: 16).utf8)
+        }
     }
 
     /// The type without its parameters, in lower case.

@@ -7,7 +7,9 @@ enum RestartReason: Error, Sendable, Hashable {
     case noValidator
     /// Only a date was sent with the bytes that are held, and the answer is from another place, where many files may have it.
     case otherPlace
-    /// The only entity tag is weak or malformed.
+    /// The bytes that are held were asked for with other fields or another login, and nothing tells that they are the same.
+    case otherAsker
+    /// The only entity tag is weak or malformed, or says no more than the size.
     case weakValidator
     /// The tag became weak: `"x"` is `W/"x"` now.
     case validatorBecameWeak
@@ -52,7 +54,9 @@ enum RestartReason: Error, Sendable, Hashable {
         case .changedLength(let old, let new): "The file changed on the server: it had \(old) bytes and has \(new)."
         case .noValidator: "The server gave nothing that could prove that the file is still the same."
         case .otherPlace: "The file comes from another place now, where the same date proves nothing."
-        case .weakValidator: "The server's entity tag is weak or malformed and cannot prove that the file is the same."
+        case .otherAsker: "The bytes so far were asked for with other header fields or another login."
+        case .weakValidator:
+            "The server's entity tag is weak, malformed or only of the size, and cannot prove that the file is the same."
         case .validatorBecameWeak: "The server's entity tag became weak and cannot prove that the file is the same."
         case .validatorMissing: "The server's answer lacks what would prove that the file is still the same."
         case .overlapDiffers: "The file changed on the server: the last bytes held are not in it."

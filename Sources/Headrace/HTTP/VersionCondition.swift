@@ -11,7 +11,7 @@ enum VersionCondition: Sendable, Hashable {
     /// Nil where another version could not be told from this one: behind a date that is not strong, a second change may hide.
     init?(of version: Representation) {
         if let text = version.entityTag {
-            guard let tag = EntityTag(parsing: text) else { return nil }
+            guard let tag = EntityTag(parsing: text), !version.hasTimelessTag else { return nil }
             self = .noneMatch(tag)
         } else {
             guard case .lastModified(let date)? = EntityValidator(of: version), let place = version.place
@@ -25,7 +25,7 @@ enum VersionCondition: Sendable, Hashable {
         if let tag = EntityTag(parsing: text) {
             self = .noneMatch(tag)
         } else {
-            let length = Representation.placeLength
+            let length = PartialKey.shortLength
             let (place, date) = (String(text.prefix(length)), String(text.dropFirst(length)))
             guard UInt32(hexadecimal: place.utf8) != nil, HTTPDate(parsing: date)?.tellsOfChange == true
             else { return nil }
@@ -39,6 +39,11 @@ enum VersionCondition: Sendable, Hashable {
         case .noneMatch(let tag): tag.text
         case .modifiedSince(let date, let place): place + date
         }
+    }
+
+    /// Whether all that tells the version is a date, which other files may have as well.
+    var isDate: Bool {
+        if case .modifiedSince = self { true } else { false }
     }
 
     var field: HeaderField {

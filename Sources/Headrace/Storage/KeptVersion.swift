@@ -23,7 +23,7 @@ struct KeptVersion: Sendable, Hashable {
     private let isOfBoot: Bool
     let condition: VersionCondition
 
-    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant(_:)`` has it; `bootID` is the present boot of a
+    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant(_:tellingLogins:)`` has it; `bootID` is the present boot of a
     /// file whose bytes may not be on the disk yet, and nil where they are.
     init(_ condition: VersionCondition, of source: URL, variant: String = "", _ stamp: FileStamp, bootID: String?) {
         hash = Self.hash(of: source, variant, size: stamp.size, modified: stamp.modified, bootID)

@@ -26,6 +26,19 @@ struct PartialKey: Sendable, Hashable, CustomStringConvertible {
         description = hash.value.hexadecimal
     }
 
+    /// That of a text.
+    init(_ text: String) {
+        var hash = Hash()
+        hash.add(text)
+        description = hash.value.hexadecimal
+    }
+
+    /// How many digits ``short`` has.
+    static let shortLength = 8
+
+    /// Half of the digits.
+    var short: String { String(description.prefix(Self.shortLength)) }
+
     /// FNV-1a, for want of a hash in the standard library that is the same in every run.
     private struct Hash {
         private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325

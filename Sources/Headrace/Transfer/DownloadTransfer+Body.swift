@@ -25,7 +25,10 @@ extension DownloadTransfer {
     ) async throws -> FinishedFile? {
         var accepted = accepted
         // Also a later run has to know it, whose first source may have the same date.
-        if accepted.proof == .nothingHeld, !attempts.sources.isFirst { accepted.representation.isOfMirror = true }
+        if accepted.proof == .nothingHeld {
+            if !attempts.sources.isFirst { accepted.representation.isOfMirror = true }
+            accepted.representation.asker = session.asker
+        }
         let file = URL(filePath: path, directoryHint: .notDirectory)
         attempts.toldFile = (path, file)
         tell(.responded(status: answer.head.status, totalBytes: accepted.totalBytes, file: file))

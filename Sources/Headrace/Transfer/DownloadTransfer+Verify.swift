@@ -15,10 +15,16 @@ extension DownloadTransfer {
         var isOfDisk = false
     }
 
-    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, or it is not of
-    /// a file of the size that is expected.
+    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, it was asked for by
+    /// another, or it is not of a file of the size that is expected.
     func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
         if session.representation?.isUnproven == true, !attempts.verification.isNeeded { return .unproven }
+        if let known = session.representation, known.asker != session.asker, !attempts.verification.isNeeded {
+            // Of what is complete nobody is asked any more.
+            guard case .strong? = EntityValidator(of: known), known.totalBytes != session.heldBytes else {
+                return .otherAsker
+            }
+        }
         guard let size = expectedSize, session.isOfOtherSize(than: size) else { return nil }
         return .wrongSize(expected: size)
     }

@@ -124,10 +124,10 @@ extension DownloadTransfer {
         guard !there.isEmpty else { return [] }
         let (request, configuration) = (request, environment.configuration)
         guard request.asksForVersion(configuration) else { return [] }
-        let variant = request.variant(configuration)
         return there.compactMap { path, status in
-            guard let version = keptVersion(of: path, status),
-                version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
+            guard let version = keptVersion(of: path, status) else { return nil }
+            let variant = request.variant(configuration, tellingLogins: version.condition.isDate)
+            guard version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             else { return nil }
             return KeptFile(path: path, size: status.size, version: version)
         }
@@ -181,9 +181,26 @@ extension DownloadRequest {
     }
 
     /// What of a request besides its URL may decide which file it gets; without secrets.
-    func variant(_ configuration: DownloadManager.Configuration) -> String {
+    ///
+    /// With `tellingLogins`, logins too are told from each other: by so few bits that nobody learns one from them.
+    func variant(_ configuration: DownloadManager.Configuration, tellingLogins: Bool) -> String {
         let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-        return ((hasCredentials(configuration) ? ["credentials"] : []) + fields).joined(separator: "\n")
+        let login = tellingLogins ? " \(loginBits)" : ""
+        return ((hasCredentials(configuration) ? ["credentials" + login] : []) + fields).joined(separator: "\n")
+    }
+
+    /// What tells who asks for the file from others who may get another one; nil where only the URL is asked for.
+    func asker(_ configuration: DownloadManager.Configuration) -> String? {
+        let variant = variant(configuration, tellingLogins: true)
+        return variant.isEmpty ? nil : PartialKey(variant).short
+    }
+
+    /// Sixteen bits of the fields and the login that are secrets.
+    private var loginBits: String {
+        let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        let login = url.login.map { [$0.user, $0.password] } ?? []
+        // The last digits are those that each byte changes.
+        return String(PartialKey((fields + login).joined(separator: "\n")).description.suffix(4))
     }
 
     private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {

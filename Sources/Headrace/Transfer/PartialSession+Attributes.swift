@@ -18,9 +18,9 @@ extension PartialSession {
     /// where there is one, if its file system has no attributes.
     func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
         let configuration = environment.configuration
-        let (isForGood, isWanted, variant) = record.requested { request in
+        let (isForGood, isWanted) = record.requested { request in
             let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
-            return (isForGood, isForGood || request.asksForVersion(configuration), request.variant(configuration))
+            return (isForGood, isForGood || request.asksForVersion(configuration))
         }
         guard isWanted else { return }
         if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
@@ -35,6 +35,7 @@ extension PartialSession {
                 guard bootID?.isEmpty == false else { return }
             }
         }
+        let variant = record.requested { $0.variant(configuration, tellingLogins: condition.isDate) }
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
         guard let line = version.encoded else { return }
         do throws(SystemError) {

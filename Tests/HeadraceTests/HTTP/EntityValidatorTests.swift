@@ -85,6 +85,26 @@ struct EntityValidatorTests {
         #expect(validator(fields) == nil)
     }
 
+    /// nginx makes the tag of the time and the size, Apache of the size and the time.
+    @Test(
+        arguments: [
+            ("\"1-2dc6c0\"", 3_000_000, nil), ("\"2dc6c0-f4240\"", 3_000_000, nil), ("\"1-2dc6c0\"", 3_000_001, true),
+            ("\"v1\"", 3_000_000, true), ("\"1-2dc6c0\"", nil, true),
+        ] as [(String, Int64?, Bool?)]
+    )
+    func `V07 a tag of a size and a time that is not known proves nothing`(
+        _ tag: String,
+        _ size: Int64?,
+        _ proves: Bool?
+    ) {
+        let fields: KeyValuePairs = ["ETag": tag, "Last-Modified": "Thu, 01 Jan 1970 00:00:01 GMT"]
+        let version = Representation(of: HeadFixture.head(200, fields), totalBytes: size)
+        #expect(EntityValidator(of: version).map { _ in true } == proves)
+        #expect(VersionCondition(of: version).map { _ in true } == proves)
+        let dated: KeyValuePairs = ["ETag": tag, "Last-Modified": HeadFixture.lastModified]
+        #expect(EntityValidator(of: Representation(of: HeadFixture.head(200, dated), totalBytes: size)) != nil)
+    }
+
     @Test func `V08 no field proves nothing`() {
         #expect(validator([:]) == nil)
     }

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Bytes that were asked for with other fields or another login, for which a server may have another file under the same URL.
+@Suite(.timeLimit(.minutes(4)))
+struct AskerTests {
+    private typealias Fixture = ResumeFixture
+
+    private static func dated(_ seed: UInt64) -> Resource {
+        Resource(size: Fixture.size, seed: seed, etag: nil)
+    }
+
+    private static func field(_ name: String, _ value: String?) -> [HeaderField] {
+        value.map { [HeaderField(name: name, value: $0)] } ?? []
+    }
+
+    /// A run that is cut, and another one of the same URL with other fields.
+    private func outcome(
+        _ name: String,
+        _ values: (String?, String?),
+        _ first: Resource,
+        _ second: Resource
+    ) async throws -> ResumeOutcome {
+        let response = Response.sequence([.file(first).truncated(after: Fixture.cut)], then: .file(second))
+        return try await withTemporaryDirectory { folder in
+            try await withFaultServer(response) { server in
+                let cut = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    retries: 0,
+                    change: { $0.headers = Self.field(name, values.0) }
+                )
+                #expect(cut.error != nil)
+                return try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    expecting: second,
+                    change: { $0.headers = Self.field(name, values.1) }
+                )
+            }
+        }
+    }
+
+    @Test(
+        arguments: ["Accept-Language", "Cookie", "Authorization"],
+        [("a", "b"), (nil, "b"), ("a", nil)] as [(String?, String?)]
+    )
+    func `a date proves nothing of bytes that another has asked for`(
+        _ name: String,
+        _ values: (String?, String?)
+    ) async throws {
+        let outcome = try await outcome(name, values, Self.dated(1), Self.dated(2))
+        #expect(outcome.isExact)
+        #expect(outcome.restarts.map(\.bytes) == [Fixture.cut])
+        #expect(outcome.restarts.map(\.reason) == [RestartReason.otherAsker.sentence])
+    }
+
+    @Test(arguments: ["Accept-Language", "Authorization"])
+    func `the same fields go on with bytes that have a date`(_ name: String) async throws {
+        let outcome = try await outcome(name, ("a", "a"), Self.dated(1), Self.dated(1))
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [Fixture.cut])
+    }
+
+    /// As a token that is another one for each run.
+    @Test func `an entity tag proves bytes whoever has asked for them`() async throws {
+        let outcome = try await outcome("Authorization", ("a", "b"), Fixture.old, Fixture.old)
+        #expect(outcome.isExact)
+        #expect(outcome.resumes == [Fixture.cut])
+    }
+
+    /// The download is complete, and its name was taken meanwhile.
+    @Test(arguments: [true, false])
+    func `a complete partial is the result of those alone who have asked for it`(_ isSame: Bool) async throws {
+        let gate = try Gate()
+        let first = Response.file(Fixture.old).held(after: Fixture.cut, until: gate)
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try await withFaultServer(.sequence([first], then: .file(Fixture.new))) { server in
+                let kept = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    retries: 0,
+                    change: {
+                        $0.conflictPolicy = .fail
+                        $0.headers = Self.field("Accept-Language", "a")
+                    },
+                    onEvent: { event in
+                        guard case .responded = event else { return }
+                        #expect((try? Data().write(to: file)) != nil)
+                        gate.open()
+                    }
+                )
+                #expect(kept.error?.code == .fileExists)
+                try FileManager.default.removeItem(at: file)
+                let expected = isSame ? Fixture.old : Fixture.new
+                let outcome = try await Fixture.run(
+                    from: server,
+                    in: folder,
+                    expecting: expected,
+                    change: { $0.headers = Self.field("Accept-Language", isSame ? "a" : "b") }
+                )
+                #expect(outcome.isExact)
+                #expect(outcome.requests.count == (isSame ? 1 : 2))
+            }
+        }
+    }
+
+    @Test(.enabled(if: RefetchFixture.keepsAttributes), arguments: [("a", "b"), ("b", "b")])
+    func `not modified by the date alone is believed of the same login only`(
+        _ first: String,
+        _ second: String
+    ) async throws {
+        var (one, two) = (RefetchFixture.old, RefetchFixture.new)
+        (one.etag, two.etag) = (nil, nil)
+        let response = Response.answering { [one, two] in $0["Authorization"] == "b" ? .file(two) : .file(one) }
+        try await RefetchFixture.run(response) { fixture in
+            for login in [first, second] {
+                let outcome = try await fixture.fetch { $0.headers = Self.field("Authorization", login) }
+                #expect(outcome.error == nil)
+            }
+            #expect(fixture.holds(two))
+            #expect(fixture.conditions.count == (first == second ? 1 : 0))
+        }
+    }
+
+    @Test func `what tells logins apart tells nobody what they are`() throws {
+        var request = DownloadRequest(try #require(URL(string: "http://h/f")), to: .directory(URL(filePath: "/tmp")))
+        let configuration = DownloadManager.Configuration()
+        #expect(request.asker(configuration) == nil)
+        request.headers = Self.field("Authorization", "secret")
+        let variant = request.variant(configuration, tellingLogins: true)
+        #expect(variant.count == "credentials ".count + 4)
+        #expect(request.variant(configuration, tellingLogins: false) == "credentials")
+        request.headers = Self.field("Authorization", "other")
+        #expect(request.variant(configuration, tellingLogins: true) != variant)
+    }
+}
