@@ -4,6 +4,16 @@ extension Int64 {
         guard text.isDigits, let number = Int64(text) else { return nil }
         self = number
     }
+
+    /// Nil for anything but some hexadecimal digits, few enough for the number to be one.
+    init?(hexadecimalNumber digits: some Collection<UInt8>) {
+        guard (1...15).contains(digits.count) else { return nil }
+        self = 0
+        for byte in digits {
+            guard let digit = byte.hexDigit else { return nil }
+            self = self << 4 | Int64(digit)
+        }
+    }
 }
 
 extension StringProtocol {

@@ -64,13 +64,18 @@ extension Representation {
     /// Whether the entity tag is made of the size and of a time that is not known, as with nginx and Apache, so that all versions
     /// of that size have it.
     var hasTimelessTag: Bool {
-        guard let entityTag, let totalBytes, let date = lastModified.flatMap(HTTPDate.init(parsing:)),
-            !date.tellsOfChange
-        else { return false }
-        let opaque = entityTag.utf8.filter { $0 != UInt8(ascii: "\"") }
-        return opaque.split(separator: UInt8(ascii: "-")).contains {
-            $0.elementsEqual(String(totalBytes, radix: 16).utf8)
+        guard let entityTag, let totalBytes else { return false }
+        let isOfFirstDay = entityTag.withBytes { bytes in
+            let numbers = bytes.dropFirst().dropLast()
+            guard let hyphen = numbers.firstIndex(of: UInt8(ascii: "-")),
+                let first = Int64(hexadecimalNumber: numbers[..<hyphen]),
+                let last = Int64(hexadecimalNumber: numbers[(hyphen + 1)...])
+            else { return false }
+            // Seconds and the size, or the size and microseconds.
+            let day: Int64 = 86_400
+            return last == totalBytes && first < day || first == totalBytes && last / 1_000_000 < day
         }
+        return isOfFirstDay && lastModified.flatMap(HTTPDate.init(parsing:))?.tellsOfChange == false
     }
 
     /// The type without its parameters, in lower case.

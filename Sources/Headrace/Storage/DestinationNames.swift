@@ -28,7 +28,7 @@ struct DestinationNames: Sendable {
             fixedName = url.lastPathComponent
         }
         directoryLength = directory.utf8.count
-        let suffix = PartialKey(url: requestURL, fixedName ?? "").suffix
+        let suffix = PartialKey(url: requestURL, name: fixedName ?? "").suffix
         // The record's name is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)

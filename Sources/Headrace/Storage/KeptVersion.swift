@@ -78,6 +78,14 @@ struct KeptVersion: Sendable, Hashable {
         modified: Int64,
         _ bootID: String?
     ) -> String {
-        PartialKey(url: source, "\(size)", " ", "\(modified)", " ", bootID ?? "", "\n", variant).description
+        PartialKey(url: source) { hash in
+            hash.add("\(size)")
+            hash.add(" ")
+            hash.add("\(modified)")
+            hash.add(" ")
+            hash.add(bootID ?? "")
+            hash.add("\n")
+            hash.add(variant)
+        }.description
     }
 }

@@ -10,12 +10,16 @@ import Foundation
 struct PartialKey: Sendable, Hashable, CustomStringConvertible {
     let description: String
 
-    /// The name may come in parts.
-    init(url: URL, _ name: String...) {
+    init(url: URL, name: String) {
+        self.init(url: url) { $0.add(name) }
+    }
+
+    /// The name comes in parts.
+    init(url: URL, _ addName: (inout Hash) -> Void) {
         var hash = Hash()
         hash.add(ControlRecord.identity(of: url).absoluteString)
         hash.add("\n")
-        for part in name { hash.add(part) }
+        addName(&hash)
         description = hash.value.hexadecimal
     }
 
@@ -40,8 +44,8 @@ struct PartialKey: Sendable, Hashable, CustomStringConvertible {
     var short: String { String(description.prefix(Self.shortLength)) }
 
     /// FNV-1a, for want of a hash in the standard library that is the same in every run.
-    private struct Hash {
-        private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+    struct Hash {
+        fileprivate var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
         mutating func add(_ text: String) {
             text.withBytes { bytes in

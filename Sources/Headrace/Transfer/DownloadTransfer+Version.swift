@@ -184,9 +184,11 @@ extension DownloadRequest {
     ///
     /// With `tellingLogins`, logins too are told from each other: by so few bits that nobody learns one from them.
     func variant(_ configuration: DownloadManager.Configuration, tellingLogins: Bool) -> String {
+        let hasCredentials = hasCredentials(configuration)
+        guard hasCredentials || !headers.isEmpty else { return "" }
         let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-        let login = tellingLogins ? " \(loginBits)" : ""
-        return ((hasCredentials(configuration) ? ["credentials" + login] : []) + fields).joined(separator: "\n")
+        let login = hasCredentials ? ["credentials" + (tellingLogins ? " \(loginBits)" : "")] : []
+        return (login + fields).joined(separator: "\n")
     }
 
     /// What tells who asks for the file from others who may get another one; nil where only the URL is asked for.

@@ -31,7 +31,10 @@ func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws
         // The first ones begin while the others are entered.
         let limit = options.configuration.maxConcurrentDownloads
         try await manager.download(Array(requests.prefix(limit)))
-        try await manager.download(Array(requests.dropFirst(limit)))
+        // In parts: while one is entered, those that run wait for the list.
+        for start in stride(from: limit, to: requests.count, by: 64) {
+            try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
+        }
         return try await run.finish()
     }
 }

@@ -95,7 +95,7 @@ struct VersionIndex: Sendable {
 
     /// Where the line of a file is found.
     static func key(of file: String) -> Substring {
-        Substring(PartialKey(url: URL(filePath: file, directoryHint: .notDirectory), "").description)
+        Substring(PartialKey(url: URL(filePath: file, directoryHint: .notDirectory), name: "").description)
     }
 
     subscript(key: Substring) -> Substring? {
