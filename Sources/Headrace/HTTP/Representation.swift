@@ -29,7 +29,7 @@ struct Representation: Sendable, Hashable, Codable {
     var isUnproven: Bool?
     /// True where it came from another source than the one that each run asks first; nil otherwise.
     var isOfMirror: Bool?
-    /// What tells those who asked from others, as ``DownloadRequest/asker(_:)`` has it.
+    /// What tells those who asked from others, as ``DownloadRequest/asker(_:)`` has it; nil where that is not known.
     var asker: String?
 }
 

@@ -13,8 +13,8 @@ struct ResponseHeadParser: Sendable {
     static let maxBytes = 256 * 1024
     /// Fields of one head.
     static let maxFields = 1000
-    /// Interim answers before the final one; each puts off the end of the wait for it.
-    static let maxInterims = 100
+    /// The interim answers that put off the end of the wait for the final one.
+    static let mostPatience = 100
 
     enum Step: Equatable {
         case more
@@ -31,8 +31,8 @@ struct ResponseHeadParser: Sendable {
     private var isMultiplexed = false
     private var fields: [HeaderField] = []
     private(set) var isComplete = false
-    /// Whether the next line begins a head.
-    var isBetweenHeads: Bool { status == nil && !isComplete }
+    /// Whether the next line begins a head, and so puts off the end of the wait for the final one; not without end.
+    var putsOffStall: Bool { status == nil && !isComplete && interimCount <= Self.mostPatience }
 
     init(url: URL) {
         self.url = url
@@ -80,9 +80,6 @@ struct ResponseHeadParser: Sendable {
         guard status >= 200 || status == 101 else {
             self.status = nil
             interimCount += 1
-            guard interimCount <= Self.maxInterims else {
-                return .invalid("The server sent more than \(Self.maxInterims) interim answers.")
-            }
             return .more
         }
         isComplete = true

@@ -9,8 +9,10 @@ struct CheckpointPolicy: Sendable {
     typealias Durability = DownloadManager.Configuration.Durability
 
     enum Stop: Sendable {
-        /// Paused, failed or shut down: the bytes are for later.
+        /// The bytes are for the next attempt of this process.
         case keeping
+        /// Paused, failed or shut down: the bytes may be for another start of the system.
+        case leaving
         /// Complete: the file is to get its final name when the last action is done.
         case finishing
     }
@@ -54,7 +56,7 @@ struct CheckpointPolicy: Sendable {
     private var unsyncedBytes: Int64
 
     /// - Parameters:
-    ///   - durability: Whether data is synced at all.
+    ///   - durability: Whether data is synced also while bytes come, and before the file gets its name.
     ///   - written: What an earlier record may be trusted with; not empty means that there is a record.
     ///   - durable: What that record called durable.
     ///   - now: The transfer's start.
@@ -140,12 +142,16 @@ struct CheckpointPolicy: Sendable {
     }
 
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
-        // After a failed sync the two are the same. What is kept for later may be wanted after the system has started again,
-        // and then it is too late to ask whether it reached the disk.
-        if durability == .full || stop == .keeping, written != durable, !isWithoutSync { return startSync() }
-        phase = .stopped
         // A record on disk must tell that the file is being named; a file that had none so far needs none for that.
         let isRecordDue = stop == .finishing ? hasRecord : hasNews && (hasRecord || !written.isEmpty)
+        // After a failed sync the two are the same.
+        if written != durable, !isWithoutSync {
+            if durability == .full { return startSync() }
+            // After another start of the system it is too late to ask whether the bytes reached the disk. The record comes
+            // before that, too, since a sync may take longer than the process has left.
+            if stop == .leaving { return (isRecordDue ? writeRecord(at: now) : []) + startSync() }
+        }
+        phase = .stopped
         return isRecordDue ? writeRecord(at: now) : []
     }
 

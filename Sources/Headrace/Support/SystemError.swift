@@ -30,6 +30,9 @@ extension SystemError {
     /// Whether the file system does not have what was asked for.
     var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP || errno == ENOSYS }
 
+    /// Whether the file system has no sync: Linux answers with the last of these.
+    var tellsOfNoSync: Bool { isUnsupported || errno == EINVAL }
+
     /// Whether the disk, or the user's part of it, has no room.
     var isOfFullDisk: Bool { errno == ENOSPC || errno == EDQUOT }
 }

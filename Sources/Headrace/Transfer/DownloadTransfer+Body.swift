@@ -268,7 +268,8 @@ extension DownloadTransfer {
             guard try DestinationPlan(record, environment).isSatisfied(by: path) else { throw error }
             return skipped(path, session)
         }
-        let told = attempts.toldFile.flatMap { $0.path == final.path ? $0.url : nil }
+        // By bytes: of two names that are the same text, only one is the file's.
+        let told = attempts.toldFile.flatMap { $0.path.utf8.elementsEqual(final.path.utf8) ? $0.url : nil }
         let file = told ?? URL(filePath: final.path, directoryHint: .notDirectory)
         let now = environment.clock.now()
         attempts.meter.totalBytes = size

@@ -19,7 +19,9 @@ extension DownloadTransfer {
     /// another, or it is not of a file of the size that is expected.
     func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
         if session.representation?.isUnproven == true, !attempts.verification.isNeeded { return .unproven }
-        if let known = session.representation, known.asker != session.asker, !attempts.verification.isNeeded {
+        if let known = session.representation, known.asker ?? session.asker != session.asker,
+            !attempts.verification.isNeeded
+        {
             // Of what is complete nobody is asked any more.
             guard case .strong? = EntityValidator(of: known), known.totalBytes != session.heldBytes else {
                 return .otherAsker

@@ -187,22 +187,29 @@ extension DownloadRequest {
         let hasCredentials = hasCredentials(configuration)
         guard hasCredentials || !headers.isEmpty else { return "" }
         let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-        let login = hasCredentials ? ["credentials" + (tellingLogins ? " \(loginBits)" : "")] : []
+        let login = hasCredentials ? ["credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")] : []
         return (login + fields).joined(separator: "\n")
     }
 
-    /// What tells who asks for the file from others who may get another one; nil where only the URL is asked for.
-    func asker(_ configuration: DownloadManager.Configuration) -> String? {
+    /// What tells who asks for the file from others who may get another one; empty where only the URL is asked for.
+    func asker(_ configuration: DownloadManager.Configuration) -> String {
         let variant = variant(configuration, tellingLogins: true)
-        return variant.isEmpty ? nil : PartialKey(variant).short
+        return variant.isEmpty ? "" : PartialKey(variant).short
     }
 
-    /// Sixteen bits of the fields and the login that are secrets.
-    private var loginBits: String {
+    /// Sixteen bits of all that a server may know who asks by.
+    private func loginBits(_ configuration: DownloadManager.Configuration) -> String {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-        let login = url.login.map { [$0.user, $0.password] } ?? []
+        var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
+        if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
+        if let cookies = configuration.cookies {
+            var request = TransportRequest(url: url)
+            cookies.add(to: &request)
+            texts += request.fields.map(\.value)
+        }
+        if let certificate = configuration.clientCertificate { texts.append(certificate.file.filePath) }
         // The last digits are those that each byte changes.
-        return String(PartialKey((fields + login).joined(separator: "\n")).description.suffix(4))
+        return String(PartialKey(texts.joined(separator: "\n")).description.suffix(4))
     }
 
     private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {

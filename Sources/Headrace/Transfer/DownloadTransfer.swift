@@ -85,9 +85,16 @@ final class DownloadTransfer: Sendable {
             record.unseal()
             attempts.meter.correct(to: session.held.count)
             tell(attempts.meter.progress(at: environment.clock.now()))
-            let (reason, keepsBytes) = (stop.reason, !session.held.isEmpty)
+            let reason = stop.reason
             // Bytes that nobody wants any more go when the list on the disk has given them up.
-            if !keepsBytes { session.remove() } else if reason != .cancelled { session.keep() }
+            if session.held.isEmpty {
+                session.remove()
+            } else if reason != .cancelled {
+                session.keep(leaving: reason != .networkChanged && !(error is Retry))
+                // Told now: the next run finds nothing that it could tell.
+                if session.held.isEmpty { tell(.fellBack(session.syncFailure.message)) }
+            }
+            let keepsBytes = !session.held.isEmpty
             guard reason != nil || error is CancellationError else { throw error }
             if reason == .networkChanged {
                 tell(.networkChanged)

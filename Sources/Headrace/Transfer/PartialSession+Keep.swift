@@ -3,10 +3,12 @@ extension PartialSession {
     /// What a file takes on a disk beyond its bytes, with the largest blocks that are usual.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Brings the record up to date, so that a later attempt finds the bytes; returns when that is done.
-    mutating func keep() {
-        // A failure shortens what the record claims, which is all that is left to do about it.
-        try? complete(policy.stopping(.keeping, at: environment.clock.now()))
+    /// Brings the record up to date, so that a later attempt finds the bytes, also of another start of the system where they are
+    /// left; returns when that is done.
+    ///
+    /// A failure shortens what the record claims, which is all that is left to do about it.
+    mutating func keep(leaving: Bool) {
+        try? complete(policy.stopping(leaving ? .leaving : .keeping, at: environment.clock.now()))
         policy = newPolicy()
         makeRoomForRecord()
         guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }

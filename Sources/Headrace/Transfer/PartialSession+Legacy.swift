@@ -38,6 +38,8 @@ extension PartialSession {
     private mutating func takeUp(_ held: HeldBytes, _ partial: PartialFile) throws(DownloadError) -> Legacy {
         finalPath = held.finalPath
         representation = held.representation
+        // Cookies may be others by now.
+        representation?.asker = asker
         pieces = held.pieces
         return try goOn(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
     }
@@ -85,7 +87,7 @@ extension PartialSession {
         guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
-            record.url == ControlRecord.identity(of: url), record.representation.asker == asker
+            record.url == ControlRecord.identity(of: url), record.representation.asker ?? asker == asker
         else { return nil }
         let final = names.directory + "/" + name
         let bootID = try bootID()

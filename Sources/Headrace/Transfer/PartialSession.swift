@@ -32,6 +32,8 @@ struct PartialSession {
     let url: URL
     let names: DestinationNames
     let environment: TransferEnvironment
+    /// Who asks for the file.
+    let asker: String
     /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
     /// they go.
     let readers: FileReaders
@@ -55,13 +57,12 @@ struct PartialSession {
         url = record.requested { $0.url }
         names = record.names
         self.environment = environment
+        asker = record.requested { $0.asker(environment.configuration) }
         readers = record.readers()
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
     var path: String { names.partialPath }
-    /// Who asks for the file now.
-    var asker: String? { record.requested { $0.asker(environment.configuration) } }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     /// The bytes that need not be fetched again, wherever in the file they are.
@@ -222,11 +223,14 @@ struct PartialSession {
         }
     }
 
-    /// Takes note of a sync; one that failed ends the download, and its record claims what was synced before.
+    /// Takes note of a sync.
+    ///
+    /// One that failed ends the download, and its record claims what was synced before. Where there is none to be had, and none
+    /// was asked for, nothing changes.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
         // Of a failure less is held than was written, which a record from outside may tell otherwise.
         if !success, readers.keeper.ended() { policy.noteRecord() }
-        if !success, environment.configuration.durability == .none, partial?.syncFailure?.isUnsupported == true {
+        if !success, environment.configuration.durability == .none, partial?.syncFailure?.tellsOfNoSync == true {
             return policy.syncUnavailable(at: environment.clock.now())
         }
         let actions = policy.syncEnded(success: success, at: environment.clock.now())

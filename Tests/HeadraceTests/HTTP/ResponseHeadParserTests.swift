@@ -46,24 +46,28 @@ struct ResponseHeadParserTests {
         #expect(head.fields == [HeaderField(name: "X", value: "y")])
     }
 
-    /// Each of them puts off the end of the wait for the final answer.
-    @Test func `interim answers without end are invalid`() throws {
-        let interim = "HTTP/1.1 103 Early Hints\r\n\r\n"
-        let final = "HTTP/1.1 200 OK\r\n\r\n"
-        #expect(try head(String(repeating: interim, count: ResponseHeadParser.maxInterims) + final) != nil)
-        #expect(try head(String(repeating: interim, count: ResponseHeadParser.maxInterims + 1) + final) == nil)
-    }
-
-    @Test func `a head begins with its first line and ends with the empty one`() throws {
+    @Test func `the first line of a head puts off a stall, and no other one`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         let lines = [
             "HTTP/1.1 103 Early Hints\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "X: y\r\n", "\r\n", "Trailer: z\r\n",
         ]
-        let begins = lines.map { line in
+        let putsOff = lines.map { line in
             defer { _ = parser.consume(Array(line.utf8)) }
-            return parser.isBetweenHeads
+            return parser.putsOffStall
         }
-        #expect(begins == [true, false, true, false, false, false])
+        #expect(putsOff == [true, false, true, false, false, false])
+    }
+
+    @Test func `interim answers do not put off a stall without end`() throws {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        for _ in 0...ResponseHeadParser.mostPatience {
+            #expect(parser.putsOffStall)
+            _ = parser.consume(Array("HTTP/1.1 103 Early Hints\r\n".utf8))
+            _ = parser.consume(Array("\r\n".utf8))
+        }
+        #expect(!parser.putsOffStall)
+        _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
+        guard case .head = parser.consume(Array("\r\n".utf8)) else { throw DownloadError(.protocolViolation, "none") }
     }
 
     @Test func `a folded line goes on the field before it`() throws {

@@ -119,19 +119,34 @@ struct CheckpointPolicyTests {
     }
 
     /// Else a stop before an orderly restart of the system cost all bytes.
-    @Test func `what is kept for later is synced whatever the durability`() {
+    @Test func `what is left for another start of the system is recorded, and then synced, whatever the durability`() {
         var policy = running(.none)
-        expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
-        expect(policy.stopping(.keeping, at: .seconds(61)), [.startSync])
+        expect(policy.wrote(mebibyte..<1 << 35, at: .milliseconds(1_100)), [])
+        expect(policy.stopping(.leaving, at: .seconds(61)), [.writeRecord, .startSync])
         expect(policy.syncEnded(success: true, at: .seconds(62)), [.writeRecord])
         #expect(policy.durable == ByteRangeSet([0..<1 << 35]))
+    }
+
+    @Test func `without durability a retry costs no sync`() {
+        var policy = running(.none)
+        expect(policy.wrote(mebibyte..<1 << 35, at: .milliseconds(1_100)), [])
+        expect(policy.stopping(.keeping, at: .seconds(61)), [.writeRecord])
+        #expect(policy.durable.isEmpty)
+        #expect(!policy.isSyncing)
+    }
+
+    @Test func `K06 where the sync of what is left fails, nothing is claimed`() {
+        var policy = running(.none)
+        expect(policy.stopping(.leaving, at: .seconds(61)), [.startSync])
+        expect(policy.syncEnded(success: false, at: .seconds(62)), [.writeRecord])
+        #expect(policy.written.isEmpty)
     }
 
     @Test func `where there are no syncs what is kept is true as long as the kernel runs`() {
         var policy = running(.none)
         expect(policy.syncUnavailable(at: .seconds(1)), [])
         expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
-        expect(policy.stopping(.keeping, at: .seconds(61)), [.startSync])
+        expect(policy.stopping(.leaving, at: .seconds(61)), [.startSync])
         expect(policy.syncUnavailable(at: .seconds(62)), [])
         #expect(policy.written == ByteRangeSet([0..<1 << 35]))
         #expect(policy.durable.isEmpty)
@@ -141,7 +156,7 @@ struct CheckpointPolicyTests {
     @Test func `a pause in the first second is recorded, of a small file as well`() {
         var small = CheckpointPolicy(.none, at: .zero)
         expect(small.wrote(0..<10, at: .milliseconds(1)), [])
-        expect(small.stopping(.keeping, at: .milliseconds(2)), [.startSync])
+        expect(small.stopping(.leaving, at: .milliseconds(2)), [.writeRecord, .startSync])
         expect(small.syncEnded(success: true, at: .milliseconds(3)), [.writeRecord])
         #expect(small.durable == ByteRangeSet([0..<10]))
         #expect(!small.isSyncing)

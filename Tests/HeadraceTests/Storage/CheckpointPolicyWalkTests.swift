@@ -54,7 +54,7 @@ private struct Walk {
     }
 
     mutating func stop(using random: inout SeededRandom) {
-        perform(policy.stopping(.keeping, at: now), isStopping: true)
+        perform(policy.stopping(.leaving, at: now), isStopping: true)
         var syncs = 0
         while syncing != nil, syncs < 3 {
             now += .milliseconds(100)

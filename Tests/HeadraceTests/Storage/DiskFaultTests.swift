@@ -331,7 +331,7 @@ struct DiskFaultTests {
             try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
         #expect(session.held.isEmpty && session.partial == nil)
-        session.keep()
+        session.keep(leaving: true)
         try session.discard()
         session.remove()
         #expect(disk.image.bytes(of: "/folder/file.bin") == bytes)

@@ -130,12 +130,28 @@ struct AskerTests {
     @Test func `what tells logins apart tells nobody what they are`() throws {
         var request = DownloadRequest(try #require(URL(string: "http://h/f")), to: .directory(URL(filePath: "/tmp")))
         let configuration = DownloadManager.Configuration()
-        #expect(request.asker(configuration) == nil)
+        #expect(request.asker(configuration).isEmpty)
         request.headers = Self.field("Authorization", "secret")
         let variant = request.variant(configuration, tellingLogins: true)
         #expect(variant.count == "credentials ".count + 4)
         #expect(request.variant(configuration, tellingLogins: false) == "credentials")
         request.headers = Self.field("Authorization", "other")
         #expect(request.variant(configuration, tellingLogins: true) != variant)
+    }
+
+    @Test func `logins of netrc files, cookies and certificates tell who asks`() throws {
+        let request = DownloadRequest(try #require(URL(string: "https://h/f")), to: .directory(URL(filePath: "/tmp")))
+        var askers: Set<String> = [request.asker(DownloadManager.Configuration())]
+        for user in ["a", "b"] {
+            let netrc = try Netrc(parsing: "machine h login \(user) password x".utf8)
+            askers.insert(request.asker(DownloadManager.Configuration { $0.netrc = netrc }))
+            let jar = CookieJar()
+            try jar.add(netscapeFile: "h\tFALSE\t/\tFALSE\t0\tu\t\(user)\n".utf8)
+            askers.insert(request.asker(DownloadManager.Configuration { $0.cookies = jar }))
+            let file = URL(filePath: "/tmp/\(user).pem")
+            let certificate = ClientCertificate(file: file, key: file)
+            askers.insert(request.asker(DownloadManager.Configuration { $0.clientCertificate = certificate }))
+        }
+        #expect(askers.count == 7)
     }
 }

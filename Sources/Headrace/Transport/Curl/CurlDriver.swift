@@ -69,6 +69,8 @@ final class CurlDriver {
     }
 
     func perform(_ command: CurlLoop.Command) {
+        // The machine may have slept since the last events.
+        time.now = clock.now
         switch command {
         case .start(let id, let request, let stream): start(id, request, stream)
         case .resume(let id):
@@ -79,7 +81,7 @@ final class CurlDriver {
             remove(transfer)
         case .cancel(let id):
             if let transfer = transfers[id] { remove(transfer) }
-        case .dropIdleConnections: freshUntil = clock.now + Self.longestIdleTime
+        case .dropIdleConnections: freshUntil = time.now + Self.longestIdleTime
         }
     }
 

@@ -29,6 +29,8 @@ final class CurlTransfer {
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var hasFinalHead = false
+    /// Whether all bytes are there, and trailers come.
+    private var isEnding = false
     /// Set where the answer broke a rule that libcurl does not know.
     private var violation: String?
     /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
@@ -239,14 +241,16 @@ final class CurlTransfer {
     }
 
     func failStalled() {
-        stream.fail(
-            DownloadError(
-                .stalled,
-                hasFinalHead
-                    ? "No byte came from the server for \(request.stallTimeout.inSeconds)."
-                    : "The server did not answer for \(request.stallTimeout.inSeconds)."
-            )
-        )
+        let time = request.stallTimeout.inSeconds
+        let what =
+            if !hasFinalHead {
+                "The server did not answer for \(time)."
+            } else if isEnding {
+                "The server did not end its answer for \(time) after the last byte."
+            } else {
+                "No byte came from the server for \(time)."
+            }
+        stream.fail(DownloadError(.stalled, what))
     }
 
     // MARK: What libcurl asks
@@ -272,11 +276,13 @@ final class CurlTransfer {
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         // Of a head that comes line by line, and of trailers, all has to come within one timeout.
-        if head.isBetweenHeads { lastActivity = time.now }
+        if head.putsOffStall { lastActivity = time.now }
+        isEnding = head.isComplete
         switch head.consume(line) {
         case .more: break
         case .head(let head):
             hasFinalHead = true
+            lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
             markDelivered()
