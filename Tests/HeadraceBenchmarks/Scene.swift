@@ -143,7 +143,7 @@ struct Scene: Sendable {
             summary: "HTTP",
             payload: .many(count: 2_000, each: 50_000, parallel: 16),
             targets: [
-                Target(.wall, .ratio(1.0, to: "curl")),
+                Target(.wall, .ratio(1.3, to: "curl")),
                 Target(.memory, .atMost(64 * 1_048_576)),
             ]
         ),
