@@ -193,7 +193,7 @@ public actor DownloadManager {
     ///   added.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
-        for index in requests.indices { try requests[index].validate() }
+        for request in requests { try request.validate() }
         let records: [DownloadRecord]
         if list.journal == nil {
             records = try list.add(requests)

@@ -266,8 +266,7 @@ struct ListState {
             let signal = StopSignal()
             signals[id] = signal
             journal?.note(id, .running)
-            let run = Run(record: record, stop: signal, attempts: attempts[id])
-            attempts.discard(id)
+            let run = Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id))
             // What was begun before and tried again goes on, and does not start.
             return .start(run, telling(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
@@ -323,7 +322,7 @@ struct ListState {
         _ outcome: TransferOutcome?
     ) -> Telling {
         if phase != .waiting { attempts.discard(record.id) }
-        if phase != .finished { finished.discard(record.id) }
+        finished.discard(record.id)
         switch phase {
         case .running: return telling(nil, nil)
         case .waiting:
@@ -336,10 +335,7 @@ struct ListState {
             telling.closes = open.remove(record.id) != nil
             return telling
         case .finished:
-            guard case .finished(let file) = outcome else {
-                finished.discard(record.id)
-                return close(record, telling(nil, nil))
-            }
+            guard case .finished(let file) = outcome else { return close(record, telling(nil, nil)) }
             finished[record.id] = file
             record.finished(with: file)
             if let journal {

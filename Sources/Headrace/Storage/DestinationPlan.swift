@@ -37,6 +37,7 @@ struct DestinationPlan: Sendable {
         }
     }
 
+    /// The final path for an answer, as ``DestinationNames/path(for:)`` has it.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
     /// Looks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.

@@ -101,18 +101,3 @@ extension FileCalls {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }
-
-// What is called for each file goes through the shared ones themselves, so that nothing is copied for it.
-extension SharedFileCalls {
-    func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
-        try calls.isNamed(path, opened)
-    }
-
-    func writeAll(_ file: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) {
-        try calls.writeAll(file, bytes, offset)
-    }
-
-    func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
-        try calls.setModeWherePossible(file, mode)
-    }
-}

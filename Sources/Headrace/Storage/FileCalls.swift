@@ -70,21 +70,6 @@ package struct FileCalls: Sendable {
     package var bootID: @Sendable () throws(SystemError) -> String
 }
 
-/// The calls as each of many files holds them: by themselves they are two dozen references to copy.
-package final class SharedFileCalls: Sendable {
-    /// Those of the operating system.
-    package static let system = SharedFileCalls(.system)
-
-    /// The calls.
-    package let calls: FileCalls
-
-    /// Shares calls.
-    /// - Parameter calls: The calls.
-    package init(_ calls: FileCalls) {
-        self.calls = calls
-    }
-}
-
 /// What a path names.
 package struct FileStatus: Sendable, Hashable {
     /// A kind of file.

@@ -34,6 +34,26 @@ extension DownloadTransfer {
         return present(path, DownloadEvent.unchanged)
     }
 
+    /// The file there is the result, and of what was fetched nothing is left.
+    func skipped(_ path: String, _ session: PartialSession) -> FinishedFile {
+        session.remove()
+        return skipped(path)
+    }
+
+    func skipped(_ path: String) -> FinishedFile {
+        takesName(path)
+        return present(path, DownloadEvent.skipped)
+    }
+
+    /// The result is a file that was there before, for the reason that an event tells.
+    func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
+        let file = URL(filePath: path, directoryHint: .notDirectory)
+        tell(event(file))
+        let stamp = (try? environment.files.status(path)).map { FileStamp($0) }
+        // Begun again, a download may well find the one that it has fetched.
+        return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
+    }
+
     /// Takes the name of a file that is kept up to date; false where it is another download's.
     @discardableResult
     func takesName(_ path: String) -> Bool {
