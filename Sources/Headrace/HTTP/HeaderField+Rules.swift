@@ -4,7 +4,20 @@ extension HeaderField {
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
     ]
 
-    private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    /// How a word in a name ends if the value is a secret, as in `X-Auth-Token`, `Proxy-Authorization` or `X-ApiKey`.
+    ///
+    /// A rule instead of a list of names: each service has its own field, and one that is missing here would be sent to strangers.
+    private static let secretEndings = [
+        "authorization", "authentication", "cookie", "token", "secret", "password", "passwd", "credential",
+        "credentials",
+        "apikey", "accesskey", "authkey", "jwt",
+    ]
+
+    /// The last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
+    private static let secretLastWords: Set<String> = ["key", "auth", "api"]
+
+    /// Keys that name something and open nothing.
+    private static let harmlessKeys: Set<String> = ["idempotency-key", "sec-websocket-key", "surrogate-key"]
 
     /// Further fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
     private static let bound: Set<String> = ["origin", "referer"]
@@ -17,7 +30,15 @@ extension HeaderField {
     /// True for a field whose value is never written to a disk.
     ///
     /// `Referer` and `Origin` are no credentials, and many a server answers only to them.
-    package var isCredential: Bool { isSecret || Self.credentials.contains(name.lowercased()) }
+    package var isCredential: Bool { isSecret || Self.namesSecret(name) }
+
+    private static func namesSecret(_ name: String) -> Bool {
+        let name = name.lowercased()
+        let words = name.split { $0 == "-" || $0 == "_" || $0 == "." }
+        guard let last = words.last, !harmlessKeys.contains(name) else { return false }
+        return secretLastWords.contains(String(last))
+            || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
+    }
 
     /// True for fields that carry or name credentials and so stay with the origin they were given for.
     var isBoundToOrigin: Bool { isCredential || Self.bound.contains(name.lowercased()) }
