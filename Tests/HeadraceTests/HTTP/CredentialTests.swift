@@ -65,18 +65,58 @@ struct CredentialTests {
         #expect(!shown.contains("hidden"))
     }
 
+    @Test(arguments: [
+        ("X-Api-Key", true), ("Api-Key", true), ("apikey", true), ("X-ApiKey", true), ("X-Auth-Token", true),
+        ("PRIVATE-TOKEN", true), ("Job-Token", true), ("X-Amz-Security-Token", true), ("X_Access_Token", true),
+        ("X-Vault-Token", true), ("X-Goog-Api-Key", true), ("Ocp-Apim-Subscription-Key", true),
+        ("X-JFrog-Art-Api", true),
+        ("Proxy-Authorization", true), ("X-Forwarded-Authorization", true), ("CF-Access-Client-Secret", true),
+        ("X-Amz-Server-Side-Encryption-Customer-Key", true), ("Cookie", true), ("cookie2", false),
+        ("X-Auth-User", false),
+        ("User-Agent", false), ("Accept", false), ("Referer", false), ("X-Monkey", false), ("Idempotency-Key", false),
+        ("X-Api-Version", false), ("X-Request-Id", false), ("Key-Frame", false), ("-", false),
+    ])
+    func `a field is a credential if its name says so`(_ name: String, _ isCredential: Bool) throws {
+        let field = HeaderField(name: name, value: "v")
+        #expect(field.isCredential == isCredential)
+        let first = try #require(URL(string: "https://a.example/x"))
+        let other = try #require(URL(string: "https://b.example/x"))
+        let request = DownloadRequest(first, to: .directory(URL(filePath: "/")), headers: [field])
+        var chain = RedirectChain(request, at: first, DownloadManager.Configuration())
+        chain.follow(other)
+        let isSent = chain.request(with: [], DownloadManager.Configuration()).fields.contains(field)
+        #expect(isSent == (name == "Referer" ? false : !isCredential))
+    }
+
+    @Test(
+        arguments: [
+            ("http://@h.example/", nil), ("http://:@h.example/", nil), ("http://u@h.example/", "Basic dTo="),
+            ("http://:p@h.example/", "Basic OnA="),
+        ] as [(String, String?)]
+    )
+    func `an empty login in a redirect is not sent`(_ location: String, _ value: String?) throws {
+        let first = try #require(URL(string: "http://a.example/"))
+        var chain = RedirectChain(
+            DownloadRequest(first, to: .directory(URL(filePath: "/"))),
+            at: first,
+            DownloadManager.Configuration()
+        )
+        chain.follow(try #require(URL(string: location)))
+        #expect(chain.request(with: [], DownloadManager.Configuration()).fields.first?.value == value)
+    }
+
     @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(
             first,
             to: .directory(URL(filePath: "/")),
-            headers: [HeaderField(name: "X-Api-Key", value: "k", isSecret: true), HeaderField(name: "X", value: "1")]
+            headers: [HeaderField(name: "X-Mine", value: "k", isSecret: true), HeaderField(name: "X", value: "1")]
         )
         var chain = RedirectChain(request, at: first, DownloadManager.Configuration())
         func names() -> [String] { chain.request(with: [], DownloadManager.Configuration()).fields.map(\.name) }
-        #expect(names() == ["X-Api-Key", "X"])
+        #expect(names() == ["X-Mine", "X"])
         chain.follow(try #require(URL(string: "https://a.example:443/y")))
-        #expect(names() == ["X-Api-Key", "X"])
+        #expect(names() == ["X-Mine", "X"])
         chain.follow(try #require(URL(string: "https://a.example:8443/y")))
         #expect(names() == ["X"])
         chain.follow(first)
@@ -88,6 +128,6 @@ struct CredentialTests {
         chain = RedirectChain(request, at: mirror, isTold: true, DownloadManager.Configuration())
         #expect(names() == [])
         chain = RedirectChain(request, at: first, isTold: true, DownloadManager.Configuration())
-        #expect(names() == ["X-Api-Key", "X"])
+        #expect(names() == ["X-Mine", "X"])
     }
 }
