@@ -9,7 +9,7 @@ struct RetryAfter: Sendable, Hashable {
     /// The time to wait, from zero to ``maximum``.
     let delay: Duration
 
-    /// Reads seconds, or a date seen from `now`; nil for anything else, and for a date where the time is not known.
+    /// Reads seconds, or a date seen from `now`; nil for anything else, and for a date if the time is not known.
     init?(parsing text: String, now: HTTPDate?) {
         if text.isDigits {
             // Digits that do not fit are many seconds, not junk.
@@ -24,9 +24,10 @@ struct RetryAfter: Sendable, Hashable {
 
     /// Reads the field of an answer of any status; the longest one where there are several.
     ///
-    /// A date is seen from the answer's own `Date`, so that no other clock has to be right.
+    /// A date is compared with the response's own `Date`, so that no other clock needs to be right; without one, with the time at
+    /// which the response was received (RFC 9110, section 6.6.1).
     init?(of head: ResponseHead) {
-        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:))
+        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? head.receivedAt
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }
         guard let delay = delays.max() else { return nil }
         self.delay = delay

@@ -38,6 +38,15 @@ struct RetryAfterTests {
         #expect(RetryAfter(of: HeadFixture.head(503, fields))?.delay == .seconds(2))
     }
 
+    @Test(arguments: [[:], ["Date": "yesterday"]] as [KeyValuePairs<String, String>])
+    func `a date without a Date field is compared with the time of receipt`(_ fields: KeyValuePairs<String, String>) {
+        var head = HeadFixture.head(503, fields)
+        head.fields.append(HeaderField(name: "Retry-After", value: "Tue, 15 Nov 1994 12:45:28 GMT"))
+        #expect(RetryAfter(of: head) == nil)
+        head.receivedAt = date
+        #expect(RetryAfter(of: head)?.delay == .seconds(2))
+    }
+
     @Test func `D16 the field counts on a redirect`() {
         #expect(RetryAfter(of: HeadFixture.head(302, ["Location": "/", "Retry-After": "3"]))?.delay == .seconds(3))
     }

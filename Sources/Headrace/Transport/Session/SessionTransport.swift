@@ -46,6 +46,8 @@ struct SessionTransport: Transport {
             let asked = prepared(request, login)
             let step: Step<Result> = try await base.perform(asked) { head, body in
                 cookies?.store(head)
+                var head = head
+                head.receivedAt = HTTPDate(seconds: WallTime.seconds())
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
                 if head.status == 401, let store, attempts < Self.maxLogins {
                     if let login { refused.insert(login) }
@@ -54,9 +56,7 @@ struct SessionTransport: Transport {
                         return .again(next)
                     }
                 }
-                guard head.status == 401 else { return .done(try await receive(head, &body)) }
-                var head = head
-                head.refusedLogin = asked.fields.loginScheme
+                if head.status == 401 { head.refusedLogin = asked.fields.loginScheme }
                 return .done(try await receive(head, &body))
             }
             switch step {
