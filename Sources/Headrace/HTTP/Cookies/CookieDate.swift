@@ -8,7 +8,8 @@ enum CookieDate {
         for token in text.utf8.split(whereSeparator: isDelimiter) {
             let word = Substring(token)
             if time == nil, let found = clock(word) {
-                time = found
+                guard let seconds = found.seconds else { return nil }
+                time = seconds
             } else if day == nil, let found = number(word, digits: 1...2) {
                 day = found
             } else if month == nil, let found = months.firstIndex(of: String(word.prefix(3)).lowercased()) {
@@ -21,14 +22,15 @@ enum CookieDate {
         return HTTPDate(year: year, month: month, day: day, time: time)?.seconds
     }
 
-    /// Seconds since midnight, of `8:49:37`.
-    private static func clock(_ word: Substring) -> Int? {
-        let parts = word.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, let hour = number(parts[0], digits: 1...2),
-            let minute = number(parts[1], digits: 1...2),
-            let second = number(parts[2], digits: 1...2), hour < 24, minute < 60, second < 60
+    /// A time such as `8:49:37`; its `seconds` since midnight are `nil` if there is no such time, which makes the whole date invalid.
+    private static func clock(_ word: Substring) -> (seconds: Int?, Void)? {
+        let parts = word.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].utf8.allSatisfy(\.isDigit), parts[1].utf8.allSatisfy(\.isDigit),
+            let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2)
         else { return nil }
-        return (hour * 60 + minute) * 60 + second
+        guard hour < 24, minute < 60, second < 60 else { return (nil, ()) }
+        return ((hour * 60 + minute) * 60 + second, ())
     }
 
     /// The digits at the front, if there are so many; what follows them is passed over.
