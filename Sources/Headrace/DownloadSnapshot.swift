@@ -71,11 +71,19 @@ public struct GroupProgress: Sendable, Hashable {
     /// The sum of the smoothed speeds, in bytes per second.
     public var bytesPerSecond: Double
 
-    /// The part of the bytes that is received, from 0 to 1; nil where the total is unknown.
-    public var fractionCompleted: Double? {
-        guard let totalBytes else { return nil }
+    /// The completed part of the group, from 0 to 1.
+    ///
+    /// The received part of the bytes if all sizes are known. Until then it is an estimate, in which each download counts the same:
+    /// one of unknown size as 0 until it finishes.
+    public var fractionCompleted: Double {
+        guard let totalBytes else { return estimatedFraction }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
+
+    /// Whether ``fractionCompleted`` is an estimate, since the size of some download is not known yet.
+    public var isFractionEstimated: Bool { totalBytes == nil }
+
+    private var estimatedFraction: Double
 
     /// True when none of the downloads waits, runs or is paused.
     public var isEnded: Bool {
@@ -87,15 +95,19 @@ public struct GroupProgress: Sendable, Hashable {
     public init(of downloads: some Sequence<DownloadSnapshot>) {
         (counts, bytesReceived, bytesPerSecond) = ([:], 0, 0)
         var total: Int64? = 0
+        var (completed, count) = (0.0, 0.0)
         for download in downloads {
             counts[download.state.kind, default: 0] += 1
             let received = download.progress.bytesReceived
             bytesReceived = bytesReceived.addingWithoutOverflow(received)
             if download.state.kind == .running { bytesPerSecond += download.progress.bytesPerSecond }
             let size = download.state.isEnded ? received : download.progress.totalBytes
+            completed += download.state.isEnded ? 1 : download.progress.fractionCompleted ?? 0
+            count += 1
             total = total.flatMap { total in size.map { total.addingWithoutOverflow($0) } }
         }
         totalBytes = total
+        estimatedFraction = count == 0 ? 1 : completed / count
     }
 }
 
