@@ -8,10 +8,11 @@ struct Tool {
         StandardStreams.hold()
         DescriptorLimit.raise()
         Signals.restoreQuit()
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let bytes = Array(ProcessArguments.all().dropFirst())
+        let arguments = bytes.map { String(decoding: $0, as: UTF8.self) }
         let status: ExitCode
         do throws(UsageError) {
-            try checkEncoding()
+            try checkEncoding(bytes)
             status = try await run(arguments)
         } catch {
             // What could not be read may have asked for it all the same.
@@ -21,14 +22,11 @@ struct Tool {
         Console.exit(status)
     }
 
-    /// Throws where an argument is no UTF-8: what Swift makes of it names another file.
-    private static func checkEncoding() throws(UsageError) {
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
-                continue
-            }
+    /// Throws if an argument is not UTF-8: what Swift makes of it would name another file.
+    private static func checkEncoding(_ arguments: [[UInt8]]) throws(UsageError) {
+        for (index, argument) in arguments.enumerated() where String(validating: argument, as: UTF8.self) == nil {
             // By its number alone: it may be a secret.
-            throw UsageError("argument \(index) is not in UTF-8, which all arguments have to be")
+            throw UsageError("argument \(index + 1) is not in UTF-8, which all arguments have to be")
         }
     }
 

@@ -4,6 +4,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct InvocationTests {
+    @Test(
+        arguments: [
+            ("", []), ("a\0", ["a"]), ("a\0b", ["a", "b"]), ("a\0\0b c\0", ["a", "", "b c"]), ("a\0\0", ["a", ""]),
+        ] as [(String, [String])]
+    )
+    func `the arguments are read from the process's command line`(_ line: String, _ arguments: [String]) {
+        #expect(ProcessArguments.split(Array(line.utf8)) == arguments.map { Array($0.utf8) })
+    }
+
     @Test(arguments: [["--help"], ["-h"], ["get", "--help"], ["get", "-h", "--jobs", "many"], ["get", "-qh", "x"]])
     func `help is asked for before and after the command`(_ line: [String]) throws {
         guard case .help = try Invocation(line) else { return #expect(Bool(false), "no help") }
