@@ -12,8 +12,9 @@ public enum DownloadEvent: Sendable, Equatable {
     case redirected(status: Int, from: URL, to: URL)
     /// The answer was accepted; `file` is the final name as planned now, `totalBytes` the size where known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
-    /// Bytes from an earlier attempt or run are gone on with from this offset, by this proof.
-    case resumed(from: Int64, proof: String)
+    /// The download resumes: `bytesKept` bytes of an earlier attempt or run remain, the first that is missing is at the offset, and
+    /// `proof` says why they belong to the same version.
+    case resumed(from: Int64, bytesKept: Int64, proof: String)
     /// The bytes so far are of no use, and the download starts at zero.
     case restarted(reason: String, bytesWasted: Int64)
     /// The network is gone or not one that the request allows; the download goes on when that changes.

@@ -91,7 +91,7 @@ struct InteropTests {
                 #expect(Self.file.difference(fromFileAt: try await download.value) == nil)
                 let events = await history(of: download)
                 #expect(
-                    events.contains { if case .resumed(let offset, _) = $0 { offset > 0 } else { false } },
+                    events.contains { if case .resumed(let offset, _, _) = $0 { offset > 0 } else { false } },
                     "\(path): \(events)"
                 )
                 #expect(!events.contains { if case .restarted = $0 { true } else { false } }, "\(path): \(events)")

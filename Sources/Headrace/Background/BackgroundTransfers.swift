@@ -239,7 +239,14 @@ final class BackgroundTransfers: Sendable {
             note(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
-            tell(.resumed(from: offset, proof: "The system has compared what the server says of the file."), id)
+            tell(
+                .resumed(
+                    from: offset,
+                    bytesKept: offset,
+                    proof: "The system has compared what the server says of the file."
+                ),
+                id
+            )
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
             tell(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), id)

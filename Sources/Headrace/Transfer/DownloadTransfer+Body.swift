@@ -239,7 +239,11 @@ extension DownloadTransfer {
         guard try session.holds(again, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
         guard piece.comparedOffset + Int64(again.count) == accepted.offset else { return }
         try session.begin(accepted, for: path)
-        tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
+        tellResumed(accepted, session)
+    }
+
+    func tellResumed(_ accepted: AcceptedBody, _ session: borrowing PartialSession) {
+        tell(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
     }
 
     /// Takes note of the sync that ended with the group, and does what the group left undone.

@@ -298,7 +298,7 @@ final class DownloadTransfer: Sendable {
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
-                tell(.resumed(from: accepted.offset, proof: accepted.proof.sentence))
+                tellResumed(accepted, session)
             }
             do {
                 return try await fetch(answer, &body, accepted, &session, &attempts, path)

@@ -16,8 +16,8 @@ struct Item: Sendable, Equatable {
     /// Where the file is to be, as soon as the server has answered.
     var plannedPath: String?
     var progress = DownloadProgress()
-    /// Where bytes of an earlier run are gone on with, until the answer is told.
-    var resumeOffset: Int64?
+    /// The bytes of an earlier run that remain, until the response is reported.
+    var bytesKept: Int64?
     /// What the file was compared with and is the same, in words.
     var proof: String?
     /// The checksum of that.
@@ -43,8 +43,8 @@ struct Item: Sendable, Equatable {
             name = file.lastPathComponent
             plannedPath = file.plainPath
             progress.totalBytes = totalBytes
-            resumeOffset = nil
-        case .resumed(let offset, _): resumeOffset = offset
+            bytesKept = nil
+        case .resumed(_, let kept, _): bytesKept = kept
         case .verified(let checksum):
             self.checksum = checksum
             proof = "\(checksum.algorithm) verified"

@@ -41,8 +41,12 @@ enum JSONLines {
                 item,
                 ["status": .integer(Int64(status)), "totalBytes": .optional(totalBytes), "file": path(file)]
             ).text
-        case .resumed(let offset, let proof):
-            return object("resumed", item, ["offset": .integer(offset), "proof": .string(proof)]).text
+        case .resumed(let offset, let kept, let proof):
+            return object(
+                "resumed",
+                item,
+                ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string(proof)]
+            ).text
         case .waitingForNetwork(let obstacle):
             return object("waitingForNetwork", item, ["reason": .string(obstacle.rawValue)]).text
         case .networkChanged: return object("networkChanged", item).text

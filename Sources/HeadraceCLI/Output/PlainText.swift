@@ -53,11 +53,12 @@ struct PlainText: Sendable {
         case .responded(let status, let totalBytes, _) where verbosity == .verbose:
             "\(item.name): answered with status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
         case .responded(_, let totalBytes, _):
-            item.resumeOffset.map {
-                "\(item.name): resumes at \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+            item.bytesKept.map {
+                "\(item.name): resumes with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+                    + " already downloaded"
             }
-        case .resumed(let offset, let proof) where verbosity == .verbose:
-            "\(item.name): goes on at \(Format.size(offset)). \(proof)"
+        case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
+            "\(item.name): resumes at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
         case .waitingForNetwork(let obstacle): "\(item.name): waits for \(obstacle.remedy)"

@@ -66,13 +66,13 @@ struct PlainTextTests {
     @Test
     func `one that is gone on with tells where, and the speed of what came now`() {
         var item = Item.connecting("a (1).bin")
-        item.apply(.resumed(from: 2 << 20, proof: "The tag is the same."))
+        item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
         let answer = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
-        #expect(line(answer, item: item) == "a (1).bin: resumes at 2.00 MiB of 3.00 MiB")
+        #expect(line(answer, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
         #expect(line(answer, .quiet, item: item) == nil)
         #expect(
             line(.responded(status: 206, totalBytes: nil, file: Self.file), item: item)
-                == "a (1).bin: resumes at 2.00 MiB"
+                == "a (1).bin: resumes with 2.00 MiB already downloaded"
         )
         item.apply(answer)
         #expect(line(answer, item: item) == nil)

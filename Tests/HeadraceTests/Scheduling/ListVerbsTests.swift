@@ -294,7 +294,7 @@ struct ListVerbsTests {
             _ = try await next.value
             var events: [DownloadEvent] = []
             for await event in next.events { events.append(event) }
-            #expect(events.contains { if case .resumed(size, _) = $0 { true } else { false } })
+            #expect(events.contains { if case .resumed(size, _, _) = $0 { true } else { false } })
             await manager.shutdown()
         }
     }

@@ -121,7 +121,7 @@ struct RegistryTests {
                 #expect(await kinds(manager) == [.paused], "what was paused stays so")
                 await manager.downloads[0].resume()
                 for await event in await manager.downloads[0].events {
-                    if case .resumed(let offset, _) = event {
+                    if case .resumed(let offset, _, _) = event {
                         #expect(offset == 60_000)
                         break
                     }
@@ -422,7 +422,7 @@ struct RegistryTests {
                 #expect(downloads[0].state == .finished(new.appending(path: "a")))
                 #expect(await downloads[0].fileIsIntact)
                 for await event in downloads[1].events {
-                    if case .resumed(60_000, _) = event { break }
+                    if case .resumed(60_000, _, _) = event { break }
                 }
             }
         }

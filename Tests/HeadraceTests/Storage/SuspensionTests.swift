@@ -115,7 +115,9 @@ struct SuspensionTests {
                 #expect(file.path == new.appending(path: "Documents/films/file.bin").path)
                 #expect(DiskFixture.isExact(file))
                 var starts: [Int64] = []
-                for await event in download.events { if case .resumed(let start, _) = event { starts.append(start) } }
+                for await event in download.events {
+                    if case .resumed(let start, _, _) = event { starts.append(start) }
+                }
                 #expect(starts == [Int64(Self.cut)])
             }
         }

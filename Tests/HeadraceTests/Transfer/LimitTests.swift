@@ -133,7 +133,7 @@ struct LimitTests {
             #expect(DiskFixture.isExact(try await next.value))
             var events: [DownloadEvent] = []
             for await event in next.events { events.append(event) }
-            #expect(events.contains { if case .resumed(60_000, _) = $0 { true } else { false } })
+            #expect(events.contains { if case .resumed(60_000, _, _) = $0 { true } else { false } })
             await manager.shutdown()
             #expect(clock.deadlines == [], "the timer of a download that ended is gone")
         }

@@ -45,7 +45,9 @@ struct OverlapTests {
         #expect(outcome.ranges == [nil, "bytes=\(start)-"])
         #expect(outcome.ifRanges == [nil, nil])
         #expect(outcome.restarts.isEmpty)
-        #expect(outcome.events.contains(.resumed(from: cut, proof: RangeAsk.Proof.later(.overlap).sentence)))
+        #expect(
+            outcome.events.contains(.resumed(from: cut, bytesKept: cut, proof: RangeAsk.Proof.later(.overlap).sentence))
+        )
         guard case .finished(let summary) = outcome.events.last else {
             Issue.record("\(outcome.events)")
             return

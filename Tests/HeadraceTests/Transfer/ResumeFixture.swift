@@ -23,7 +23,7 @@ struct ResumeOutcome {
 
     /// The offsets from which was gone on.
     var resumes: [Int64] {
-        events.compactMap { if case .resumed(let offset, _) = $0 { offset } else { nil } }
+        events.compactMap { if case .resumed(let offset, _, _) = $0 { offset } else { nil } }
     }
 
     var ranges: [String?] { requests.map { $0["Range"] } }

@@ -178,7 +178,11 @@ struct VerificationTests {
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
         #expect(outcome.ifRanges == [nil, nil])
-        #expect(outcome.events.contains(.resumed(from: cut, proof: RangeAsk.Proof.later(.checksum).sentence)))
+        #expect(
+            outcome.events.contains(
+                .resumed(from: cut, bytesKept: cut, proof: RangeAsk.Proof.later(.checksum).sentence)
+            )
+        )
     }
 
     @Test func `V10 tags that differ by node are gone on with, and the checksum proves the file`() async throws {
