@@ -23,6 +23,8 @@ public struct DownloadError: Error, Sendable {
     var isOneTooMany = false
     /// Set where the same request may succeed later for another reason than that of its code.
     var mayPass = false
+    /// Whether the host refused the connection, as if nothing listens at the port.
+    var isConnectionRefused = false
     /// The setting that may help, where there is one.
     package internal(set) var remedy: Remedy?
     /// The URL that was asked for, without its user and password.

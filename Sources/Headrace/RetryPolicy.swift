@@ -18,6 +18,12 @@ public struct RetryPolicy: Sendable {
     ///
     /// That a host takes no more (429, 503) while it sends another download is tried again without being counted.
     public var maxFailures = 5
+    /// How many failures in a row are retried at a host that has never responded, if its name is not found or it refuses the
+    /// connection; `nil` for ``maxFailures``.
+    ///
+    /// A mistyped host name or a closed port then fails soon. A host that has responded to any download of the manager, or that an
+    /// earlier run has received bytes from, has ``maxFailures``.
+    public var maxUnreachableFailures: Int?
     /// How many failures are tried again in all, with one more for each MiB of progress, so that a byte an attempt does not go
     /// on for ever.
     public var maxTotalFailures = 50
@@ -45,7 +51,9 @@ public struct RetryPolicy: Sendable {
     public static let none = RetryPolicy { $0.maxFailures = 0 }
 
     func validate() throws(DownloadError) {
-        guard maxFailures >= 0, maxTotalFailures >= 0, maxRetriesPerHostAndMinute ?? 1 >= 1 else {
+        guard maxFailures >= 0, maxUnreachableFailures ?? 0 >= 0, maxTotalFailures >= 0,
+            maxRetriesPerHostAndMinute ?? 1 >= 1
+        else {
             throw DownloadError(
                 .invalidRequest,
                 "A retry policy's counts cannot be below zero, and maxRetriesPerHostAndMinute not below 1."

@@ -2,6 +2,9 @@ extension DownloadError {
     /// Whether the same request may have another outcome a little later.
     var isTransient: Bool { isOfNetwork || mayPass }
 
+    /// Whether there may be no such server: its name was not found, or nothing listens at its port.
+    var isOfUnreachableHost: Bool { code == .nameResolution || isConnectionRefused }
+
     /// Whether the way to the server may be what failed.
     var isOfNetwork: Bool {
         [.nameResolution, .connection, .stalled, .connectionLost].contains(code)

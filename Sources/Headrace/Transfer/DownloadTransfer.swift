@@ -152,9 +152,13 @@ final class DownloadTransfer: Sendable {
         holdingBytes: Bool,
         _ attempts: inout Attempts
     ) async throws -> Duration? {
-        guard let decide = environment.configuration.retryPolicy.decide else {
-            return attempts.failed(error, holdingBytes: holdingBytes)
+        let policy = environment.configuration.retryPolicy
+        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isOfUnreachableHost, !holdingBytes,
+            !environment.hosts.hasResponded(attempts.sources.current)
+        {
+            return nil
         }
+        guard let decide = policy.decide else { return attempts.failed(error, holdingBytes: holdingBytes) }
         switch await decide(error, attempts.count + 1) {
         case .standard: return attempts.failed(error, holdingBytes: holdingBytes)
         case .fail: throw error
@@ -223,6 +227,9 @@ final class DownloadTransfer: Sendable {
             asked.bufferBytes = environment.rates.bufferBytes(for: record)
             let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
+                if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
+                    environment.hosts.responded(head.url)
+                }
                 if let target = try chain.policy.target(of: head, after: chain.count) {
                     await body.drain(of: head)
                     return Step.redirected(target, head)

@@ -28,6 +28,34 @@ struct RetryTests {
         )
     }
 
+    @Test func `a port that nothing listens at is tried twice, and a host that has responded as often as any`()
+        async throws
+    {
+        let closed = "http://127.0.0.1:1/file.bin"
+        try await withFaultServer(.redirect(to: closed)) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = DownloadManager.Configuration {
+                    $0.retryPolicy.maxFailures = 3
+                    $0.retryPolicy.maxUnreachableFailures = 1
+                    $0.retryPolicy.baseDelay = .milliseconds(1)
+                }
+                try await withDownloadManager(configuration) { manager in
+                    for (url, retries) in [(try #require(URL(string: closed)), 1), (server.url("/file.bin"), 3)] {
+                        let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+                        var count = 0
+                        for await event in download.events { if case .retrying = event { count += 1 } }
+                        #expect(count == retries)
+                        guard case .failed(let error) = download.state else {
+                            Issue.record("\(download.state)")
+                            continue
+                        }
+                        #expect(error.code == .connection)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `T01 a port that refuses is tried until it answers`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(file), isListening: false) { server in

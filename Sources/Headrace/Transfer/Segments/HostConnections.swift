@@ -8,10 +8,22 @@ import Foundation
 final class HostConnections: Sendable {
     private let limits: Locked<HostLimits>
     private let retries: Locked<HostRetries>
+    /// The servers that have responded at least once.
+    private let responsive = Locked<Set<String>>([])
 
     init(maximum: Int, retriesPerMinute: Int?) {
         limits = Locked(HostLimits(maximum: maximum))
         retries = Locked(HostRetries(perMinute: retriesPerMinute))
+    }
+
+    /// Records that the server of a URL has responded.
+    func responded(_ url: URL) {
+        responsive.withLock { _ = $0.insert(url.server) }
+    }
+
+    /// Whether the server of a URL has responded to any download.
+    func hasResponded(_ url: URL) -> Bool {
+        responsive.withLock { $0.contains(url.server) }
     }
 
     /// When a retry may begin that is to begin now.

@@ -43,7 +43,9 @@ struct CurlFailure {
         case HR_E_COULDNT_RESOLVE_HOST:
             return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")
         case HR_E_COULDNT_CONNECT:
-            return DownloadError(.connection, "No connection to \(server) could be made: \(why).")
+            var error = DownloadError(.connection, "No connection to \(server) could be made: \(why).")
+            error.isConnectionRefused = osError == ECONNREFUSED
+            return error
         case HR_E_OPERATION_TIMEDOUT:
             return DownloadError(
                 .connection,
@@ -108,7 +110,9 @@ struct CurlFailure {
                 ? .proxyLogin(proxy)
                 : DownloadError(.connection, "The proxy \(proxy) could not connect to \(server): \(detail).")
         case HR_E_COULDNT_CONNECT:
-            return DownloadError(.connection, "No connection to the proxy \(proxy) could be made: \(why).")
+            var error = DownloadError(.connection, "No connection to the proxy \(proxy) could be made: \(why).")
+            error.isConnectionRefused = osError == ECONNREFUSED
+            return error
         case HR_E_SSL_CONNECT_ERROR where isPlain && proxy.speaksTLS && connectStatus == 0:
             return DownloadError(.proxy, "The proxy \(proxy) does not speak TLS at this port: is it http://?")
         default: return nil
