@@ -29,7 +29,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// What happens when a file of that name exists already, unless ``refetchPolicy`` has it replaced.
     public var conflictPolicy: ConflictPolicy
     /// Whether a file that is there already is fetched again.
-    public var refetchPolicy = RefetchPolicy.always
+    public var refetchPolicy = RefetchPolicy.unlessCurrent
     /// Header fields sent with each request of this download, in order.
     ///
     /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
@@ -86,19 +86,20 @@ public struct DownloadRequest: Sendable, Hashable {
     /// - Parameters:
     ///   - url: The address to fetch; `http` or `https`, with a host.
     ///   - destination: The place of the finished file.
-    ///   - conflictPolicy: What happens when a file of that name exists already.
+    ///   - conflictPolicy: What happens if a file of that name exists already and is not current. By default a file in a
+    ///     ``Destination/directory(_:)`` gets a free name, and a ``Destination/file(_:)`` is replaced once the download is complete.
     ///   - headers: Header fields sent with each request of this download, in order.
     ///   - resumePolicy: What it takes to go on with bytes that are held.
     public init(
         _ url: URL,
         to destination: Destination,
-        conflictPolicy: ConflictPolicy = .rename,
+        conflictPolicy: ConflictPolicy? = nil,
         headers: [HeaderField] = [],
         resumePolicy: ResumePolicy = .validated
     ) {
         self.url = url
         self.destination = destination
-        self.conflictPolicy = conflictPolicy
+        self.conflictPolicy = conflictPolicy ?? destination.defaultConflictPolicy
         self.headers = headers
         self.resumePolicy = resumePolicy
     }
@@ -114,6 +115,14 @@ extension DownloadRequest {
         /// server's proposal in `Content-Disposition` (RFC 6266), the last path component of the final URL, that of
         /// ``DownloadRequest/url``, and `download`.
         case directory(URL)
+
+        /// A name that the caller chose stays; one that the server or the URL gives is counted up.
+        fileprivate var defaultConflictPolicy: ConflictPolicy {
+            switch self {
+            case .file: .overwrite
+            case .directory: .rename
+            }
+        }
     }
 
     /// What happens when the destination's name is taken.

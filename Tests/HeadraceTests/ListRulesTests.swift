@@ -37,13 +37,38 @@ struct ListRulesTests {
             try await withTemporaryDirectory { folder in
                 try await withDownloadManager { manager in
                     let downloads = try await manager.download(
-                        ["/a/file.bin", "/b/file.bin"].map {
-                            DownloadRequest(server.url($0), to: .file(folder.appending(path: "file.bin")))
-                        }
+                        ["/a/file.bin", "/b/file.bin"].map { DownloadRequest(server.url($0), to: .directory(folder)) }
                     )
                     for download in downloads { _ = try await download.value }
                 }
                 #expect(try FileProbe.names(in: folder) == ["file (1).bin", "file.bin"])
+            }
+        }
+    }
+
+    @Test func `C11 a file that another download is writing is refused, and replaced once that one has finished`()
+        async throws
+    {
+        let gate = try Gate()
+        let routes: [String: Response] = ["/a": .ok("first").held(after: 1, until: gate), "/b": .ok("second")]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                let file = folder.appending(path: "file.bin")
+                try await withDownloadManager { manager in
+                    let first = try await manager.download(DownloadRequest(server.url("/a"), to: .file(file)))
+                    try await server.waitUntil { $0.requests.contains { $0.bodyBytesSent == 1 } }
+                    for await progress in first.progress where progress.bytesReceived > 0 { break }
+                    let second = try await manager.download(DownloadRequest(server.url("/b"), to: .file(file)))
+                    let error = await #expect(throws: DownloadError.self) { try await second.value }
+                    #expect(error?.code == .fileExists)
+                    gate.open()
+                    #expect(try await first.value == file)
+                    #expect(try FileProbe.bytes(of: file) == Array("first".utf8))
+                    await second.resume()
+                    #expect(try await second.value == file)
+                }
+                #expect(try FileProbe.bytes(of: file) == Array("second".utf8))
+                #expect(try FileProbe.names(in: folder) == ["file.bin"])
             }
         }
     }

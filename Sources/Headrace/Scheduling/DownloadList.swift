@@ -304,7 +304,10 @@ final class DownloadList: Sendable {
             // Not by one that is told late: the next run may have claimed the name again.
             switch state {
             case .paused, .failed, .cancelled: environment.claims.release(record)
-            case .waiting, .running, .finished: break
+            // Only a file that is kept up to date stays its download's.
+            case .finished:
+                if record.requested({ $0.refetchPolicy != .ifChanged }) { environment.claims.release(record) }
+            case .waiting, .running: break
             }
         }
         if telling.event == .removed {

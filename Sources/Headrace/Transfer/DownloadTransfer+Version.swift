@@ -54,14 +54,14 @@ extension DownloadTransfer {
         return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
     }
 
-    /// Takes the name of a file that is kept up to date; false where it is another download's.
+    /// Reserves the name of a file that the download may replace; `false` if another download has reserved it.
     @discardableResult
     func takesName(_ path: String) -> Bool {
-        guard record.requested({ $0.refetchPolicy == .ifChanged }) else { return true }
+        guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
         return environment.claims.claim(path, for: record)
     }
 
-    /// Takes the name of a file that is kept up to date; throws where it is another download's.
+    /// Reserves the name of a file that the download may replace; throws if it is another download's.
     func claim(_ path: String, _ session: PartialSession) throws(DownloadError) {
         guard !takesName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."

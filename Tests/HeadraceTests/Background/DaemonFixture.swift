@@ -145,7 +145,9 @@ final class Daemon: BackgroundSystem {
     }
 
     static func request(in folder: URL, _ name: String = "a.bin") throws -> DownloadRequest {
-        DownloadRequest(try #require(URL(string: "https://example.org/\(name)")), to: .directory(folder))
+        var request = DownloadRequest(try #require(URL(string: "https://example.org/\(name)")), to: .directory(folder))
+        request.refetchPolicy = .always
+        return request
     }
 
     static func restarts(of download: Download) async -> [String] {

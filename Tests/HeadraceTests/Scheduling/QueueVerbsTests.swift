@@ -299,7 +299,7 @@ struct QueueVerbsTests {
             #expect(list.c.state == .finished(first))
             list.c.restart()
             let second = try await list.c.value
-            #expect(second.lastPathComponent == "c (1)")
+            #expect(second.lastPathComponent == "c")
             #expect(list.paths.filter { $0 == "/c" }.count == 2)
         }
     }

@@ -117,7 +117,9 @@ enum DiskFixture {
         _ policy: DownloadRequest.ConflictPolicy = .rename
     ) throws -> DownloadRequest {
         guard let url = URL(string: "http://example.org/file.bin") else { throw SystemError(errno: EINVAL) }
-        return DownloadRequest(url, to: destination, conflictPolicy: policy)
+        var request = DownloadRequest(url, to: destination, conflictPolicy: policy)
+        request.refetchPolicy = .always
+        return request
     }
 
     /// What ``withLeftovers(_:)`` leaves of the file.

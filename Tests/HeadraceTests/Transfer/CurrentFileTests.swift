@@ -29,6 +29,28 @@ struct CurrentFileTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `by default the same request downloads a file once, and a name that the caller chose stays`(
+        namesFile: Bool
+    ) async throws {
+        try await Fixture.run(.sequence([.file(Fixture.old), .file(Fixture.old)], then: .file(Fixture.new))) {
+            fixture in
+            for turn in 1...3 {
+                try await withDownloadManager { manager in
+                    let request = DownloadRequest(
+                        fixture.url,
+                        to: namesFile ? .file(fixture.file) : .directory(fixture.folder)
+                    )
+                    let outcome = try await Fixture.outcome(of: try await manager.download(request))
+                    #expect(outcome.error == nil)
+                    #expect(outcome.isUnchanged == (turn == 2))
+                }
+            }
+            #expect(try fixture.names == (namesFile ? ["file.bin"] : ["file (1).bin", "file.bin"]))
+            #expect(fixture.holds(namesFile ? Fixture.new : Fixture.old))
+        }
+    }
+
     @Test func `another version comes beside the old one, and is known again under its number`() async throws {
         try await Fixture.run(.sequence([.file(Fixture.old)], then: .file(Fixture.new))) { fixture in
             _ = try await fetch(fixture)

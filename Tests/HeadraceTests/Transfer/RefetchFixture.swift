@@ -81,7 +81,7 @@ struct RefetchFixture {
         _ change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> Outcome {
         try await withDownloadManager(DownloadManager.Configuration { $0.retryPolicy = retryPolicy }) { manager in
-            var request = DownloadRequest(url, to: .file(file))
+            var request = DownloadRequest(url, to: .file(file), conflictPolicy: .rename)
             request.refetchPolicy = .ifChanged
             change(&request)
             return try await Self.outcome(of: try await manager.download(request))
