@@ -17,7 +17,7 @@ struct Tool {
         } catch {
             // What could not be read may have asked for it all the same.
             let writesJSON = arguments.prefix { $0 != "--" }.contains("--\(Option.json.rawValue)")
-            status = tell(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
+            status = report(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
         }
         Console.exit(status)
     }
@@ -42,7 +42,7 @@ struct Tool {
                 let failure = Files.currentDirectoryFailure()
             {
                 let message = "The current folder cannot be found: \(failure.reason). Change to one that is there."
-                return tell(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
+                return report(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
             }
             return try await verb.run(arguments)
         }
@@ -136,14 +136,14 @@ func reportingErrors(
         return .signal(stop.signal)
     } catch let error as DownloadError {
         guard ExitCode(error.code) != .usage else { throw UsageError(error.message) }
-        return tell(error.advisedMessage, code: error.code, ExitCode(error.code), writesJSON: writesJSON)
+        return report(error.advisedMessage, code: error.code, ExitCode(error.code), writesJSON: writesJSON)
     } catch {
-        return tell("\(error)", code: nil, .other, writesJSON: writesJSON)
+        return report("\(error)", code: nil, .other, writesJSON: writesJSON)
     }
 }
 
-/// Tells why a command fails as a whole, and gives its status.
-private func tell(
+/// Reports why a command fails, or a part of it, and returns the status.
+func report(
     _ message: String,
     code: DownloadError.Code?,
     _ status: ExitCode,

@@ -52,6 +52,8 @@ enum Option: String, CaseIterable, Sendable {
     case network
     case background
     case ignoreMissing = "ignore-missing"
+    case strict
+    case followMetalink = "follow-metalink"
 
     /// Those on the way to the servers and on who goes it.
     static let ofNetwork: Set<Option> = [
@@ -64,7 +66,7 @@ enum Option: String, CaseIterable, Sendable {
     ]
 
     /// Those of files that are there.
-    static let ofFilesOnly: Set<Option> = [.ignoreMissing]
+    static let ofFilesOnly: Set<Option> = [.ignoreMissing, .strict]
 
     /// Those of the process that runs a list.
     static let ofQueueRun = ofNetwork.union([
@@ -126,7 +128,13 @@ enum Option: String, CaseIterable, Sendable {
             help: "a Metalink 4 document: the files to fetch, or what they must be; repeatable"
         ),
         Entry(option: .ignoreMissing, help: "pass over files of a list or a document that are not there"),
-        Entry(option: .retries, argument: "N", help: "failures in a row without progress (default: 5; 0 is none)"),
+        Entry(option: .strict, help: "fail if a line of --checksum-file is malformed, instead of warning"),
+        Entry(option: .followMetalink, help: "fetch the files of the Metalink documents that are downloaded"),
+        Entry(
+            option: .retries,
+            argument: "N",
+            help: "failures in a row without progress (default: 5, or 1 until a host responds; 0 is none)"
+        ),
         Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
         Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
         Entry(option: .minSpeed, argument: "RATE", help: "slower for the time of --timeout is a stall, too"),

@@ -28,7 +28,7 @@ struct Verb: Sendable {
                 summary: "compare files that are there with their checksums",
                 options: .those(
                     of: Option.ofNetwork.union([
-                        .checksum, .checksumFile, .metalink, .ignoreMissing, .header, .retries, .timeout,
+                        .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .retries, .timeout,
                         .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
@@ -48,7 +48,7 @@ struct Verb: Sendable {
                 options: .those(
                     of: ofDownloads.subtracting([
                         .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
-                        .version,
+                        .followMetalink, .version,
                     ])
                 ),
                 notes: [

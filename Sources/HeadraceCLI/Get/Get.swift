@@ -11,18 +11,40 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
     return try await reportingErrors(to: arguments) {
         async let isLoaded: Void = DownloadManager.loadTransport()
-        let (listed, files) = (try options.readList(), try options.readMetalinks())
+        let listed = try options.readList()
+        let files = try options.readMetalinks()
         try options.readNetworkFiles()
         let list = try await options.readChecksumList()
         let requests = try options.requests(listed: listed, files: files, checksums: list)
         await isLoaded
-        guard !arguments.has(.dryRun) else { return try await dryRun(requests, options) }
-        return try await download(requests, options)
+        guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
+        let (status, finished) = try await download(requests, options)
+        guard arguments.has(.followMetalink) else { return options.status(after: status) }
+        return try await follow(documentsAmong: finished, options, status)
     }
 }
 
-/// Runs downloads to their ends, and gives the status.
-func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
+/// Downloads the files of the Metalink documents among finished files, and returns the status of both runs.
+private func follow(
+    documentsAmong finished: [String],
+    _ options: GetOptions,
+    _ status: ExitCode
+) async throws -> ExitCode {
+    var options = options
+    (options.urls, options.output, options.mirrors) = ([], nil, [])
+    options.metalinks = finished.filter(Metalink.isDocument)
+    options.writesJSONHead = false
+    guard !options.metalinks.isEmpty else { return options.status(after: status) }
+    let requests = try options.requests(files: try options.readMetalinks())
+    let (second, _) = try await download(requests, options)
+    return options.status(after: ExitCode(of: [status, second].filter { $0 != .success }))
+}
+
+/// Runs downloads to their ends, and returns the status and the paths of the finished files.
+func download(
+    _ requests: [DownloadRequest],
+    _ options: GetOptions
+) async throws -> (status: ExitCode, finished: [String]) {
     let signals = Signals.requests()
     return try await withDownloadManager(options.configuration) { manager in
         // The process ends next: its memory goes as a whole then, and not download by download.
@@ -35,7 +57,22 @@ func download(_ requests: [DownloadRequest], _ options: GetOptions) async throws
         for start in stride(from: limit, to: requests.count, by: 64) {
             try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
         }
-        return try await run.finish()
+        let status = try await run.finish()
+        return (status, await manager.downloads.compactMap { $0.state.file?.plainPath })
+    }
+}
+
+extension DownloadState {
+    fileprivate var file: URL? {
+        if case .finished(let file) = self { file } else { nil }
+    }
+}
+
+extension Metalink {
+    /// Whether the file at this path is a document, by its root element.
+    fileprivate static func isDocument(_ path: String) -> Bool {
+        guard let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
+        return (try? Metalink(parsing: bytes)) != nil
     }
 }
 
@@ -67,7 +104,9 @@ extension GetOptions {
     }
 
     /// Reads the documents, and gives the files that they name.
-    func readMetalinks() throws(UsageError) -> [Metalink.File] {
+    ///
+    /// A file that cannot be fetched does not stop the others; ``status(after:)`` reports it. Throws if none is left.
+    mutating func readMetalinks(needsSources: Bool = true) throws(UsageError) -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
             guard !name.contains("://") else {
@@ -79,7 +118,23 @@ extension GetOptions {
                 try Metalink(parsing: bytes).files
             }
         }
-        return files
+        let rejected = files.filter { $0.problem != nil || $0.urls.isEmpty && needsSources }
+        if let first = rejected.first, rejected.count == files.count, urls.isEmpty, inputFile == nil {
+            throw UsageError(Self.rejection(of: first))
+        }
+        rejectedFiles += rejected.map(Self.rejection)
+        return files.filter { !rejected.contains($0) }
+    }
+
+    static func rejection(of file: Metalink.File) -> String {
+        "--metalink: \(file.name): \(file.problem ?? "it has no http or https source")"
+    }
+
+    /// Reports the files of documents that were rejected, and returns the status of the command with them.
+    func status(after status: ExitCode) -> ExitCode {
+        guard !rejectedFiles.isEmpty else { return status }
+        for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }
+        return ExitCode(of: [status, .usage].filter { $0 != .success })
     }
 
     /// All bytes of a file that an option names.

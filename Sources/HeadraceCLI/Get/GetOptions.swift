@@ -21,6 +21,10 @@ struct GetOptions: Sendable {
     var inputFile: String?
     /// Documents that name files with their mirrors.
     var metalinks: [String] = []
+    /// What is wrong with files of these documents that cannot be fetched or compared.
+    var rejectedFiles: [String] = []
+    /// Whether the first line of the JSON output is still to be written.
+    var writesJSONHead = true
     var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
@@ -97,6 +101,9 @@ struct GetOptions: Sendable {
         }
         if let value = arguments.value(.retries) {
             configuration.retryPolicy.maxFailures = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
+        } else {
+            // The user of a mistyped name is waiting.
+            configuration.retryPolicy.maxUnreachableFailures = 1
         }
         if let value = arguments.value(.connectTimeout) {
             configuration.connectTimeout = try ArgumentCheck.seconds(value, of: .connectTimeout)
@@ -184,9 +191,8 @@ extension GetOptions {
 
     private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {
         let folder = URL(givenPath: directory, .isDirectory)
-        guard var request = file.request(to: folder) else {
-            throw UsageError("--metalink: \(file.name) has no http or https source")
-        }
+        // What cannot be fetched was rejected when the document was read.
+        guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
         // Of one function, the document and the list have to tell the same: the check refuses what differs.
         let told = request.checksums
         request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !told.contains($0) }

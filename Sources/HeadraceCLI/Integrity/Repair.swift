@@ -20,7 +20,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     // What is written anew would take the link's place, and what it leads to stay wrong.
     guard !Files.isLink(file) else { throw UsageError("\(file): it is a link; give the file that it leads to") }
     let place = URL(givenPath: file, .notDirectory)
-    let documents = try options.readMetalinks()
+    let documents = try options.readMetalinks(needsSources: false)
     let document = documents.file(meantBy: place.lastPathComponent)
     guard documents.isEmpty || document != nil else {
         throw UsageError("--metalink: none of its files is named \(place.lastPathComponent)")
@@ -46,6 +46,6 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
         }
         try request.check()
-        return try await download([request], options)
+        return options.status(after: try await download([request], options).status)
     }
 }

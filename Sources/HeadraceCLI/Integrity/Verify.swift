@@ -22,7 +22,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
                 : "--checksum: there are \(count) files, and a checksum is of one; --checksum-file has many"
         )
     }
-    let documents = try options.readMetalinks()
+    let documents = try options.readMetalinks(needsSources: false)
     try options.readNetworkFiles()
     return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
@@ -38,6 +38,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             let name = (options.integrity.list ?? "").withoutCredentials
             Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
         }
+        let isStrictFailure = arguments.has(.strict) && (list?.malformedLineCount ?? 0) > 0
         if options.verbosity != .quiet { expected[0].document?.tellName(unless: expected[0].name) }
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
@@ -54,7 +55,8 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
                     + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
             )
         }
-        return ExitCode(of: failures)
+        if isStrictFailure { failures.append(.checksum) }
+        return options.status(after: ExitCode(of: failures))
     }
 }
 

@@ -30,7 +30,7 @@ actor Reporter {
             }
         isQuiet = style == .quiet
         report = Report(style: style, verbosity: options.verbosity, listWords: options.listWords)
-        if style == .json { canWriteOutput = Self.write(JSONLines.head) }
+        if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
     /// How often ``draw()`` is wanted; nil where nothing moves.

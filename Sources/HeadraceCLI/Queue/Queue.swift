@@ -194,6 +194,8 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
 private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue run")
     var options = try GetOptions(arguments)
+    // A list that runs unattended may start before the network is up.
+    options.configuration.retryPolicy.maxUnreachableFailures = nil
     if arguments.has(.background) { try arguments.checkFiles(areReadAgainBy: "the process in the background") }
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)

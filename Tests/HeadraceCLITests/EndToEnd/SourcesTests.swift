@@ -54,6 +54,74 @@ struct SourcesTests {
     }
 
     @Test
+    func `a file of a document that cannot be fetched does not stop the others`() async throws {
+        try await withFaultServer(.routes(["/m": .ok(body)])) { server in
+            try await withTemporaryDirectory { folder in
+                let url = "<url>\(server.url("/m").absoluteString)</url>"
+                let files = """
+                    <file name='a.bin'>\(url)</file><file name='none'/><file name='../out'>\(url)</file>
+                    <file name='bad'><hash type='md5'>00</hash>\(url)</file><file name='b.bin'>\(url)</file>
+                    """
+                let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>\(files)</metalink>"
+                try Data(text.utf8).write(to: folder.appending(path: "list.meta4"))
+                let result = try await ToolProcess.run("get", "-q", "-d", "d", "--metalink", "list.meta4", in: folder)
+                #expect(result.status == 2)
+                for name in ["a.bin", "b.bin"] {
+                    #expect(body.difference(fromFileAt: folder.appending(path: "d/\(name)")) == nil)
+                }
+                #expect(
+                    result.errorLines == [
+                        "headrace: --metalink: none: it has no http or https source",
+                        "headrace: --metalink: ../out: its name is empty or leads out of its directory",
+                        "headrace: --metalink: bad: a checksum of it is malformed",
+                    ]
+                )
+                #expect(try FileProbe.names(in: folder.appending(path: "d")) == ["a.bin", "b.bin"])
+            }
+        }
+    }
+
+    @Test
+    func `--follow-metalink fetches the files of a document that is downloaded`() async throws {
+        let response = Response.answering { [body] request in
+            switch request.path {
+            case "/m": return .ok(body)
+            case "/plain": return .ok("x")
+            default:
+                let url = "<url>http://\(request["Host"] ?? "")/m</url>"
+                let file = "<file name='a.bin'>\(url)</file>"
+                let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>\(file)</metalink>"
+                return .ok(.bytes(Array(text.utf8)))
+            }
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let urls = ["/files", "/plain"].map { server.url($0).absoluteString }
+                let plain = try await ToolProcess.run("get", "-q", "-d", "d", urls[0], in: folder)
+                #expect(plain.status == 0)
+                let place = folder.appending(path: "d")
+                #expect(try FileProbe.names(in: place) == ["files"])
+                let result = try await ToolProcess.run(
+                    "get",
+                    "--json",
+                    "-d",
+                    "d",
+                    "--if-exists",
+                    "overwrite",
+                    "--follow-metalink",
+                    urls[0],
+                    urls[1],
+                    in: folder
+                )
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(result.output.components(separatedBy: "\n").count { $0.contains("\"stream\"") } == 1)
+                #expect(try FileProbe.names(in: place) == ["a.bin", "files", "plain"])
+                #expect(body.difference(fromFileAt: place.appending(path: "a.bin")) == nil)
+            }
+        }
+    }
+
+    @Test
     func `the files of a document are fetched from the first source that has them`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in

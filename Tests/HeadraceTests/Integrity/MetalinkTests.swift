@@ -58,7 +58,22 @@ struct MetalinkTests {
     }
 
     @Test(arguments: [
-        ("", "no file"), ("<file/>", "no name"), ("<file name='a'/><file name='b/a'/>", "two files are called a"),
+        ("", "no file"),
+        ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
+        ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
+        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "does not end"), ("<file name=a/>", "quotes"),
+        ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
+        ("<p:file name='a'/>", "prefix"), ("<x></y>", "not open"), ("<!-- ", "does not end"),
+        ("<![CDATA[", "does not end"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
+    ])
+    func `a malformed document is refused with its reason`(_ content: String, _ part: String) {
+        let reason = reason(content)
+        #expect(reason?.contains(part) == true, "\(reason ?? "")")
+    }
+
+    @Test(arguments: [
+        ("<file/>", "no name"), ("<file name='../a'/>", "leads out"),
+        ("<file name='good'/>", "two files are called good"),
         ("<file name='a'><size>-1</size></file>", "size"),
         ("<file name='a'><size>1</size><size>1</size></file>", "size"),
         ("<file name='a'><hash type='md5'>00</hash></file>", "checksum"),
@@ -67,16 +82,20 @@ struct MetalinkTests {
         ("<file name='a'><pieces length='0' type='md5'/></file>", "length"),
         ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "as many"),
         ("<file name='a'><url priority='0'>http://a/</url></file>", "priority"),
-        ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
-        ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
-        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "does not end"), ("<file name=a/>", "quotes"),
-        ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
-        ("<p:file name='a'/>", "prefix"), ("<x></y>", "not open"), ("<!-- ", "does not end"),
-        ("<![CDATA[", "does not end"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
     ])
-    func `what is malformed or contradicts itself is refused with its reason`(_ content: String, _ part: String) {
-        let reason = reason(content)
-        #expect(reason?.contains(part) == true, "\(reason ?? "")")
+    func `a file that is described wrongly has a problem, and the others have none`(
+        _ file: String,
+        _ part: String
+    ) throws {
+        let url = "<url>http://h/x</url>"
+        let (before, after) = ("<file name='good'>\(url)</file>", "<file name='after'>\(url)</file>")
+        let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>\(before)\(file)\(after)</metalink>"
+        let files = try Metalink(parsing: Array(text.utf8)).files
+        #expect(files.count == 3)
+        #expect(files.map { $0.problem == nil } == [true, false, true])
+        #expect(files[1].problem?.contains(part) == true, "\(files[1].problem ?? "")")
+        let folder = URL(filePath: "/")
+        #expect(files.map { $0.request(to: folder) == nil } == [false, true, false])
     }
 
     @Test(arguments: ["<metalink/>", "<a/>", "", "x", "<metalink version='3.0' xmlns='http://www.metalinker.org/'/>"])

@@ -22,6 +22,9 @@ extension ParserProperty {
     }
 
     private static func violation(of file: Metalink.File) -> String? {
+        if file.problem != nil {
+            return file.request(to: URL(filePath: "/d/")) == nil ? nil : "\(file.name) makes a request"
+        }
         if let pieces = file.pieces {
             guard pieces.length > 0, Set(pieces.checksums.map(\.algorithm)).count == 1 else { return "\(pieces)" }
         }
@@ -30,7 +33,7 @@ extension ParserProperty {
             guard isWeb, url.user == nil, url.password == nil else { return "\(url) is not to be fetched" }
         }
         guard let request = file.request(to: URL(filePath: "/d/", directoryHint: .isDirectory)) else {
-            return file.urls.isEmpty ? nil : "\(file.urls) make no request"
+            return file.urls.isEmpty || file.problem != nil ? nil : "\(file.urls) make no request"
         }
         guard (try? request.validate()) != nil else { return "\(request) is no request" }
         guard case .file(let place) = request.destination else { return "\(request.destination) is no file" }

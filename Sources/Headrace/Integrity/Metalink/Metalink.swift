@@ -27,13 +27,18 @@ public struct Metalink: Sendable, Hashable {
         /// The http and https sources, without those that have a user or a password, in the order in which to ask them.
         public internal(set) var urls: [URL] = []
 
-        /// A request for the file; nil where it has no source.
+        /// What is wrong with the description of this file, which then cannot be fetched; `nil` if nothing is.
+        ///
+        /// The other files of the document are not affected.
+        public internal(set) var problem: String?
+
+        /// A request for the file; `nil` if it has a ``problem`` or no source.
         ///
         /// The size and the checksums of the whole and of the pieces are in it, and with them what proves the file in the end.
         /// - Parameter directory: A directory that exists.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
-            guard let first = urls.first else { return nil }
+            guard problem == nil, let first = urls.first else { return nil }
             let place = directory.appending(path: name, directoryHint: .notDirectory)
             var request = DownloadRequest(first, to: .file(place))
             request.mirrors = Array(urls.dropFirst())
@@ -56,8 +61,8 @@ public struct Metalink: Sendable, Hashable {
 
     /// Reads a document.
     /// - Parameter bytes: The document, in UTF-8.
-    /// - Throws: `invalidRequest` with what is wrong, for a document that is malformed, that contradicts itself, that is too
-    ///   large, or that is of another kind or version.
+    /// - Throws: `invalidRequest` with what is wrong, for a document that is malformed, too large, or of another kind or version.
+    ///   A file that is described wrongly has a ``File/problem`` instead.
     public init(parsing bytes: [UInt8]) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.invalidRequest, "The Metalink document has more than \(Self.maxBytes) bytes.")

@@ -21,6 +21,8 @@ struct MetalinkReader {
     private var xml: XMLReader
     private var names: Set<String> = []
     private var pieceCount = 0
+    /// What is wrong with the file that is being read.
+    private var problem: String?
 
     init(_ bytes: [UInt8]) throws(XMLReader.Failure) {
         xml = try XMLReader(bytes)
@@ -47,47 +49,58 @@ struct MetalinkReader {
     }
 
     private mutating func file(_ attributes: [XMLReader.Name: String]) throws(Failure) -> Metalink.File {
-        guard let path = attributes.plain("name") else { throw failure("a file has no name") }
-        var file = Metalink.File(name: try safeName(path))
+        problem = nil
+        var file = Metalink.File(name: safeName(attributes.plain("name")))
         var sources: [Source] = []
         while let (name, attributes) = try nextChild() {
             switch name {
             case "size":
                 let digits = try text()
-                guard file.size == nil, let size = Int64(digits: digits) else { throw failure("a size is malformed") }
+                let size = Int64(digits: digits)
+                if file.size != nil || size == nil { reject("its size is malformed") }
                 file.size = size
             case "hash":
                 let digits = try text()
                 guard let algorithm = algorithm(attributes) else { continue }
-                file.checksums.append(try checksum(algorithm, digits))
+                if let checksum = checksum(algorithm, digits) { file.checksums.append(checksum) }
             case "pieces": try readPieces(attributes, into: &file)
             case "url":
-                let priority = try priority(attributes)
+                let priority = priority(attributes)
                 if let url = Self.url(try text()) { sources.append(Source(url: url, priority: priority)) }
             default: try skip()
             }
         }
         if let pieces = file.pieces, let size = file.size {
             file.pieces = PieceHashes(length: pieces.length, pieces.algorithm, digests: pieces.digests, fileSize: size)
-            guard file.pieces != nil else {
-                throw failure("the pieces of a file are not as many as its size says")
-            }
+            if file.pieces == nil { reject("its pieces are not as many as its size says") }
         }
         var known: Set<URL> = []
         let ordered = sources.enumerated().sorted {
             ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset)
         }
         file.urls = Array(ordered.map(\.element.url).filter { known.insert($0).inserted }.prefix(Self.maxURLs))
+        file.problem = problem
         return file
     }
 
-    private mutating func safeName(_ path: String) throws(Failure) -> String {
+    /// Records what is wrong with the present file, which does not concern the others.
+    private mutating func reject(_ reason: String) {
+        problem = problem ?? reason
+    }
+
+    /// The name of a file, or the text to report it by if it cannot have that name.
+    private mutating func safeName(_ path: String?) -> String {
+        guard let path else {
+            reject("it has no name")
+            return "a file without a name"
+        }
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let leadsOut = parts.contains { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
         guard !leadsOut, let name = SafeFileName(path)?.description else {
-            throw failure("a file has a name that is none, or leads out of its directory")
+            reject("its name is empty or leads out of its directory")
+            return path.printable
         }
-        guard names.insert(name).inserted else { throw failure("two files are called \(name), without their folders") }
+        if !names.insert(name).inserted { reject("two files are called \(name), without their folders") }
         return name
     }
 
@@ -95,10 +108,9 @@ struct MetalinkReader {
         _ attributes: [XMLReader.Name: String],
         into file: inout Metalink.File
     ) throws(Failure) {
-        guard let length = attributes.plain("length").flatMap({ Int64(digits: $0) }), length > 0 else {
-            throw failure("pieces have no length")
-        }
-        guard attributes.plain("type") != nil else { throw failure("pieces have no hash function") }
+        let length = attributes.plain("length").flatMap { Int64(digits: $0) } ?? 0
+        if length <= 0 { reject("its pieces have no length") }
+        if attributes.plain("type") == nil { reject("its pieces have no hash function") }
         let algorithm = algorithm(attributes)
         var checksums: [Checksum] = []
         while let (name, _) = try nextChild() {
@@ -108,9 +120,9 @@ struct MetalinkReader {
             }
             pieceCount += 1
             guard pieceCount <= Metalink.maxPieces else { throw failure("it has too many pieces") }
-            checksums.append(try checksum(algorithm, try text()))
+            if let checksum = checksum(algorithm, try text()) { checksums.append(checksum) }
         }
-        guard let pieces = PieceHashes(length: length, checksums: checksums) else { return }
+        guard problem == nil, let pieces = PieceHashes(length: length, checksums: checksums) else { return }
         if let known = file.pieces, known.algorithm >= pieces.algorithm { return }
         file.pieces = pieces
     }
@@ -119,17 +131,17 @@ struct MetalinkReader {
         attributes.plain("type").flatMap { Checksum.Algorithm(name: $0) }
     }
 
-    private func checksum(_ algorithm: Checksum.Algorithm, _ digits: String) throws(Failure) -> Checksum {
-        guard let bytes = [UInt8](hexadecimal: digits), let checksum = Checksum(algorithm, bytes: bytes) else {
-            throw failure("a checksum is malformed")
-        }
+    private mutating func checksum(_ algorithm: Checksum.Algorithm, _ digits: String) -> Checksum? {
+        let checksum = [UInt8](hexadecimal: digits).flatMap { Checksum(algorithm, bytes: $0) }
+        if checksum == nil { reject("a checksum of it is malformed") }
         return checksum
     }
 
-    private func priority(_ attributes: [XMLReader.Name: String]) throws(Failure) -> Int64 {
+    private mutating func priority(_ attributes: [XMLReader.Name: String]) -> Int64 {
         guard let text = attributes.plain("priority") else { return Self.lastPriority }
         guard let priority = Int64(digits: text), (1...Self.lastPriority).contains(priority) else {
-            throw failure("a priority is malformed")
+            reject("a priority of its sources is malformed")
+            return Self.lastPriority
         }
         return priority
     }
