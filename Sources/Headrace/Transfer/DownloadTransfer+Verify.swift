@@ -87,9 +87,9 @@ extension DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
         let what = "Another program has truncated \(session.path), or the disk has lost a part of it"
         guard attempts.mayRepairDisk() else {
-            throw DownloadError(.fileSystem, "\(what), again and again: \(lost.inBytes). Start again.")
+            throw DownloadError(.fileSystem, "\(what), for the third time: \(lost.inBytes). Start again.")
         }
-        tell(.fellBack("\(what): \(lost.inBytes), which are fetched again."))
+        tell(.fellBack("\(what): \(lost.inBytes) are downloaded again."))
         return false
     }
 
