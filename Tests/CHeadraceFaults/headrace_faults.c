@@ -7,8 +7,10 @@
 //   HEADRACE_FAULTS_CALL    counts the calls of this name only; all if not set
 //   HEADRACE_FAULTS_LOG     the file that gets the name of the call, or the number of calls if there was no fault
 
-#ifdef __linux__
 #define _GNU_SOURCE
+#include <stdlib.h>
+
+#if defined(__linux__) && defined(__GLIBC__)
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
