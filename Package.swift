@@ -28,6 +28,8 @@ let package = Package(
         .library(name: "HeadraceFoundation", targets: ["HeadraceFoundation"]),
         .executable(name: "headrace", targets: ["HeadraceCLI"]),
         .executable(name: "headrace-bench", targets: ["HeadraceBenchmarks"]),
+        // Preloaded by the benchmark, into the tool.
+        .library(name: "headrace-faults", type: .dynamic, targets: ["CHeadraceFaults"]),
     ],
     traits: [
         .trait(name: "URLSession", description: "The transport on Foundation's URLSession on Linux too, for its tests.")
@@ -75,6 +77,12 @@ let package = Package(
             dependencies: ["Headrace", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
+        .target(
+            name: "CHeadraceFaults",
+            path: "Tests/CHeadraceFaults",
+            cSettings: cSettings,
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
+        ),
         .executableTarget(
             name: "HeadraceBenchmarks",
             dependencies: ["Headrace"],
@@ -85,6 +93,6 @@ let package = Package(
 )
 if isForTransports {
     package.products = []
-    let others = ["HeadraceCLI", "HeadraceCLITests", "HeadraceInteropTests", "HeadraceBenchmarks"]
+    let others = ["HeadraceCLI", "HeadraceCLITests", "HeadraceInteropTests", "HeadraceBenchmarks", "CHeadraceFaults"]
     package.targets.removeAll { others.contains($0.name) }
 }

@@ -51,6 +51,7 @@ struct Verb: Sendable {
         Verb("answer badly when the rest of a file is asked for", Resume.main),
         Verb("kill headrace at random moments, and check every file", Torture.main),
         Verb("kill a queue at random moments, and check its list", QueueKills.main),
+        Verb("fail or kill headrace at each of its file calls in turn", Faults.main),
         Verb("what a kill loses of a fast download, and its record costs", Checkpoint.main),
         Verb("take the network away, bring it back and change it", Network.main),
         Verb("check the order of a download's system calls (with strace)", Order.main),

@@ -81,6 +81,11 @@ struct Verification: Sendable {
         digestedBytes += Int64(bytes.count)
     }
 
+    /// Forgets the digest of the bytes as they came, so that all of them are read from the disk.
+    mutating func discardDigest() {
+        (digest, digestedBytes) = (nil, 0)
+    }
+
     /// The digest, for all bytes from the offset on to be added to.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,

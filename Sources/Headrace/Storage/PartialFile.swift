@@ -20,6 +20,7 @@ final class PartialFile: Sendable {
     private let file: Int32
     private let shared: SharedFileCalls
     private let failedSync = Locked<SystemError?>(nil)
+    private let history = Locked(WriteHistory())
 
     private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: SharedFileCalls) {
         self.path = path
@@ -144,6 +145,7 @@ final class PartialFile: Sendable {
         try DownloadError.storage("\(path) could not be written") { () throws(SystemError) in
             try shared.writeAll(file, bytes, offset)
         }
+        history.withLock { $0.record(bytes, at: offset) }
     }
 
     /// Whether the file has these bytes at their place.
@@ -161,7 +163,31 @@ final class PartialFile: Sendable {
     /// What the file has of bytes that were written to it, as ``FileCalls/found(_:durable:in:size:)`` tells.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
-            try shared.calls.found(written, durable: durable, in: file, size: size)
+            let found = try shared.calls.found(written, durable: durable, in: file, size: size)
+            var holes = ByteRangeSet()
+            if !durable.isEmpty {
+                let data = try shared.calls.dataRanges(file, size: size)
+                holes = ByteRangeSet(durable.ranges.lazy.flatMap(data.gaps))
+            }
+            history.withLock { [holes] in $0.resume(knownHoles: holes) }
+            return found
+        }
+    }
+
+    /// The bytes, written since the file was opened or found then, that it still has.
+    ///
+    /// Another program may have truncated the file between two writes, or the disk may have lost some. Bytes that were changed in
+    /// place are not seen.
+    func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
+        let history = history.withLock { $0 }
+        guard history.mayHaveHoles else { return written }
+        return try DownloadError.storage("\(path) could not be checked for holes") { () throws(SystemError) in
+            // Two calls for a file without holes.
+            if let data = try? shared.calls.dataRange(file, 0), ByteRangeSet([data]).contains(0..<written.end) {
+                return written
+            }
+            let size = try shared.calls.openStatus(file).size
+            return try shared.calls.found(written, durable: history.possibleHoles, in: file, size: size)
         }
     }
 
@@ -169,6 +195,7 @@ final class PartialFile: Sendable {
         try DownloadError.storage("\(path) could not be cut") { () throws(SystemError) in
             try shared.calls.truncate(file, size)
         }
+        history.withLock { $0.truncate(to: size) }
     }
 
     /// Waits until the bytes are on the disk; a failure must not be tried again, since the kernel has given them up.

@@ -176,6 +176,17 @@ struct Attempts: Sendable {
         return answersOfNoUse <= ResumeState.maxRestarts
     }
 
+    /// Counts a repair of a complete file that has lost bytes on the disk; false if there were too many.
+    ///
+    /// The file is verified as it is on the disk afterwards, not as its bytes came.
+    mutating func mayRepairDisk() -> Bool {
+        verification.discardDigest()
+        parts = .one
+        guard diskRepairs < Self.maxDiskRepairs else { return false }
+        diskRepairs += 1
+        return true
+    }
+
     /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right, `isOfDisk` where
     /// the rest of it came otherwise.
     mutating func mismatched(

@@ -63,6 +63,7 @@ extension DownloadTransfer {
         _ path: String,
         _ framing: BodyFraming?
     ) async throws -> FinishedFile? {
+        guard try isIntact(&session, &attempts) else { return nil }
         var judged: FileExpectations
         repeat {
             judged = record.requested { request in
@@ -75,6 +76,21 @@ extension DownloadTransfer {
             }
         } while !record.seal(after: judged)
         return try finish(&session, &attempts, path, framing)
+    }
+
+    /// Whether the file on the disk has all bytes that were written to it; if not, the lost ones are released.
+    ///
+    /// Throws `fileSystem` if that happens too often.
+    private func isIntact(_ session: inout PartialSession, _ attempts: inout Attempts) throws(DownloadError) -> Bool {
+        let lost = try session.releaseLostBytes()
+        guard lost > 0 else { return true }
+        attempts.meter.correct(to: session.held.count)
+        let what = "Another program has truncated \(session.path), or the disk has lost a part of it"
+        guard attempts.mayRepairDisk() else {
+            throw DownloadError(.fileSystem, "\(what), for the third time: \(lost.inBytes). Start again.")
+        }
+        tell(.fellBack("\(what): \(lost.inBytes) are downloaded again."))
+        return false
     }
 
     /// Nil where the file is what it should be.

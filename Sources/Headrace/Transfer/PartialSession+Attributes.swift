@@ -14,36 +14,38 @@ extension PartialSession {
         try? partial.setModified(date.seconds)
     }
 
-    /// Notes on the file with this name and stamp where it came from and which version it is; the latter in the registry,
-    /// where there is one, if its file system has no attributes.
-    func note(_ source: URL, on partial: PartialFile, named path: String, _ stamp: FileStamp) {
+    /// Sets the attributes of the file with this stamp that say where it came from and which version it is.
+    ///
+    /// Called before the file gets its name, so that a process that is killed right after it leaves no file without them.
+    /// - Returns: The line for the registry in place of the version's attribute, if the file system has no attributes.
+    func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in
             let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
             return (isForGood, isForGood || request.asksForVersion(configuration))
         }
-        guard isWanted else { return }
+        guard isWanted else { return nil }
         if isForGood { try? partial.setAttribute(KeptVersion.originAttribute, Array(source.withoutQuery.utf8)) }
-        guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return }
+        guard let condition = representation.flatMap(VersionCondition.init(of:)) else { return nil }
         var bootID: String?
         if configuration.durability != .full {
             // A power cut must not leave a note on a file without its bytes.
             if isForGood {
-                guard (try? partial.sync()) != nil else { return }
+                guard (try? partial.sync()) != nil else { return nil }
             } else {
                 bootID = try? environment.files.bootID()
-                guard bootID?.isEmpty == false else { return }
+                guard bootID?.isEmpty == false else { return nil }
             }
         }
         let variant = record.requested { $0.variant(configuration, tellingLogins: condition.isDate) }
         let version = KeptVersion(condition, of: source, variant: variant, stamp, bootID: bootID)
-        guard let line = version.encoded else { return }
+        guard let line = version.encoded else { return nil }
         do throws(SystemError) {
             try partial.setAttribute(KeptVersion.attribute, line)
-        } catch  where error.isUnsupported {
-            environment.versions?.keep(line, of: path, inode: stamp.inode)
+            return nil
         } catch {
-            // It is fetched again.
+            // After another error the file is fetched again.
+            return error.isUnsupported ? line : nil
         }
     }
 }

@@ -8,6 +8,8 @@ extension PartialSession {
     ///
     /// A failure shortens what the record claims, which is all that is left to do about it.
     mutating func keep(leaving: Bool) {
+        // Once they are recorded as durable, a hole among them counts as zeros.
+        _ = try? releaseLostBytes()
         try? complete(policy.stopping(leaving ? .leaving : .keeping, at: environment.clock.now()))
         policy = newPolicy()
         makeRoomForRecord()

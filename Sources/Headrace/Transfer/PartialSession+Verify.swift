@@ -58,6 +58,14 @@ extension PartialSession {
         return true
     }
 
+    /// Releases the bytes that the complete file has lost since they were written, to be fetched again; returns how many.
+    mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
+        let count = held.count
+        guard let intact = try partial?.intact(held), intact != held else { return 0 }
+        if intact.isEmpty { try discard() } else { keepOnly(intact) }
+        return count - held.count
+    }
+
     /// Gives up bytes that are wrong, to be fetched again.
     mutating func giveUp(_ bad: ByteRangeSet) {
         var kept = held

@@ -294,6 +294,7 @@ struct PartialSession {
             throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
         }
         let stamp = FileStamp(status)
+        let version = setVersion(source, on: partial, stamp)
         do throws(SystemError) {
             willName(candidate, stamp)
             if conflictPolicy == .overwrite {
@@ -310,8 +311,8 @@ struct PartialSession {
         } catch {
             throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
         }
+        if let version { environment.versions?.keep(version, of: candidate, inode: stamp.inode) }
         // Until then the record vouches for the file, and a power cut may give it its old name again.
-        note(source, on: partial, named: candidate, stamp)
         let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }

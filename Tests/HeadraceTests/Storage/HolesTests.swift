@@ -84,13 +84,24 @@ struct HolesTests {
         return MemoryDisk(image, intercept: intercept)
     }
 
-    /// The calls of a disk that tells of the hole for as long as it is there.
+    /// The calls of a disk that reports the hole until the bytes are written again.
     private func calls(_ disk: MemoryDisk, while isThere: @escaping @Sendable () -> Bool = { true }) -> FileCalls {
         let system = disk.calls
         var calls = system
+        let state = Locked((isReported: false, isFilled: false))
+        calls.write = { file, bytes, offset throws(SystemError) in
+            let isInHole = Self.hole.contains(offset + Int64(bytes.count))
+            state.withLock { if isInHole, $0.isReported { $0.isFilled = true } }
+            return try system.write(file, bytes, offset)
+        }
         calls.dataRange = { file, offset throws(SystemError) in
             let data = try system.dataRange(file, offset)
-            guard isThere(), let data else { return data }
+            guard isThere(), let data, data.upperBound > Self.hole.lowerBound else { return data }
+            let isFilled = state.withLock {
+                $0.isReported = true
+                return $0.isFilled
+            }
+            if isFilled { return data }
             if offset < Self.hole.lowerBound { return offset..<min(data.upperBound, Self.hole.lowerBound) }
             let start = max(offset, Self.hole.upperBound)
             return start < data.upperBound ? start..<data.upperBound : nil

@@ -134,20 +134,21 @@ struct VersionNoteTests {
         }
     }
 
-    @Test func `the version is noted on the named file, and only when its bytes are synced`() async throws {
+    /// A process that was killed in between left a file that the next run did not know, and downloaded as a copy.
+    @Test func `the version is stored before the file gets its name, and only when its bytes are synced`() async throws
+    {
         let (_, calls, _) = try await downloads(.ifChanged) { $0.durability = .none }
         let expected: [FileCallRecorder.Call] = [
-            .replace, .setAttribute(KeptVersion.originAttribute), .sync, .setAttribute(KeptVersion.attribute), .close,
+            .setAttribute(KeptVersion.originAttribute), .sync, .setAttribute(KeptVersion.attribute), .replace,
         ]
-        let first = try #require(calls.firstIndex(of: .replace))
-        #expect(Array(calls[first...].prefix(5)) == expected)
+        #expect(Array(calls.filter(expected.contains).prefix(4)) == expected)
     }
 
     @Test func `a request for what is not there notes the version alone, and waits for no disk`() async throws {
         let (_, calls, _) = try await downloads(.unlessCurrent) { $0.durability = .none }
-        let expected: [FileCallRecorder.Call] = [.replace, .setAttribute(KeptVersion.attribute), .close]
-        let first = try #require(calls.firstIndex(of: .replace))
-        #expect(Array(calls[first...].prefix(3)) == expected)
+        let expected: [FileCallRecorder.Call] = [.setAttribute(KeptVersion.attribute), .replace]
+        let relevant = expected + [.setAttribute(KeptVersion.originAttribute), .sync]
+        #expect(Array(calls.filter(relevant.contains).prefix(2)) == expected)
     }
 
     @Test func `a file that cannot be synced is no version to rely on, and finished all the same`() async throws {
