@@ -8,10 +8,11 @@ struct Tool {
         StandardStreams.hold()
         DescriptorLimit.raise()
         Signals.restoreQuit()
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let line = ProcessArguments.current
+        let arguments = line.texts
         let status: ExitCode
         do throws(UsageError) {
-            try checkEncoding()
+            try line.checkEncoding()
             status = try await run(arguments)
         } catch {
             // What could not be read may have asked for it all the same.
@@ -19,17 +20,6 @@ struct Tool {
             status = tell(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
         }
         Console.exit(status)
-    }
-
-    /// Throws where an argument is no UTF-8: what Swift makes of it names another file.
-    private static func checkEncoding() throws(UsageError) {
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
-                continue
-            }
-            // By its number alone: it may be a secret.
-            throw UsageError("argument \(index) is not in UTF-8, which all arguments have to be")
-        }
     }
 
     private static func run(_ arguments: [String]) async throws(UsageError) -> ExitCode {

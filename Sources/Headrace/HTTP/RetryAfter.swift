@@ -24,9 +24,10 @@ struct RetryAfter: Sendable, Hashable {
 
     /// Reads the field of an answer of any status; the longest one where there are several.
     ///
-    /// A date is seen from the answer's own `Date`, so that no other clock has to be right.
-    init?(of head: ResponseHead) {
-        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:))
+    /// A date is compared with the response's own `Date`, so that no other clock has to be right. Without that field, which a
+    /// 5xx response may omit (RFC 9110, section 6.6.1), the local clock decides.
+    init?(of head: ResponseHead, localTime: HTTPDate = HTTPDate(seconds: WallTime.seconds())) {
+        let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? localTime
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }
         guard let delay = delays.max() else { return nil }
         self.delay = delay

@@ -31,10 +31,11 @@ extension URL {
     /// Host and port, as in `example.org:443`.
     var server: String { "\(host() ?? ""):\(effectivePort)" }
 
-    /// The user and the password in the URL, decoded; the password is empty where there is none.
+    /// The user and the password in the URL, decoded; the password is empty if there is none. Returns `nil` if both are empty.
     var login: (user: String, password: String)? {
         guard let user = user(percentEncoded: true) else { return nil }
         let password = password(percentEncoded: true) ?? ""
+        guard !user.isEmpty || !password.isEmpty else { return nil }
         return (String(utf8OrLatin1: user.utf8.percentDecoded), String(utf8OrLatin1: password.utf8.percentDecoded))
     }
 
