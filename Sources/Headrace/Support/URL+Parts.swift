@@ -31,7 +31,9 @@ extension URL {
     /// Host and port, as in `example.org:443`.
     var server: String { "\(host() ?? ""):\(effectivePort)" }
 
-    /// The user and the password in the URL, decoded; the password is empty if there is none. Returns `nil` if both are empty.
+    /// The user and the password in the URL, decoded; `nil` if both are empty.
+    ///
+    /// The password is empty if there is none.
     var login: (user: String, password: String)? {
         guard let user = user(percentEncoded: true) else { return nil }
         let password = password(percentEncoded: true) ?? ""

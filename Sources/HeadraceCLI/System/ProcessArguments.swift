@@ -23,7 +23,9 @@ struct ProcessArguments: Equatable {
     /// The arguments of this process.
     static var current: ProcessArguments {
         #if os(Linux)
-        if let bytes = contents(of: "/proc/self/cmdline"), !bytes.isEmpty { return ProcessArguments(commandLine: bytes) }
+        if let bytes = contents(of: "/proc/self/cmdline"), !bytes.isEmpty {
+            return ProcessArguments(commandLine: bytes)
+        }
         #endif
         var bytes: [UInt8] = []
         for index in 0..<Int(CommandLine.argc) {

@@ -65,6 +65,17 @@ struct CredentialTests {
         #expect(!shown.contains("hidden"))
     }
 
+    @Test(arguments: ["http://@example.org/", "http://:@example.org/"])
+    func `an empty login in a URL is not sent`(_ text: String) throws {
+        let url = try #require(URL(string: text))
+        let request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
+        var chain = RedirectChain(request, at: url, DownloadManager.Configuration())
+        #expect(chain.request(with: [], DownloadManager.Configuration()).fields.isEmpty)
+        chain.follow(url)
+        #expect(chain.request(with: [], DownloadManager.Configuration()).fields.isEmpty)
+        #expect(chain.url.absoluteString == "http://example.org/")
+    }
+
     @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(

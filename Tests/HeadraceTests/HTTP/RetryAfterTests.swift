@@ -38,6 +38,14 @@ struct RetryAfterTests {
         #expect(RetryAfter(of: HeadFixture.head(503, fields))?.delay == .seconds(2))
     }
 
+    @Test(arguments: ["X-Date", "Date"])
+    func `a date in a response without a date is compared with the local clock`(_ name: String) throws {
+        let now = try #require(HTTPDate(parsing: "Tue, 15 Nov 1994 12:45:26 GMT"))
+        var head = HeadFixture.head(503, ["Retry-After": "Tue, 15 Nov 1994 12:45:28 GMT"])
+        head.fields.append(HeaderField(name: name, value: "junk"))
+        #expect(RetryAfter(of: head, localTime: now)?.delay == .seconds(2))
+    }
+
     @Test func `D16 the field counts on a redirect`() {
         #expect(RetryAfter(of: HeadFixture.head(302, ["Location": "/", "Retry-After": "3"]))?.delay == .seconds(3))
     }

@@ -223,6 +223,8 @@ final class SegmentedFetch: Sendable {
         /// Another one has brought its bytes, or had them first.
         case none
         case slow
+        /// A connection to another source is faster.
+        case slowSource
         case hostLimit
         case demand
         case lost(DownloadError)
@@ -230,7 +232,8 @@ final class SegmentedFetch: Sendable {
         var sentence: String {
             switch self {
             case .none: "Other connections have brought its bytes."
-            case .slow: "It was silent, or slower than the others."
+            case .slow: "It was silent, or much slower than the others."
+            case .slowSource: "It is slower than another source."
             case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
             case .demand: "Bytes that are waited for elsewhere in the file come first."
             case .lost(let error): error.message
@@ -250,7 +253,7 @@ final class SegmentedFetch: Sendable {
             var effects = apply(verb(&state, now), cause, to: &state)
             for (index, source) in state.planner.sources.enumerated()
             where source.isRetired && !before[index].isRetired || source.isSetAside && !before[index].isSetAside {
-                dropped(index, cause, state)
+                dropped(index, source.isSetAside && !source.isRetired ? .slowSource : cause, state)
             }
             let allowances = allowances(in: state, at: now)
             if allowances != state.planner.sources.map(\.allowance) {
