@@ -200,6 +200,12 @@ extension SegmentedFetch {
     }
 }
 
+extension SegmentedFetch.Cause {
+    /// The code of the error that it amounts to.
+    var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
+    var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
+}
+
 extension SegmentedFetch.State {
     /// Takes note of a lost connection; false where the only one was cut that there may be, which is a failure of the download.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {

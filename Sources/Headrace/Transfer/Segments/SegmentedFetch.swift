@@ -239,10 +239,6 @@ final class SegmentedFetch: Sendable {
             case .lost(let error): error.message
             }
         }
-
-        /// The error that it amounts to; ``sentence`` is its message.
-        var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
-        var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
     }
 
     /// Applies a verb of the planner, and does what follows from it.
