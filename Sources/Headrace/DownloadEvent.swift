@@ -30,7 +30,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: String, bytesWasted: Int64)
     /// No further connection is opened, and why; `bytesWasted` have to be fetched again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
-    /// A source of the file was given up, and the next one is asked; the error's URL is the one given up.
+    /// A source of the file was abandoned, which the error's URL names, and `next` is used instead. A mirror that delivers parts
+    /// beside other sources is abandoned if it fails, or if it is slower than they are.
     case sourceFailed(DownloadError, next: URL)
     /// The bytes are read from the disk for their checksum; ``DownloadProgress/bytesVerified`` tells how far that is.
     case verifying

@@ -53,6 +53,31 @@ struct SourcesTests {
         }
     }
 
+    @Test func `a mirror that fails beside the first source is reported in one line`() async throws {
+        let file = Resource(size: 6 << 20, seed: 3, etag: "\"v1\"")
+        let whole = Response.file(file).limited(bytesPerSecond: 2 << 20)
+        try await withFaultServer(.routes(["/a": whole, "/b": .status(404)])) { server in
+            try await withTemporaryDirectory { folder in
+                let (url, mirror) = (server.url("/a").absoluteString, server.url("/b").absoluteString)
+                let result = try await ToolProcess.run(
+                    "get",
+                    "-x",
+                    "4",
+                    "-o",
+                    "x",
+                    "--mirror",
+                    mirror,
+                    url,
+                    in: folder
+                )
+                #expect(result.status == 0, "\(result.errors)")
+                let line = "x: goes on from \(url): \(mirror) is not used further. The server answered with status 404"
+                #expect(result.errorLines.filter { $0.contains(mirror) } == [line], "\(result.errors)")
+                #expect(file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
+            }
+        }
+    }
+
     @Test
     func `a file of a document that cannot be fetched does not stop the others`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in

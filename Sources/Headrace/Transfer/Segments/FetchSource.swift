@@ -15,8 +15,6 @@ struct FetchSource: Sendable {
     let known: Representation
     /// What proves its bytes in the end, where its answers need not.
     let lateProof: RangeAsk.LateProof?
-    /// How many sources before it, and how many in all, are of the same host.
-    fileprivate var twins = (before: 0, count: 1)
 
     var url: URL { chain.url }
 
@@ -27,11 +25,6 @@ struct FetchSource: Sendable {
         if isProvenAtEnd { (known.entityTag, known.lastModified) = (nil, nil) }
         self.known = known
         lateProof = isProvenAtEnd ? .checksum : nil
-    }
-
-    /// Its part of the connections that its host gives a download, of which each source of the host has as many.
-    func allowance(of share: Int) -> Int {
-        share / twins.count + (twins.before < share % twins.count ? 1 : 0)
     }
 }
 
@@ -60,14 +53,9 @@ extension FetchSource {
 }
 
 extension [FetchSource] {
-    /// The sources with what they know of each other.
-    var acquainted: [FetchSource] {
-        indices.map { index in
-            let host = HostConnections.host(of: self[index].url)
-            let twins = indices.filter { HostConnections.host(of: self[$0].url) == host }
-            var source = self[index]
-            source.twins = (before: twins.count { $0 < index }, count: twins.count)
-            return source
-        }
+    /// For each source, the first one of the same host.
+    var hosts: [Int] {
+        let names = map { HostConnections.host(of: $0.url) }
+        return names.map { names.firstIndex(of: $0) ?? 0 }
     }
 }

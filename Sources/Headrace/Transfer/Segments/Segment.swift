@@ -21,14 +21,16 @@ struct Segment: Sendable {
     private var receivedBytes: Int64 = 0
     /// Of those, the ones that were not to be written.
     var wastedBytes: Int64 = 0
+    /// Whether the advisor does not count it; see ``SegmentPlanner/compareSources(at:)``.
+    var isExtra = false
     /// Since when the connection is much slower than another one would be.
     var slowSince: Duration?
     let opened: Duration
-    private var firstByte: Duration?
+    private(set) var firstByte: Duration?
     private(set) var lastByte: Duration?
     private var meter: SpeedMeter
     /// Whether bytes came after the first ones.
-    private var isMeasured = false
+    private(set) var isMeasured = false
 
     /// The time after its first byte from which a connection has a speed.
     private static let leastMeasure = Duration.milliseconds(50)

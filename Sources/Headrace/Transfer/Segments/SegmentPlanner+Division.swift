@@ -37,13 +37,20 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens up to so many segments where they do the most good.
-    mutating func divide(among connections: Int, at now: Duration) -> [Action] {
-        guard connections > 0 else { return [] }
+    /// Opens segments where they do the most good: for sources to be tried, and as many as the advisor wants.
+    mutating func divide(at now: Duration) -> [Action] {
+        let mayTry = isWorthJoining(at: now)
+        let free = advisor.maximum - segments.count
+        let lack = advisedConnections - segments.count { !$0.isExtra }
+        guard free > 0, lack > 0 || mayTry && possibleExtras > 0 else { return [] }
         var parts = parts(at: now)
         var open = segments.map(\.source)
-        for _ in 0..<connections {
-            guard let newcomer = newcomer(at: now, beside: open, measuredBy: segments) else { break }
+        let newcomers = mayTry ? Array(extraWorkers(at: now).prefix(free)) : []
+        let extras = newcomers.count
+        for number in 0..<min(free, extras + max(0, lack)) {
+            let newcomer =
+                number < extras ? newcomers[number] : newcomer(at: now, beside: open, measuredBy: segments)
+            guard let newcomer else { break }
             let late = parts.indices.filter { parts[$0].isWorthCutting(for: newcomer) }
             let last = parts.indices.filter { parts[$0].isWorthHedging(by: newcomer) }
             if let part = late.max(by: { parts[$0] < parts[$1] }) {
@@ -67,27 +74,46 @@ extension SegmentPlanner {
 
     /// The best connection that may be opened beside those to the given sources.
     func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
+        let rates = rates(at: now, measuredBy: segments)
+        var best: (worker: SegmentPart.Worker, isComparable: Bool, share: Double)?
+        for index in sources.indices {
+            let count = open.count { $0 == index }
+            // One connection shows what a source is worth.
+            guard mayOpen(index, beside: open, at: now), count == 0 || sources[index].isTried else { continue }
+            let worker = worker(index, rates)
+            let isComparable = sources[index].isTried && !isInferior(index, rates)
+            // What a source gives to one of many connections is less than to the first.
+            let share = worker.rate / Double(count + 1)
+            let isBetter = best.map { (isComparable ? 1 : 0, share) > ($0.isComparable ? 1 : 0, $0.share) } ?? true
+            if isBetter { best = (worker, isComparable, share) }
+        }
+        return best?.worker
+    }
+
+    /// Whether a source and its host have one more connection beside those to the given sources.
+    func mayOpen(_ index: Int, beside open: [Int], at now: Duration) -> Bool {
+        let source = sources[index]
+        return open.count { sources[$0].host == source.host } < source.allowance
+            && source.mayOpen(beside: open.count { $0 == index }, at: now)
+    }
+
+    /// The speed of one connection to each source, as far as it is known.
+    func rates(at now: Duration, measuredBy segments: [Segment]) -> [Double?] {
         // A slow one among those that a source gives is found out soon, and a fast one held back is not.
-        let rates = sources.indices.map { source in
+        sources.indices.map { source in
             let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
             return (live + sources[source].rates).quantile(0.75)
         }
-        // One that nobody knows gets the chance to be as good as the best.
+    }
+
+    func worker(_ source: Int, _ rates: [Double?]) -> SegmentPart.Worker {
+        // A source of unknown speed is expected to be as good as the best.
         let unknown = rates.compactMap(\.self).max() ?? Self.assumedRate
-        var best: (worker: SegmentPart.Worker, share: Double)?
-        for (index, source) in sources.enumerated() {
-            let count = open.count { $0 == index }
-            guard count < source.allowance, source.mayOpen(beside: count, at: now) else { continue }
-            let worker = SegmentPart.Worker(
-                source: index,
-                rate: max(rates[index] ?? unknown, Self.leastRate),
-                delay: source.latency.map { $0 / .seconds(1) } ?? 0
-            )
-            // What a source gives to one of many connections is less than to the first.
-            let share = worker.rate / Double(count + 1)
-            if share > best?.share ?? 0 { best = (worker, share) }
-        }
-        return best?.worker
+        return SegmentPart.Worker(
+            source: source,
+            rate: max(rates[source] ?? unknown, Self.leastRate),
+            delay: sources[source].latency.map { $0 / .seconds(1) } ?? 0
+        )
     }
 
     private func parts(at now: Duration) -> [SegmentPart] {

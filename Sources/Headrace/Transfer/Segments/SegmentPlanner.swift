@@ -38,8 +38,10 @@ struct SegmentPlanner: Sendable {
 
     /// Why a connection is lost.
     enum Failure: Sendable, Hashable {
-        /// Refused, cut, timed out, or answered with an error.
+        /// Cut, timed out, or answered with an error.
         case broken
+        /// The host asked for fewer requests (429, 503).
+        case refused
         /// The answer was not the range that was asked for: 200, or another place in the file.
         case unfit
     }
@@ -73,6 +75,8 @@ struct SegmentPlanner: Sendable {
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SegmentSource]
+    /// The source with the most connections, which the others are compared with.
+    var mainSource = 0
     /// What somebody waits for, the most urgent first.
     var wanted: [Range<Int64>]
     /// Whether one more connection would bring what somebody waits for.
@@ -80,7 +84,8 @@ struct SegmentPlanner: Sendable {
     private(set) var advisor: ConnectionAdvisor
     /// How many connections have been worth it so far.
     private var joined = 1
-    private var receivedBytes: Int64 = 0
+    /// The bytes received over connections that the advisor counts.
+    private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
     /// Connections that were refused without a word a moment ago.
@@ -91,27 +96,29 @@ struct SegmentPlanner: Sendable {
     /// - Parameters:
     ///   - totalBytes: The size of the file.
     ///   - held: The bytes that are there already.
-    ///   - allowances: How many connections each source may have; the first is that of the first request.
+    ///   - allowances: How many connections the host of each source may have; the first is that of the first request.
+    ///   - hosts: For each source, the first one of the same host; by default each has a host of its own.
     ///   - connections: How many there are to be in all.
     ///   - wanted: What somebody waits for, the most urgent first.
     init(
         totalBytes: Int64,
         held: ByteRangeSet,
         allowances: [Int],
+        hosts: [Int]? = nil,
         connections: ConnectionAdvisor,
         wanted: [Range<Int64>] = []
     ) {
         self.totalBytes = totalBytes
         self.held = held
         self.wanted = wanted
-        sources = allowances.map { SegmentSource(allowance: $0) }
+        sources = zip(allowances, hosts ?? Array(allowances.indices)).map { SegmentSource(allowance: $0, host: $1) }
         advisor = connections
     }
 
     /// How many connections are of use now, whatever the sources allow.
     var wantedConnections: Int {
         let urgent = lacksConnection ? min(segments.count + 1, advisor.maximum) : 0
-        return max(segments.count, urgent, min(joined, advisor.count))
+        return max(segments.count, urgent, min(advisor.maximum, advisedConnections + possibleExtras))
     }
 
     // MARK: Verbs
@@ -120,6 +127,8 @@ struct SegmentPlanner: Sendable {
     mutating func headArrived(_ body: Range<Int64>, latency: Duration, at now: Duration) -> [Action] {
         lastByte = now
         sources[0].answered(after: latency)
+        sources[0].progressed()
+        sources[0].tried()
         if let gap = held.firstGap(from: body.lowerBound, before: body.upperBound) {
             add(body.lowerBound..<gap.upperBound, limit: body.upperBound, source: 0, opened: now - latency)
         }
@@ -140,7 +149,7 @@ struct SegmentPlanner: Sendable {
         let new = held.firstGap(from: coming.lowerBound, before: coming.upperBound)
         if let new { held.insert(new) }
         let newCount = new.map { $0.upperBound - $0.lowerBound } ?? 0
-        receivedBytes += newCount
+        if !segments[index].isExtra { advisedBytes += newCount }
         segments[index].wastedBytes += Int64(count) - newCount
         return Acceptance(range: new, isDone: held.contains(segments[index].rest))
     }
@@ -158,7 +167,7 @@ struct SegmentPlanner: Sendable {
         at now: Duration
     ) -> [Action] {
         guard let index = index(of: id) else { return [] }
-        if let allowance { sources[segments[index].source].allowance = allowance }
+        if let allowance { set(allowance, on: segments[index].source) }
         lost(segments[index], failure, at: now)
         return close(id, at: now) + plan(at: now)
     }
@@ -187,18 +196,35 @@ struct SegmentPlanner: Sendable {
         sources[source].retire()
     }
 
-    /// A source may have another number of connections; those above it are stopped, the slowest first.
+    /// The hosts of the sources may have other numbers of connections; those above them are stopped, the slowest first.
+    mutating func allow(_ allowances: [Int], at now: Duration) -> [Action] {
+        var actions: [Action] = []
+        for (source, allowance) in allowances.enumerated() where sources[source].host == source {
+            set(allowance, on: source)
+            let open = segments.filter { sources[$0.source].host == source }
+            let slowest = open.sorted { ($0.rate(at: now) ?? 0) < ($1.rate(at: now) ?? 0) }
+            actions += slowest.prefix(max(0, open.count - allowance)).flatMap { stop($0.id, at: now) }
+        }
+        return actions + plan(at: now)
+    }
+
+    /// The same for the host of one source.
     mutating func allow(_ connections: Int, on source: Int, at now: Duration) -> [Action] {
-        sources[source].allowance = connections
-        let open = segments.filter { $0.source == source }
-        let slowest = open.sorted { ($0.rate(at: now) ?? 0) < ($1.rate(at: now) ?? 0) }
-        return slowest.prefix(max(0, open.count - connections)).flatMap { stop($0.id, at: now) } + plan(at: now)
+        set(connections, on: source)
+        return allow(sources.map(\.allowance), at: now)
+    }
+
+    private mutating func set(_ allowance: Int, on source: Int) {
+        for index in sources.indices where sources[index].host == sources[source].host {
+            sources[index].allowance = allowance
+        }
     }
 
     /// Time has passed.
     mutating func tick(at now: Duration) -> [Action] {
-        advisor.measured(receivedBytes, on: segments.count { $0.lastByte != nil }, at: now)
-        return stopLame(at: now) + plan(at: now)
+        compareSources(at: now)
+        advisor.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
+        return stopLame(at: now) + displaceExtras(at: now) + plan(at: now)
     }
 
     // MARK: The plan
@@ -209,7 +235,8 @@ struct SegmentPlanner: Sendable {
         var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
         reclaim()
         actions += serve(at: now)
-        actions += divide(among: freeConnections(at: now), at: now)
+        compareSources(at: now)
+        actions += divide(at: now)
         if segments.isEmpty {
             isOver = true
             actions.append(held.contains(0..<totalBytes) ? .finished : .exhausted)
@@ -217,14 +244,17 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// How many connections there may be beside those that are open.
-    private mutating func freeConnections(at now: Duration) -> Int {
+    /// How many connections the advisor wants, as far as they are worth it.
+    var advisedConnections: Int { min(joined, advisor.count) }
+
+    /// Whether one more connection would have enough to fetch.
+    mutating func isWorthJoining(at now: Duration) -> Bool {
         let missing = totalBytes - held.count
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
         // Before anything was measured, the number that was asked for is right.
         let isWorthIt = rate == 0 || Double(missing) / rate > Self.leastTimeLeft
         while isWorthIt, joined < advisor.count, missing / Int64(joined + 1) >= Self.leastShare { joined += 1 }
-        return max(0, min(joined, advisor.count) - segments.count)
+        return isWorthIt && missing / Int64(segments.count + 1) >= Self.leastShare
     }
 
     /// Lets a segment that reaches its end go on with what is behind it, where nobody else is known to bring that.
@@ -250,8 +280,9 @@ struct SegmentPlanner: Sendable {
     private mutating func stopLame(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments {
-            let isLame = isSlow(segment, at: now) || isStalled(segment, at: now)
-            guard isLame, replacement(of: segment, at: now) != nil else { continue }
+            let isSlow = isSlow(segment, at: now)
+            guard isSlow || isStalled(segment, at: now), replacement(of: segment, at: now) != nil else { continue }
+            if isSlow, segment.isExtra { sources[segment.source].setAside() }
             lost(segment, .broken, at: now)
             actions += stop(segment.id, at: now)
         }
@@ -294,13 +325,13 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Tells the source of a connection that ends with bytes left, unless it has brought enough to be worth another one.
-    private mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
+    mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1
         sources[segment.source].failed(failure, openedAt: segment.opened, isAlone: isAlone, at: now)
     }
 
-    private mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] {
+    mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] {
         [.stop(id)] + close(id, at: now)
     }
 

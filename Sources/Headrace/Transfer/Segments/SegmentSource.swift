@@ -1,6 +1,8 @@
 /// What is known of one of the places that a file is fetched from: the server of the request, or a mirror.
 struct SegmentSource: Sendable {
-    /// How many connections may be open to it; what the host and the other downloads leave.
+    /// The first source of the same host, with which it shares the connections that the host allows.
+    let host: Int
+    /// How many connections may be open to its host, limited by the host and by other downloads.
     var allowance: Int
     /// From a request to the first byte of its body.
     private(set) var latency: Duration?
@@ -15,15 +17,34 @@ struct SegmentSource: Sendable {
     private var unfitAnswers = 0
     /// Failures in a row of a connection that was the only one.
     private var lonelyFailures = 0
+    /// Whether any connection to it has delivered enough bytes to count.
+    private(set) var hasDelivered = false
+    /// Whether its speed was measured for long enough to be compared, and its last connection did not fail.
+    private(set) var isTried = false
+    /// Whether its last connection was closed because other sources are faster.
+    private(set) var isSetAside = false
 
     private static let ratesKept = 4
     private static let maxUnfitAnswers = 2
+    /// The refusals in a row (429, 503) after which a source that has delivered nothing is not asked again.
+    private static let maxRefusals = 2
     private static let maxLonelyFailures = 2
     private static let firstDelay = Duration.milliseconds(250)
     private static let maxDelay = Duration.seconds(30)
 
-    init(allowance: Int) {
+    init(allowance: Int, host: Int) {
         self.allowance = allowance
+        self.host = host
+    }
+
+    /// Records that it has been compared with the other sources, or needs no comparison.
+    mutating func tried() {
+        isTried = true
+    }
+
+    /// Records that its connection was closed because other sources are faster.
+    mutating func setAside() {
+        isSetAside = true
     }
 
     /// Whether no further connection to it is opened.
@@ -51,6 +72,7 @@ struct SegmentSource: Sendable {
 
     /// A connection brought enough bytes to count.
     mutating func progressed() {
+        hasDelivered = true
         failures = 0
         lonelyFailures = 0
         if !isRetired { unfitAnswers = 0 }
@@ -58,6 +80,7 @@ struct SegmentSource: Sendable {
     }
 
     mutating func ended(with rate: Double) {
+        if failures == 0 { isTried = true }
         rates.append(rate)
         if rates.count > Self.ratesKept { rates.removeFirst() }
     }
@@ -65,7 +88,8 @@ struct SegmentSource: Sendable {
     /// A connection is lost that brought too little.
     ///
     /// The first one in a row may be replaced at once, and those that break together are one. An answer of no use may be
-    /// that of a single node, but only once.
+    /// that of a single node, but only once. A source that fails before it has delivered anything gets no second chance,
+    /// unless it only asks for fewer requests.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,
@@ -73,7 +97,11 @@ struct SegmentSource: Sendable {
         at now: Duration
     ) {
         if failure == .unfit { unfitAnswers += 1 }
-        if isAlone { lonelyFailures += 1 }
+        if isAlone {
+            lonelyFailures += 1
+            isTried = false
+        }
+        if !hasDelivered, failure != .refused || failures + 1 >= Self.maxRefusals { retire() }
         guard opened >= lastFailure ?? opened else { return }
         failures += 1
         lastFailure = now

@@ -13,8 +13,8 @@ extension SegmentedFetch {
         case stopped
         case refused(DownloadError)
         case broken(DownloadError)
-        case unfit(String)
-        case otherVersion(String)
+        case unfit(DownloadError)
+        case otherVersion(DownloadError)
         /// No other connection would do better.
         case failed(any Error)
     }
@@ -57,7 +57,7 @@ extension SegmentedFetch {
                 heldBytes: max(1, start),
                 lateProof: source.lateProof
             )
-        else { return .unfit("There is nothing to ask for.") }
+        else { return .unfit(DownloadError(.protocolViolation, "There is nothing to ask for.")) }
         if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) { ask = ask.withoutIfRange }
         let configuration = transfer.environment.configuration
         while true {
@@ -95,8 +95,11 @@ extension SegmentedFetch {
         switch SegmentVerdict(head, for: ask) {
         case .accept(let accepted): .end(await read(&body, accepted, connection))
         case .askAgainWithoutIfRange: .askAgain
-        case .unfit(let reason): .end(.unfit(reason))
-        case .otherVersion(let reason): .end(.otherVersion(reason))
+        case .unfit(let reason):
+            head.status < 400
+                ? .end(.unfit(DownloadError(.unexpectedContent, reason)))
+                : .end(.unfit(DownloadError(.httpStatus, reason, statusCode: head.status)))
+        case .otherVersion(let reason): .end(.otherVersion(DownloadError(.resourceChanged, reason)))
         case .refused(let error): .end(.refused(error))
         case .broken(let error): .end(.broken(error))
         }
@@ -142,7 +145,7 @@ extension SegmentedFetch {
         switch error.code {
         case .shutDown: return .failed(error)
         case .connection: return .refused(error)
-        case .redirect, .protocolViolation: return .unfit(error.message)
+        case .redirect, .protocolViolation: return .unfit(error)
         default: return .broken(error)
         }
     }
@@ -158,28 +161,31 @@ extension SegmentedFetch {
                 return state.planner.ended(id, at: now)
             }
         case .broken(let error):
-            change(because: .lost(error.message)) { state, now in
+            change(because: .lost(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 return state.planner.failed(id, .broken, at: now)
             }
         case .refused(let error):
-            change(because: .lost(error.message)) { state, now in
+            change(because: .lost(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 guard error.statusCode != nil else {
                     // What it means the next bytes tell.
                     state.planner.refused(id, at: now)
                     return state.planner.failed(id, .broken, at: now)
                 }
+                guard !state.planner.isUnprovenTwin(connection.source) else {
+                    return state.planner.failed(id, .broken, at: now)
+                }
                 let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
-                return state.planner.failed(id, .broken, allowing: allowance, at: now)
+                return state.planner.failed(id, .refused, allowing: allowance, at: now)
             }
-        case .unfit(let reason):
-            change(because: .lost(reason)) { state, now in
+        case .unfit(let error):
+            change(because: .lost(error)) { state, now in
                 state.stops[id] = nil
                 return state.planner.failed(id, .unfit, at: now)
             }
-        case .otherVersion(let reason):
-            change(because: .lost(reason)) { state, now in
+        case .otherVersion(let error):
+            change(because: .lost(error)) { state, now in
                 state.stops[id] = nil
                 state.planner.retire(connection.source)
                 return state.planner.failed(id, .unfit, at: now)
@@ -192,6 +198,12 @@ extension SegmentedFetch {
             }
         }
     }
+}
+
+extension SegmentedFetch.Cause {
+    /// The code of the error that it amounts to.
+    var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
+    var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {

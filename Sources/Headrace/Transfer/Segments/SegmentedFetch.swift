@@ -99,7 +99,7 @@ final class SegmentedFetch: Sendable {
         let isProvenAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
         let first = FetchSource(answer.chain, known, isProvenAtEnd: isProvenAtEnd)
         let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
-        sources = ([first] + mirrors).acquainted
+        sources = [first] + mirrors
         var attempts = attempts
         if sources.contains(where: { $0.lateProof != nil }) { attempts.verification.bind() }
         self.transfer = transfer
@@ -113,7 +113,8 @@ final class SegmentedFetch: Sendable {
                     totalBytes: totalBytes,
                     held: session.held,
                     // The others get theirs with the first plan.
-                    allowances: sources.indices.map { $0 == 0 ? 1 : 0 },
+                    allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
+                    hosts: sources.hosts,
                     connections: ConnectionAdvisor(mode),
                     wanted: readers.demands
                 ),
@@ -222,17 +223,20 @@ final class SegmentedFetch: Sendable {
         /// Another one has brought its bytes, or had them first.
         case none
         case slow
+        /// A connection to another source is faster.
+        case slowSource
         case hostLimit
         case demand
-        case lost(String)
+        case lost(DownloadError)
 
         var sentence: String {
             switch self {
             case .none: "Other connections have brought its bytes."
             case .slow: "It was silent, or much slower than the others."
+            case .slowSource: "It is slower than another source."
             case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
             case .demand: "Bytes that are waited for elsewhere in the file come first."
-            case .lost(let reason): reason
+            case .lost(let error): error.message
             }
         }
     }
@@ -241,14 +245,15 @@ final class SegmentedFetch: Sendable {
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
-            let wereRetired = state.planner.sources.map(\.isRetired)
+            let before = state.planner.sources
             var effects = apply(verb(&state, now), cause, to: &state)
-            for index in sources.indices where state.planner.sources[index].isRetired && !wereRetired[index] {
-                retired(sources[index], cause, state)
+            for (index, source) in state.planner.sources.enumerated()
+            where source.isRetired && !before[index].isRetired || source.isSetAside && !before[index].isSetAside {
+                dropped(index, source.isSetAside && !source.isRetired ? .slowSource : cause, state)
             }
-            for (index, allowance) in allowances(in: state, at: now).enumerated()
-            where allowance != state.planner.sources[index].allowance {
-                effects += apply(state.planner.allow(allowance, on: index, at: now), .hostLimit, to: &state)
+            let allowances = allowances(in: state, at: now)
+            if allowances != state.planner.sources.map(\.allowance) {
+                effects += apply(state.planner.allow(allowances, at: now), .hostLimit, to: &state)
             }
             if state.failure != nil { effects.append(.end) }
             return effects
@@ -256,25 +261,29 @@ final class SegmentedFetch: Sendable {
         for effect in effects { perform(effect) }
     }
 
-    /// How many connections each source gives, of those that its host leaves to this download.
+    /// How many connections the host of each source leaves to this download.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
+            let host = planner.sources[index].host
             // What a mirror asks to wait for, others can bring meanwhile.
-            if index > 0, let time = hosts.notBefore(source.url), time > now {
-                return planner.segments.count { $0.source == index }
+            if host > 0, let time = hosts.notBefore(source.url), time > now {
+                return planner.segments.count { planner.sources[$0.source].host == host }
             }
             let wanted = planner.wantedConnections
-            return source.allowance(of: hosts.share(of: transfer.record.id, source.url, wanting: wanted, at: now))
+            return hosts.share(of: transfer.record.id, source.url, wanting: wanted, at: now)
         }
     }
 
-    /// Tells that a source is not asked for further parts.
-    private func retired(_ source: FetchSource, _ cause: Cause, _ state: borrowing State) {
-        guard !state.planner.sources.allSatisfy(\.isRetired) else {
+    /// Reports that a source gets no further connections while there is another one.
+    private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
+        guard let next = sources.indices.first(where: { $0 != source && !state.planner.sources[$0].isRetired }) else {
             return tell(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
         }
-        tell(.fellBack("\(source.url.withoutQuery) is not asked for further parts of the file: \(cause.sentence)"))
+        let url = sources[source].url
+        let message = "\(url.withoutQuery) is not used further. \(cause.sentence)"
+        let error = DownloadError(cause.code, message, statusCode: cause.statusCode, url: url)
+        tell(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
     /// The host of a source has refused a connection; returns how many it gives from now on.
@@ -285,8 +294,8 @@ final class SegmentedFetch: Sendable {
 
     private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
         var (effects, reason) = ([Effect](), cause)
-        if case .lost(let reason) = cause {
-            if case .wasted? = actions.first {} else { tell(.connectionClosed(reason: reason, bytesWasted: 0)) }
+        if case .lost(let error) = cause {
+            if case .wasted? = actions.first {} else { tell(.connectionClosed(reason: error.message, bytesWasted: 0)) }
         }
         for (index, action) in actions.enumerated() {
             switch action {
@@ -319,9 +328,7 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    private func tell(_ event: DownloadEvent) {
-        transfer.tell(event)
-    }
+    private func tell(_ event: DownloadEvent) { transfer.tell(event) }
 
     // MARK: The bytes
 

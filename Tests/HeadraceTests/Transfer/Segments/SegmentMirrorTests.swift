@@ -84,6 +84,38 @@ struct SegmentMirrorTests {
         #expect(outcome.requests.contains { $0.path == "/b" })
     }
 
+    @Test(arguments: ["another file", "404", "500", "reset"])
+    func `a mirror that fails is dropped after one request, and the first source gets all connections`(
+        _ why: String
+    ) async throws {
+        let mirror: Response =
+            switch why {
+            case "another file": .file(Fixture.other)
+            case "404": .status(404)
+            case "500": .status(500)
+            default: .nothing(by: .reset)
+            }
+        // Nothing is delivered before the first source has been sent as many requests as there may be connections.
+        let gate = try Gate()
+        let count = Locked(0)
+        let first = Response.answering { _ in
+            if count.withLock({
+                $0 += 1
+                return $0
+            }) == 4 {
+                gate.open()
+            }
+            return .file(Fixture.file).held(after: 1, until: gate)
+        }
+        let outcome = try await run(["/a": first, "/b": mirror]) { $0.mirrors = Array($0.mirrors.prefix(1)) }
+        #expect(outcome.isExact, "\(outcome.events)")
+        #expect(outcome.requests.count { $0.path == "/b" } == 1)
+        let dropped = outcome.events.compactMap { event -> [String?]? in
+            if case .sourceFailed(let error, let next) = event { [error.url?.path(), next.path()] } else { nil }
+        }
+        #expect(dropped == [["/b", "/a"]])
+    }
+
     @Test(arguments: [Ending.fin, .reset])
     func `where the first source ends, the mirrors bring the rest`(_ ending: Ending) async throws {
         let first = Response.sequence([Fixture.paced.truncated(after: 1 << 20, by: ending)], then: .nothing(by: .reset))

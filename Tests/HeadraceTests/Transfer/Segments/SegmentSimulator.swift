@@ -40,11 +40,15 @@ struct SegmentSimulator {
     var size: Int64
     var mode: ConnectionAdvisor.Mode
     var allowances = [Int.max]
+    /// For each source, the first one of the same host; by default each has a host of its own.
+    var hosts: [Int]?
     /// From a request to its body.
     var latency = Duration.milliseconds(2)
     var step = Duration.milliseconds(1)
     /// Bytes per second of all connections together.
     var capacity = Double.infinity
+    /// Bytes per second of all connections to one source together.
+    var sourceCapacity = Double.infinity
     var timeLimit = Duration.seconds(600)
     /// From when on which byte is wanted, with those behind it; in the order of time.
     var wants: [(time: Duration, byte: Int64)] = []
@@ -55,6 +59,7 @@ struct SegmentSimulator {
             totalBytes: size,
             held: ByteRangeSet(),
             allowances: allowances,
+            hosts: hosts,
             connections: ConnectionAdvisor(mode)
         )
         let none = allowances.map { _ in 0 }
@@ -107,7 +112,8 @@ struct SegmentSimulator {
                     perform(planner.failed(connection.id, failure, at: now))
                 case .flows(let rate):
                     let before = connection.deliveredBytes
-                    let after = before + rate * min(1, capacity / sum) * (step / .seconds(1))
+                    let share = sourceCapacity / Double(flowing.count { $0.source == connection.source })
+                    let after = before + min(rate, share) * min(1, capacity / sum) * (step / .seconds(1))
                     connections[index].deliveredBytes = after
                     let count = min(Int(after), connection.range.count) - Int(before)
                     guard count > 0 else { continue }
