@@ -97,7 +97,7 @@ struct SourcesTests {
                 #expect(
                     result.errorLines == [
                         "headrace: --metalink: none: it has no http or https source",
-                        "headrace: --metalink: ../out: its name is empty or leads out of its directory",
+                        "headrace: --metalink: unnamed (3): its name \"../out\" is empty or leads out of its directory",
                         "headrace: --metalink: bad: a checksum of it is malformed",
                     ]
                 )

@@ -17,6 +17,7 @@ extension ParserProperty {
         for file in metalink.files {
             if let violation = violation(ofSafeName: file.name) ?? violation(of: file) { return violation }
         }
+        guard metalink.files.allSatisfy({ $0.problem == nil }) else { return nil }
         let written = document(of: metalink)
         return (try? Metalink(parsing: written)) == metalink ? nil : "\(metalink) is not read back"
     }

@@ -88,20 +88,30 @@ struct MetalinkReader {
         problem = problem ?? reason
     }
 
-    /// The name of a file, or the text to report it by if it cannot have that name.
+    /// The name of a file, made safe, or a placeholder if it cannot have one.
     private mutating func safeName(_ path: String?) -> String {
         guard let path else {
             reject("it has no name")
-            return "a file without a name"
+            return placeholderName()
         }
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let leadsOut = parts.contains { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
         guard !leadsOut, let name = SafeFileName(path)?.description else {
-            reject("its name is empty or leads out of its directory")
-            return path.printable
+            reject("its name \"\(path.printable)\" is empty or leads out of its directory")
+            return placeholderName()
         }
-        if !names.insert(name).inserted { reject("two files are called \(name), without their folders") }
+        guard names.insert(name).inserted else {
+            reject("two files are called \(name), without their folders")
+            return placeholderName()
+        }
         return name
+    }
+
+    /// A name of its own for a file that cannot have its own.
+    private mutating func placeholderName() -> String {
+        var number = names.count + 1
+        while !names.insert("unnamed (\(number))").inserted { number += 1 }
+        return "unnamed (\(number))"
     }
 
     private mutating func readPieces(
