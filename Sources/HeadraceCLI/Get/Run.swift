@@ -62,28 +62,49 @@ struct Run {
             let downloads = await manager.downloads
             await reporter.note(downloads)
             for download in downloads { follow(download, download.state, in: &group) }
+            var paused: Set<Download.ID> = []
             // Where nothing is left to do, what was told of the list is still to be read: the events end with the manager.
             if await !goesOn() { await manager.shutdown() }
             for await event in events {
                 switch event {
                 case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
-                case .stateChanged(let id, let state): await note(id, state, in: &group)
-                case .removed(let id): await reporter.forget(id)
+                case .stateChanged(let id, let state):
+                    await note(id, state, in: &group)
+                    if state == .paused {
+                        paused.insert(id)
+                    } else if paused.remove(id) != nil, state.isEnded, await isOver(pausedMeanwhile: paused, in: &group)
+                    {
+                        return
+                    }
+                case .removed(let id):
+                    await reporter.forget(id)
+                    if paused.remove(id) != nil, await isOver(pausedMeanwhile: paused, in: &group) { return }
                 case .registryDamaged(let message): await reporter.warn(mode.naming(message))
                 case .registryFailed(let error): await warn(error)
-                case .idle:
-                    // Where the list is gone, who takes commands ends the run.
-                    guard await takeLastCommands() else { continue }
-                    await followMissed(in: &group)
-                    if await goesOn() { continue }
-                    guard !mode.isAlone else { return }
-                    // Whether the list could be written for the last time is told after that.
-                    await manager.shutdown()
+                case .idle: if await isOver(pausedMeanwhile: paused, in: &group) { return }
                 default: break
                 }
             }
             await followMissed(in: &group)
         }
+    }
+
+    /// Whether nothing is left to do; shuts the manager of a shared list down, whose last events are still to be read.
+    ///
+    /// A download that was paused during the run keeps it going: whoever paused it may resume it.
+    private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
+        // If the list is gone, the task that takes commands ends the run.
+        guard await takeLastCommands() else { return false }
+        await followMissed(in: &group)
+        if await goesOn() { return false }
+        guard !mode.isAlone else { return true }
+        guard paused.isEmpty else {
+            await reporter.explainWaiting(for: paused.count)
+            return false
+        }
+        // Whether the list could be written for the last time is reported after that.
+        await manager.shutdown()
+        return false
     }
 
     private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {

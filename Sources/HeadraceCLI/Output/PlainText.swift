@@ -45,6 +45,13 @@ struct PlainText: Sendable {
         return "; \(count) \(what): headrace queue \(verb) --state \(state.rawValue)\(listWords)".printable
     }
 
+    /// The line of a run that waits for downloads that were paused during it.
+    func explanation(ofWaitingFor count: Int) -> String {
+        let what = count == 1 ? "1 download is" : "\(count) downloads are"
+        return "headrace: \(what) paused, and the run waits: headrace queue resume --state paused\(listWords) continues"
+            .printable
+    }
+
     private func success(_ event: DownloadEvent, _ item: Item) -> String? {
         switch event {
         case .started where !isLive || verbosity == .verbose: "\(item.name): started (\(item.url))"

@@ -127,6 +127,9 @@ struct Report: Sendable {
         snapshot.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
+    /// The line of a run that waits for downloads that were paused during it.
+    func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
+
     /// The line after the last download.
     func summary(elapsed: Duration) -> [Line] {
         style == .json ? [] : text.summary(tally, elapsed: elapsed).map { [.error($0)] } ?? []

@@ -116,6 +116,12 @@ actor Reporter {
         warn(error.message)
     }
 
+    /// Prints that the run waits for downloads that were paused during it.
+    func explainWaiting(for count: Int) {
+        guard report.style != .quiet else { return }
+        print([.error(report.explanation(ofWaitingFor: count))])
+    }
+
     /// Prints what is left to print, and gives the status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []

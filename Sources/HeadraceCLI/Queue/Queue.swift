@@ -111,7 +111,12 @@ extension Verb {
                     }
                     guard isDone else { throw await registry.isYetToCarryOut() }
                     let chosen = Set(ids)
-                    if !arguments.has(.quiet) { tell(list.filter { chosen.contains($0.id) }, arguments) }
+                    if !arguments.has(.quiet) {
+                        let line = QueueNote.summary(of: command, on: ids, of: list)
+                        if let line { Console.error.write(line + "\n") }
+                        tell(list.filter { chosen.contains($0.id) }, arguments)
+                        if line != nil { await registry.noteUnlessRun(arguments) }
+                    }
                     return .success
                 }
             }
@@ -142,12 +147,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                     known[id] = "is given more than once"
                 }
             }
-            // The downloads are in the list, whatever keeps this from being found out.
-            if case .some(nil) = try? await Optional(registry.processID) {
-                let command = "headrace queue run\(arguments.listWords)"
-                let line = "headrace: no process runs the list; \(command) downloads what waits in it"
-                Console.error.write(line.printable + "\n")
-            }
+            await registry.noteUnlessRun(arguments)
         }
         var lines = ids.map(\.description)
         if options.places.writesJSON {
@@ -235,7 +235,10 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
         let list = try await registry.presentDownloads()
         let id = try QueueSelector.find(term, in: list).id
         let place = try ListPlace(arguments.operands.dropFirst(), in: list)
-        guard try await registry.perform(.move(id, to: place)) else { throw await registry.isYetToCarryOut() }
+        let command = DownloadRegistry.Command.move(id, to: place)
+        guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
+        if let line = QueueNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
+        await registry.noteUnlessRun(arguments)
         return .success
     }
 }
@@ -274,6 +277,14 @@ extension DownloadRegistry {
             "\(directory.plainPath): \(process) has not carried out the command yet. It is kept there: that process "
                 + "does it as soon as it can, or once that one has ended, the next queue command"
         )
+    }
+
+    /// Reports that no process runs the list; the change is in the list, whatever keeps this from being found out.
+    fileprivate func noteUnlessRun(_ arguments: ParsedArguments) async {
+        guard case .some(nil) = try? await Optional(processID) else { return }
+        let command = "headrace queue run\(arguments.listWords)"
+        let line = "headrace: no process runs the list; \(command) downloads what waits in it"
+        Console.error.write(line.printable + "\n")
     }
 
     /// Makes the directories above that of the list.

@@ -39,6 +39,22 @@ struct QueueNote: Sendable, Hashable {
         self.isDone = isDone
     }
 
+    /// The line on what a command did; `nil` if it changed none of these downloads.
+    static func summary(
+        of command: DownloadRegistry.Command,
+        on ids: [Download.ID],
+        of list: [DownloadSnapshot]
+    ) -> String? {
+        let chosen = Set(ids)
+        let changed = list.enumerated().filter { _, download in
+            chosen.contains(download.id) && QueueNote(command, to: download.state)?.isDone != false
+        }
+        guard let first = changed.first else { return nil }
+        let what =
+            changed.count == 1 ? "\(first.element.shownName) (%\(first.offset + 1))" : "\(changed.count) downloads"
+        return "headrace: \(command.participle) \(what)".printable
+    }
+
     /// The lines on what a command does to these of the list.
     ///
     /// Of those that were not named one by one, what is passed over is told only where nothing is left.
@@ -74,6 +90,18 @@ struct QueueNote: Sendable, Hashable {
 }
 
 extension DownloadRegistry.Command {
+    fileprivate var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .retry: "retried"
+        case .cancel: "cancelled"
+        case .remove: "removed"
+        case .move: "moved"
+        case .setPriority: "changed the priority of"
+        }
+    }
+
     /// Whether it has downloads wait again that have ended.
     fileprivate var isOfEnded: Bool {
         switch self {

@@ -39,6 +39,64 @@ struct QueueMessageTests {
         }
     }
 
+    @Test
+    func `each command on a list that no process runs says what it did and how to run the list`() async throws {
+        try await withQueueFolder { folder in
+            let urls = try ["a", "b"].map { try #require(URL(string: "http://h.example/\($0)")) }
+            _ = try await folder.add(urls)
+            let run =
+                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+            for (words, line) in [
+                ("pause %1", "headrace: paused a (%1)"), ("resume %1", "headrace: resumed a (%1)"),
+                ("move %2 first", "headrace: moved b (%2)"), ("cancel %1", "headrace: cancelled b (%1)"),
+            ] {
+                let result = try await folder.queue(words.split(separator: " ").map(String.init))
+                #expect(result.status == 0)
+                #expect(result.errorLines == [line, run], "\(words): \(result.errors)")
+            }
+            let removed = try await folder.queue("remove", "all")
+            #expect(removed.errorLines == ["headrace: removed 2 downloads", run], "\(removed.errors)")
+        }
+    }
+
+    @Test
+    func `a run stays while a download is paused, and ends when that one has ended`() async throws {
+        let gate = try Gate()
+        try await withFaultServer(.ok(body).held(after: 1000, until: gate)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var run = try folder.run()
+                try await server.waitForRequests(count: 1)
+                #expect(try await folder.queue("pause", "%1").status == 0)
+                #expect(try await folder.states() == ["paused"])
+                let resumed = try await folder.queue("resume", "%1")
+                #expect(resumed.errorLines == ["headrace: resumed a (%1)"], "\(resumed.errors)")
+                gate.open()
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(
+                    result.errors.contains("headrace: 1 download is paused, and the run waits: "),
+                    "\(result.errors)"
+                )
+                #expect(try await folder.states() == ["finished"])
+            }
+        }
+    }
+
+    @Test
+    func `a run ends when the download that it waits for is removed`() async throws {
+        try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var run = try folder.run()
+                try await server.waitForRequests(count: 1)
+                #expect(try await folder.queue("pause", "%1").status == 0)
+                #expect(try await folder.queue("cancel", "%1").status == 0)
+                #expect(try await run.result().status == 0)
+            }
+        }
+    }
+
     /// Once it was told as done.
     @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
     func `a command that the process of the list does not answer is told as left, and is carried out later`(
@@ -120,7 +178,7 @@ struct QueueMessageTests {
                         ["a (%1): finished; there is nothing to pause", "b (%2): paused; there is nothing to pause"]
                     ),
                     (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; there is nothing to resume"]),
-                    (["cancel", "all"], []),
+                    (["cancel", "-q", "all"], []),
                     (
                         ["cancel", "all"],
                         [
@@ -128,7 +186,13 @@ struct QueueMessageTests {
                             "b (%2): cancelled; there is nothing to cancel",
                         ]
                     ),
-                    (["resume", "%2"], ["b (%2): cancelled before; waits for its turn again, and begins at zero"]),
+                    (
+                        ["resume", "%2"],
+                        [
+                            "b (%2): cancelled before; waits for its turn again, and begins at zero", "resumed b (%2)",
+                            "no process runs the list; headrace queue run --registry list downloads what waits in it",
+                        ]
+                    ),
                     (["retry", "--state", "failed"], ["the list has no such download; nothing is done"]),
                 ] {
                     var process = try ToolProcess(
@@ -141,7 +205,7 @@ struct QueueMessageTests {
                 }
                 try FileManager.default.removeItem(at: folder.files.appending(path: "a"))
                 let again = try await folder.queue("resume", "%1")
-                #expect(again.errors == "headrace: a (%1): finished, but its file is gone; is fetched again\n")
+                #expect(again.errorLines.first == "headrace: a (%1): finished, but its file is gone; is fetched again")
                 #expect(try await folder.states() == ["waiting", "waiting"])
             }
         }

@@ -48,6 +48,21 @@ struct QueueNoteTests {
     }
 
     @Test
+    func `a command says in one line what it did`() {
+        let list = [DownloadSnapshot.sample(1, .running, name: "a"), .sample(2, .paused, name: "b"), .sample(3)]
+        let ids = list.map(\.id)
+        #expect(QueueNote.summary(of: .pause(ids), on: ids, of: list) == "headrace: paused 2 downloads")
+        #expect(QueueNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
+        #expect(QueueNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
+        #expect(QueueNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%1)")
+        #expect(QueueNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)")
+        #expect(
+            QueueNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
+                == "headrace: removed 3 downloads"
+        )
+    }
+
+    @Test
     func `what has ended is not begun again where another download has its file, and says which`() {
         let failed = DownloadState.failed(DownloadError(.httpStatus, "No."))
         let list = [DownloadSnapshot.sample(1, failed), .sample(2, .paused), .sample(3, failed, name: "b")]
