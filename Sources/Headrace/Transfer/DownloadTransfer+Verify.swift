@@ -70,6 +70,11 @@ extension DownloadTransfer {
                 return request.expectations
             }
             if let mismatch = try await mismatch(session, &attempts, path, judged.size) {
+                if framing == .stream, judged.size == nil {
+                    // More of the right file may follow.
+                    attempts.resume.mustVerifyEnd(announcesRanges: false)
+                    return nil
+                }
                 try giveUp(mismatch, &session, &attempts)
                 return nil
             }

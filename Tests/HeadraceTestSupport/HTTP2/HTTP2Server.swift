@@ -113,7 +113,9 @@ package final class HTTP2Server: Sendable {
         defer { session.free() }
         let line = ClientLine(socket: client, session: session)
         guard session.isHTTP2 else {
-            guard let fallback, let server = try? Socket.connected(to: fallback), add(server, to: number) else { return }
+            guard let fallback, let server = try? Socket.connected(to: fallback), add(server, to: number) else {
+                return
+            }
             server.prepare()
             return ProxyConnection(client: line, server: server, link: Link()).run()
         }

@@ -35,7 +35,10 @@ enum HTTP2Fixture {
     /// The head of the whole file without a length.
     static let unboundedHead = HTTP2Step.head(200, [("etag", "\"v1\""), ("accept-ranges", "bytes")])
     /// The head of the whole file with its length.
-    static let head = HTTP2Step.head(200, [("etag", "\"v1\""), ("content-length", "\(size)"), ("accept-ranges", "bytes")])
+    static let head = HTTP2Step.head(
+        200,
+        [("etag", "\"v1\""), ("content-length", "\(size)"), ("accept-ranges", "bytes")]
+    )
     /// The first part of the file, after which a script cuts it.
     static let part = HTTP2Step.data(file.body.slice(0..<cut))
 
@@ -53,7 +56,8 @@ enum HTTP2Fixture {
             try FileManager.default.createDirectory(at: files, withIntermediateDirectories: false)
             return try await withFaultServer(fallback ?? .status(500)) { server in
                 let fallbackServer = fallback == nil ? nil : server
-                return try await withHTTP2Server(settings: settings, fallback: fallbackServer, script: script) { origin in
+                return try await withHTTP2Server(settings: settings, fallback: fallbackServer, script: script) {
+                    origin in
                     var configuration = DownloadManager.Configuration {
                         $0.retryPolicy.maxFailures = retries
                         $0.retryPolicy.baseDelay = .zero

@@ -91,6 +91,22 @@ struct FramingTests {
         }
     }
 
+    @Test(arguments: ["HTTP/2", "HTTP/3"])
+    func `a version of HTTP that was not negotiated is refused, also on a connection that served before`(
+        _ version: String
+    ) async throws {
+        for first in [
+            Response.file(file).claimingVersion(version), .file(file).closeDelimited.claimingVersion(version),
+        ] {
+            let outcome = try await withTemporaryDirectory {
+                try await Fixture.run(.sequence([.status(503), first], then: .file(file)), in: $0)
+            }
+            #expect(outcome.error?.code == .protocolViolation)
+            #expect(outcome.requests.count == 2)
+            #expect(outcome.names == [])
+        }
+    }
+
     @Test func `L13 an empty file has no bytes and is one`() async throws {
         let empty = Resource(size: 0)
         for response in [Response.file(empty), .file(empty).chunked()] {
