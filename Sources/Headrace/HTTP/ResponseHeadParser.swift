@@ -20,6 +20,8 @@ struct ResponseHeadParser: Sendable {
         case more
         case head(ResponseHead)
         case invalid(String)
+        /// A status line after a complete head: the request was sent again, and what follows is another response.
+        case repeated
     }
 
     private static let framing: Set<String> = ["content-length", "transfer-encoding"]
@@ -48,7 +50,8 @@ struct ResponseHeadParser: Sendable {
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
-        guard !isComplete else { return .more }
+        // No trailer has such a name.
+        guard !isComplete else { return line.starts(with: "HTTP/".utf8) ? .repeated : .more }
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
         if text.last == UInt8(ascii: "\r") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }

@@ -16,7 +16,7 @@ extension DownloadError {
 
     /// The error of a request that was to verify the end of the bytes received so far.
     var atUnverifiedEnd: DownloadError {
-        guard self != .unverifiedEnd else { return self }
+        guard !mayBeOfVersion else { return .unverifiedEnd }
         var error = self
         error.message = "\(RestartReason.unverifiedEnd.sentence) The request to verify the end failed: \(message)"
         return error

@@ -71,9 +71,7 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         // Where the end of the connection is that of the file, the size tells it from a cut.
-        if accepted.length == nil, accepted.framing == .unverified || accepted.framing == .stream, let size = expectedSize,
-            session.heldBytes < size
-        {
+        if accepted.length == nil, accepted.framing != .delimited, let size = expectedSize, session.heldBytes < size {
             let held = session.heldBytes
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }

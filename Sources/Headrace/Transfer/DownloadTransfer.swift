@@ -278,16 +278,7 @@ final class DownloadTransfer: Sendable {
         let head = answer.head
         let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.path(for: head)
         let verdict = ResponseVerdict.judge(head, for: ask)
-        if ask.verifiesEnd {
-            switch verdict {
-            case .accept(let body) where body.endsWithStream,
-                .restartFromThisBody(_, let body) where body.endsWithStream:
-                guard attempts.resume.changeVersion() else { throw DownloadError.unverifiedEnd }
-                return nil
-            case .restart: attempts.resume.needsWholeForEnd()
-            default: break
-            }
-        }
+        if ask.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
         switch verdict {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.

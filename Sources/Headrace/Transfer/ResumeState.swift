@@ -82,7 +82,7 @@ struct ResumeState: Sendable {
         return ask
     }
 
-    /// The end of the held bytes needs to be verified. A server that announces ranges is asked on the connection that is there.
+    /// Requests the end of the held bytes, first over the connection that is there if the server announces ranges.
     mutating func mustVerifyEnd(announcesRanges: Bool) {
         verifiesEnd = true
         hasChangedVersion = false

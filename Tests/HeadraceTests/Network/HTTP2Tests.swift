@@ -17,7 +17,7 @@ struct HTTP2Tests {
 
     @Test(arguments: HTTP2Step.Code.allCases)
     func `a stream reset in the middle of a file is resumed`(_ code: HTTP2Step.Code) async throws {
-        // After HTTP_1_1_REQUIRED, libcurl itself switches.
+        // After HTTP_1_1_REQUIRED, libcurl itself sends the request again, and passes the other response on as if it were this one.
         let outcome = try await Fixture.run(fallback: .file(Fixture.file)) { request in
             guard request.index == 0 else { return HTTP2Step.file(Fixture.file, for: request) }
             return [Fixture.head, Fixture.part, .reset(code)]

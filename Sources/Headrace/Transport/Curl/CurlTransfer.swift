@@ -33,6 +33,8 @@ final class CurlTransfer {
     private var isEnding = false
     /// Set where the answer broke a rule that libcurl does not know.
     private var violation: String?
+    /// Whether libcurl sent the request again by itself, as it does after HTTP_1_1_REQUIRED even in the middle of a body.
+    private var isRepeated = false
     /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Set when the server has said that nothing follows on ``endingConnection``.
@@ -205,6 +207,9 @@ final class CurlTransfer {
                 )
             )
         }
+        if isRepeated {
+            return stream.fail(DownloadError(.connectionLost, "The server reset the stream before all bytes were there."))
+        }
         let osError = osError
         var connects = 0
         _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
@@ -292,6 +297,9 @@ final class CurlTransfer {
             markDelivered()
         case .invalid(let reason):
             violation = reason
+            return 0
+        case .repeated:
+            isRepeated = true
             return 0
         }
         return line.count
