@@ -91,7 +91,9 @@ struct FramingTests {
         }
     }
 
-    @Test func `a version of HTTP that was not negotiated is refused, also on a connection that served before`() async throws {
+    @Test func `a version of HTTP that was not negotiated is refused, also on a connection that served before`()
+        async throws
+    {
         for first in [
             Response.file(file).claimingVersion("HTTP/2"), .file(file).closeDelimited.claimingVersion("HTTP/2"),
         ] {

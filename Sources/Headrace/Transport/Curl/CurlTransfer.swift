@@ -208,7 +208,9 @@ final class CurlTransfer {
             )
         }
         if isRepeated {
-            return stream.fail(DownloadError(.connectionLost, "The server reset the stream before all bytes were there."))
+            return stream.fail(
+                DownloadError(.connectionLost, "The server reset the stream before all bytes were there.")
+            )
         }
         let osError = osError
         var connects = 0
