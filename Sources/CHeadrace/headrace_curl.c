@@ -79,6 +79,7 @@ static struct {
 // OpenSSL's functions, found through libcurl, which may use another TLS library.
 static struct {
     void (*CTX_set_info_callback)(void *context, void (*callback)(const void *tls, int where, int value));
+    void (*get0_alpn_selected)(const void *tls, const unsigned char **name, unsigned int *size);
     // Those below are for the order of the ciphers, and have come with OpenSSL 1.1.1.
     const void *(*CTX_get_ciphers)(const void *context);
     int (*CTX_set_ciphersuites)(void *context, const char *names);
@@ -112,6 +113,7 @@ static void find_openssl(void *library) {
 #define FIND_SSL(name) ((*(void **)&ssl.name = dlsym(library, "SSL_" #name)) != NULL)
 #define FIND_STACK(name) ((*(void **)&ssl.name = dlsym(library, "OPENSSL_" #name)) != NULL)
     (void)FIND_SSL(CTX_set_info_callback);
+    (void)FIND_SSL(get0_alpn_selected);
     ssl.can_order_ciphers = FIND_SSL(CTX_get_ciphers) && FIND_SSL(CTX_set_ciphersuites) && FIND_SSL(CTX_set_cipher_list)
         && FIND_SSL(CIPHER_get_name) && FIND_STACK(sk_num) && FIND_STACK(sk_value);
 #undef FIND_STACK
@@ -312,6 +314,17 @@ const void *hr_easy_tls(hr_easy easy) {
         return NULL;
     }
     return session->internals;
+}
+
+int hr_easy_negotiated_version(hr_easy easy) {
+    const void *tls = ssl.get0_alpn_selected != NULL ? hr_easy_tls(easy) : NULL;
+    if (tls == NULL) {
+        return 0;
+    }
+    const unsigned char *name = NULL;
+    unsigned int size = 0;
+    ssl.get0_alpn_selected(tls, &name, &size);
+    return size == 2 && memcmp(name, "h2", size) == 0 ? 2 : 1;
 }
 
 hr_multi hr_multi_init(void) {

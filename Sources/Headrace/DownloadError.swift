@@ -14,7 +14,7 @@ public struct DownloadError: Error, Sendable {
     /// What kind of failure it is; the thing to branch on.
     public let code: Code
     /// One sentence for a person: what happened, where, and what can be done.
-    public let message: String
+    public internal(set) var message: String
     /// The HTTP status code where the server refused.
     public let statusCode: Int?
     /// How long the server asked to wait before the next request, where it did.

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 static struct {
     const void *(*TLS_server_method)(void);
@@ -20,6 +22,9 @@ static struct {
     int (*SSL_pending)(const void *);
     int (*SSL_write)(void *, const void *, int);
     int (*SSL_shutdown)(void *);
+    void (*SSL_CTX_set_alpn_select_cb)(void *, int (*)(void *, const unsigned char **, unsigned char *, const unsigned char *,
+        unsigned int, void *), void *);
+    void (*SSL_get0_alpn_selected)(const void *, const unsigned char **, unsigned int *);
 } ssl;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -37,7 +42,7 @@ static void load(void) {
     is_loaded = FIND(TLS_server_method) && FIND(SSL_CTX_new) && FIND(SSL_CTX_free)
         && FIND(SSL_CTX_use_certificate_ASN1) && FIND(SSL_CTX_use_PrivateKey_ASN1) && FIND(SSL_CTX_set_verify) && FIND(SSL_new) && FIND(SSL_free)
         && FIND(SSL_set_fd) && FIND(SSL_accept) && FIND(SSL_read) && FIND(SSL_pending) && FIND(SSL_write)
-        && FIND(SSL_shutdown);
+        && FIND(SSL_shutdown) && FIND(SSL_CTX_set_alpn_select_cb) && FIND(SSL_get0_alpn_selected);
 #undef FIND
 }
 
@@ -67,6 +72,48 @@ void htls_context_ask_client(htls_context context) {
     const int verify_peer = 1;
     const int fail_if_none = 2;
     ssl.SSL_CTX_set_verify(context, verify_peer | fail_if_none, accept_any);
+}
+
+static const char http_2[] = "h2";
+static const char http_1[] = "http/1.1";
+
+// Returns the position of a protocol in a list of names that are preceded by their lengths.
+static const unsigned char *find_protocol(const char *name, const unsigned char *list, unsigned int size) {
+    for (unsigned int index = 0; index < size; index += 1 + list[index]) {
+        if (list[index] == strlen(name) && index + list[index] < size
+            && memcmp(list + index + 1, name, list[index]) == 0) {
+            return list + index + 1;
+        }
+    }
+    return NULL;
+}
+
+static int select_protocol(void *session, const unsigned char **selected, unsigned char *size, const unsigned char *offered,
+    unsigned int offered_size, void *supported) {
+    const int ok = 0;
+    const int fatal_alert = 2;
+    (void)session;
+    const char *const names[] = {(intptr_t)supported & HTLS_HTTP_2 ? http_2 : NULL, (intptr_t)supported & HTLS_HTTP_1 ? http_1 : NULL};
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
+        const unsigned char *found = names[index] != NULL ? find_protocol(names[index], offered, offered_size) : NULL;
+        if (found != NULL) {
+            *selected = found;
+            *size = (unsigned char)strlen(names[index]);
+            return ok;
+        }
+    }
+    return fatal_alert;
+}
+
+void htls_context_support(htls_context context, int protocols) {
+    ssl.SSL_CTX_set_alpn_select_cb(context, select_protocol, (void *)(intptr_t)protocols);
+}
+
+bool htls_is_http_2(htls_session session) {
+    const unsigned char *name = NULL;
+    unsigned int size = 0;
+    ssl.SSL_get0_alpn_selected(session, &name, &size);
+    return size == strlen(http_2) && memcmp(name, http_2, size) == 0;
 }
 
 void htls_context_free(htls_context context) {

@@ -82,6 +82,7 @@ typedef enum hr_easy_info {
 enum {
     HR_PROTO_HTTP = 1,
     HR_PROTO_HTTPS = 2,
+    HR_HTTP_VERSION_1_1 = 2,
     HR_HTTP_VERSION_2TLS = 4,
     HR_SSLVERSION_TLSv1_2 = 6,
     HR_PIPE_NOTHING = 0,
@@ -125,6 +126,7 @@ typedef enum hr_code {
     HR_E_SSL_ISSUER_ERROR = 83,
     HR_E_SSL_PINNEDPUBKEYNOTMATCH = 90,
     HR_E_SSL_INVALIDCERTSTATUS = 91,
+    HR_E_HTTP2_STREAM = 92,
     HR_E_PROXY = 97,
     HR_E_SSL_CLIENTCERT = 98,
     HR_E_TOO_LARGE = 100,
@@ -180,6 +182,8 @@ void hr_on_goodbye(hr_goodbye_callback callback, void *context);
 void hr_easy_configure_tls(hr_easy easy);
 /// The TLS connection in use, or NULL where there is none or its end is not told.
 const void *hr_easy_tls(hr_easy easy);
+/// The major version of HTTP that ALPN selected on the TLS connection in use; 0 if that is not known. Without ALPN, it is 1.
+int hr_easy_negotiated_version(hr_easy easy);
 
 hr_multi hr_multi_init(void);
 int hr_multi_cleanup(hr_multi multi);

@@ -4,16 +4,18 @@ package enum BodyFraming: Sendable, Hashable {
     case length(Int64)
     /// With the last chunk.
     case delimited
-    /// With the connection or the stream of HTTP/2, so that not every cut can be told from the end: libcurl takes a stream that is
-    /// reset without an error for complete, as some servers do before its end against RFC 9113, section 8.1.
+    /// With the connection, so that not every cut can be told from the end.
     case unverified
+    /// With the stream of HTTP/2. libcurl reports a stream that was reset with NO_ERROR like one that ended with END_STREAM, so the
+    /// end has to be verified in another way (RFC 9113, section 8.1).
+    case stream
 
     /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
     init(of head: borrowing ResponseHead) throws(DownloadError) {
         // Some servers still name the one that changes nothing, which RFC 2616 had.
         let codings = head.members("transfer-encoding").filter { $0 != "identity" }
         guard codings.isEmpty else {
-            guard codings == ["chunked"] else {
+            guard codings == ["chunked"], !head.isMultiplexed else {
                 throw DownloadError(
                     .protocolViolation,
                     "The server used the transfer coding \(codings.joined(separator: ", ")), which was not asked for."
@@ -25,7 +27,7 @@ package enum BodyFraming: Sendable, Hashable {
         if let length = try Self.contentLength(head.values("content-length")) {
             self = .length(length)
         } else {
-            self = .unverified
+            self = head.isMultiplexed ? .stream : .unverified
         }
     }
 

@@ -3,6 +3,7 @@ extension BodyJudge {
     func whole() -> ResponseVerdict {
         if let verdict = unlabelledPart() { return verdict }
         let new = Representation(of: head, totalBytes: framing.length)
+        if ask.verifiesEnd(new) { return .complete(totalBytes: ask.heldBytes) }
         let change = ask.known.flatMap { ask.change(from: $0, to: new) }
         if change != nil, ask.isUnexpected(new) {
             return .fail(.unexpectedContent(mediaType: new.mediaType))
@@ -13,6 +14,7 @@ extension BodyJudge {
             // Asked for the whole, the server may send it as it was before.
             return .restart(.contentCoding)
         }
+        if ask.verifiesEnd { return .restartFromThisBody(.unverifiedEnd, body) }
         guard !ask.isSpoiltByIfRange(new, change, head.acceptsRanges) else { return .askAgainWithoutIfRange }
         return .restartFromThisBody(change ?? .rangeIgnored, body)
     }

@@ -67,6 +67,18 @@ extension RangeAsk {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
+    /// Whether a response shows that the bytes received so far are all of the file, which has `totalBytes` by its word.
+    func verifiesEnd(_ new: Representation) -> Bool {
+        guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
+            return false
+        }
+        if let old = known.entityTag, let tag = new.entityTag {
+            guard let old = EntityTag(parsing: old), let tag = EntityTag(parsing: tag) else { return old == tag }
+            return tag.isWeaklyEqual(to: old)
+        }
+        return known.lastModified == nil || new.lastModified == nil || known.lastModified == new.lastModified
+    }
+
     /// How many of the held bytes the range begins with.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 

@@ -21,6 +21,8 @@ struct RangeAsk: Sendable, Hashable {
     var expectedSize: Int64?
     /// What the whole is asked for under: that it is not the version which is there already.
     var condition: VersionCondition?
+    /// Whether only the end of the file is in doubt: all bytes received so far are of one response, and may be all of it.
+    var verifiesEnd = false
 
     /// How many of the held bytes are fetched again to be compared.
     static let overlapBytes: Int64 = 64 << 10

@@ -91,6 +91,12 @@ extension ResponseHead {
     /// The codings of the body in lower case; `none` is what some programs call that there are none.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
+    /// Whether the rest of the body can be requested, by the server's word, if this response is cut.
+    var isResumable: Bool {
+        guard status == 206 || acceptsRanges == true else { return false }
+        return EntityValidator(of: Representation(of: self, totalBytes: nil)) != nil
+    }
+
     /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")

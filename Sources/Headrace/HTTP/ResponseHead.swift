@@ -78,7 +78,7 @@ package struct ResponseHead: Sendable, Hashable {
 
     /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
-        guard url.isHTTPS, carriesFile, !isMultiplexed else { return false }
+        guard url.isHTTPS, carriesFile else { return false }
         return (try? BodyFraming(of: self)) == .unverified
     }
 

@@ -20,19 +20,25 @@ struct ResponseHeadParser: Sendable {
         case more
         case head(ResponseHead)
         case invalid(String)
+        /// A status line after a complete head: the request was sent again, and what follows is another response.
+        case repeated
     }
 
     private static let framing: Set<String> = ["content-length", "transfer-encoding"]
 
     private let url: URL
+    /// The major version of HTTP that was negotiated with the server; `nil` if that is not known.
+    var negotiatedVersion: Int?
     private var byteCount = 0
     private var interimCount = 0
     private var status: Int?
     private var isMultiplexed = false
     private var fields: [HeaderField] = []
     private(set) var isComplete = false
+    /// Whether the next line is a status line.
+    var isAtStatusLine: Bool { status == nil && !isComplete }
     /// Whether the next line begins a head, and so puts off the end of the wait for the final one; not without end.
-    var putsOffStall: Bool { status == nil && !isComplete && interimCount <= Self.mostPatience }
+    var putsOffStall: Bool { isAtStatusLine && interimCount <= Self.mostPatience }
 
     init(url: URL) {
         self.url = url
@@ -44,7 +50,8 @@ struct ResponseHeadParser: Sendable {
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
-        guard !isComplete else { return .more }
+        // No trailer has such a name.
+        guard !isComplete else { return line.starts(with: "HTTP/".utf8) ? .repeated : .more }
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
         if text.last == UInt8(ascii: "\r") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
@@ -64,13 +71,19 @@ struct ResponseHeadParser: Sendable {
         guard version.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy(\.isDigit) else {
             return .invalid("The answer does not begin with an HTTP status line.")
         }
+        let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
+        // The framing depends on the version, so the text must not choose it (RFC 9112, section 2.3).
+        if let negotiatedVersion, isMultiplexed != (negotiatedVersion > 1) {
+            let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: version)).printable
+            return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")
+        }
         let status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         guard (100...599).contains(status) else {
             return .invalid("The answer does not begin with an HTTP status line.")
         }
         self.status = status
         fields.reserveCapacity(16)
-        isMultiplexed = !version.starts(with: "HTTP/1".utf8)
+        self.isMultiplexed = isMultiplexed
         return .more
     }
 

@@ -66,6 +66,7 @@ extension ResponseVerdict {
             }
             return .restart(.unsatisfiable(length: nil))
         }
+        if ask.verifiesEnd(Representation(of: head, totalBytes: total)) { return .complete(totalBytes: total) }
         guard let known = ask.known, total > 0, total == ask.heldBytes else {
             return .restart(ask.reason(ofUnsatisfied: total))
         }

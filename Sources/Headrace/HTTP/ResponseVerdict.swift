@@ -52,6 +52,9 @@ extension AcceptedBody {
         )
     }
 
+    /// Whether only a stream of HTTP/2 marks the end of the body.
+    var endsWithStream: Bool { framing == .stream && length == nil }
+
     /// What is left of the body when all before an offset was written.
     func rest(from offset: Int64) -> AcceptedBody {
         var rest = self

@@ -34,6 +34,8 @@ enum RestartReason: Error, Sendable, Hashable {
     case unproven
     /// The bytes are of a file that has another size than is expected now.
     case wrongSize(expected: Int64)
+    /// The bytes ended with a stream of HTTP/2, which does not verify that they are all of the file.
+    case unverifiedEnd
     /// 412
     case preconditionFailed
     /// 416, with the length that the server told, which is too short for the range or for the file.
@@ -70,6 +72,7 @@ enum RestartReason: Error, Sendable, Hashable {
         case .contentCoding: "The server encodes the file, so that its parts do not fit together."
         case .unproven: "The bytes so far came by the word of a checksum, and there is none any more to prove them."
         case .wrongSize(let expected): "The bytes so far are not of a file of the \(expected) bytes that are expected."
+        case .unverifiedEnd: "The server sent the file over HTTP/2 without its size, so that a cut looks like its end."
         case .preconditionFailed: "The file changed on the server, which refused to send the rest."
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."

@@ -11,6 +11,27 @@ extension DownloadError {
     }
 }
 
+extension DownloadError {
+    /// Whether the server may not support the version of HTTP that was requested.
+    var mayBeOfVersion: Bool {
+        code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
+    }
+
+    /// The error of a request that was to verify the end of the bytes received so far.
+    var atUnverifiedEnd: DownloadError {
+        guard !mayBeOfVersion else { return .unverifiedEnd }
+        var error = self
+        error.message = "\(RestartReason.unverifiedEnd.sentence) The request to verify the end failed: \(message)"
+        return error
+    }
+
+    static let unverifiedEnd = DownloadError(
+        .protocolViolation,
+        "\(RestartReason.unverifiedEnd.sentence) The server neither sends parts of the file nor ends it over HTTP/1.1, so that the "
+            + "bytes received, which are kept, could not be verified. Give the size or a checksum of the file."
+    )
+}
+
 extension Refusal {
     func error(retryAfter: Duration? = nil, isTransient: Bool = false) -> DownloadError {
         let code: DownloadError.Code =

@@ -71,15 +71,19 @@ extension DownloadTransfer {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
         // Where the end of the connection is that of the file, the size tells it from a cut.
-        if accepted.length == nil, accepted.framing == .unverified, let size = expectedSize,
-            session.heldBytes < size
-        {
+        if accepted.length == nil, accepted.framing != .delimited, let size = expectedSize, session.heldBytes < size {
             let held = session.heldBytes
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
         // Of a part of a file whose size nobody tells, only the next answer shows whether it was the last.
         let isWhole = accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)
-        guard !isWhole else { return try await complete(&session, &attempts, path, accepted.framing) }
+        guard !isWhole else {
+            guard accepted.endsWithStream, expectedSize == nil,
+                !attempts.verification.isNeeded
+            else { return try await complete(&session, &attempts, path, accepted.framing) }
+            attempts.resume.mustVerifyEnd(announcesRanges: answer.head.acceptsRanges == true)
+            return nil
+        }
         if let total = accepted.totalBytes, session.heldBytes > total {
             throw DownloadError(
                 .protocolViolation,

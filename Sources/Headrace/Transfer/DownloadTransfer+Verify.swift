@@ -54,6 +54,20 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
+    /// Returns whether a response is of use to verify the end of the bytes that ended with a stream of HTTP/2; if not, the next
+    /// request is sent over the other version of HTTP.
+    func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout Attempts) throws(DownloadError) -> Bool {
+        switch verdict {
+        case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
+            guard attempts.resume.changeVersion() else { throw .unverifiedEnd }
+            return false
+        case .restart:
+            attempts.resume.needsWholeForEnd()
+            return true
+        default: return true
+        }
+    }
+
     /// Compares the complete file with what is told of it, and names it; nil where it is wrong and to be asked for again.
     ///
     /// Throws `checksum` where it is wrong and this source is not to be asked again.
@@ -71,6 +85,11 @@ extension DownloadTransfer {
                 return request.expectations
             }
             if let mismatch = try await mismatch(session, &attempts, path, judged.size) {
+                if framing == .stream, judged.size == nil {
+                    // More of the right file may follow.
+                    attempts.resume.mustVerifyEnd(announcesRanges: false)
+                    return nil
+                }
                 try giveUp(mismatch, &session, &attempts)
                 return nil
             }

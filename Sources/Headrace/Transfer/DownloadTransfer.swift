@@ -130,6 +130,8 @@ final class DownloadTransfer: Sendable {
                 if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
                 }
+                if attempts.resume.verifiesEnd, error.mayBeOfVersion, attempts.resume.changeVersion() { continue }
+                let error = attempts.resume.verifiesEnd ? error.atUnverifiedEnd : error
                 let source = attempts.sources.current
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
                     continue
@@ -224,6 +226,7 @@ final class DownloadTransfer: Sendable {
         var chain = record.requested { RedirectChain($0, at: source, isTold: isTold, environment.configuration) }
         while true {
             var asked = chain.request(with: ask.fields, environment.configuration)
+            asked.avoidsHTTP2 = attempts.resume.avoidsHTTP2
             asked.bufferBytes = environment.rates.bufferBytes(for: record)
             let start = environment.clock.now()
             let step = try await environment.transport.perform(asked) { head, body in
@@ -281,7 +284,9 @@ final class DownloadTransfer: Sendable {
     ) async throws -> FinishedFile? {
         let head = answer.head
         let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.path(for: head)
-        switch ResponseVerdict.judge(head, for: ask) {
+        let verdict = ResponseVerdict.judge(head, for: ask)
+        if ask.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
+        switch verdict {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named

@@ -17,6 +17,12 @@ struct ResumeState: Sendable {
     private(set) var sendsCondition = true
     /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
     private(set) var pendingRestart: RestartReason?
+    /// Whether the next response is to verify that the held bytes, which ended with a stream of HTTP/2, are all of the file.
+    private(set) var verifiesEnd = false
+    /// Whether requests are sent over HTTP/1.1, where the last chunk marks the end of a body without a length.
+    private(set) var avoidsHTTP2 = false
+    /// Whether the end was requested over the other version of HTTP already.
+    private var hasChangedVersion = false
 
     init(_ policy: DownloadRequest.ResumePolicy, isProvenAtEnd: Bool) {
         self.policy = policy
@@ -29,6 +35,7 @@ struct ResumeState: Sendable {
     /// Where later bytes could not be kept, `inParts` is false, and all up to the end is asked for.
     mutating func ask(_ held: ByteRangeSet, of known: Representation?, inParts: Bool) -> RangeAsk {
         let heldBytes = held.count
+        if verifiesEnd, let known { return askForEnd(heldBytes, of: known) }
         guard heldBytes > 0, let known else {
             isOtherSource = false
             return .whole
@@ -63,6 +70,39 @@ struct ResumeState: Sendable {
         }
     }
 
+    /// The bytes behind those that ended with a stream of HTTP/2, or the whole file if the server sends no parts of it.
+    private func askForEnd(_ heldBytes: Int64, of known: Representation) -> RangeAsk {
+        var ask = RangeAsk(known: known, heldBytes: heldBytes)
+        ask.verifiesEnd = true
+        if pendingRestart == nil, !known.refusesRanges, known.contentCoding == nil {
+            ask.range = ByteRange(from: heldBytes)
+            ask.ifRange = EntityValidator(of: known)
+            ask.lateProof = isProvenAtEnd ? .checksum : nil
+        }
+        return ask
+    }
+
+    /// Requests the end of the held bytes, first over the connection that is there if the server announces ranges.
+    mutating func mustVerifyEnd(announcesRanges: Bool) {
+        verifiesEnd = true
+        hasChangedVersion = false
+        avoidsHTTP2 = !announcesRanges
+    }
+
+    /// The end could not be verified over one version of HTTP; returns false if neither could.
+    mutating func changeVersion() -> Bool {
+        guard !hasChangedVersion else { return false }
+        hasChangedVersion = true
+        avoidsHTTP2.toggle()
+        return true
+    }
+
+    /// A response showed that the end cannot be verified by a part of the file, so that all of it is needed.
+    mutating func needsWholeForEnd() {
+        hasChangedVersion = true
+        avoidsHTTP2 = true
+    }
+
     /// Another source is asked from now on.
     mutating func sourceChanged() {
         isOtherSource = true
@@ -70,6 +110,7 @@ struct ResumeState: Sendable {
 
     /// The bytes of an answer go on behind those that are held.
     mutating func accepted(_ proof: RangeAsk.Proof) {
+        verifiesEnd = false
         if case .later = proof { isUnproven = true }
         if isOtherSource { isUnproven = true }
     }
@@ -90,6 +131,7 @@ struct ResumeState: Sendable {
         if !reason.isUnprovable { restarts += 1 }
         isOtherSource = false
         isUnproven = false
+        verifiesEnd = false
         sendsIfRange = true
         pendingRestart = nil
         return restarts <= Self.maxRestarts

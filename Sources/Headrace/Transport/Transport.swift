@@ -41,6 +41,8 @@ package struct TransportRequest: Sendable, Hashable {
     package var proxy: ProxyServer?
     /// The bytes of the answer that may wait in memory at first; nil for as many as there is room for.
     package var bufferBytes: Int?
+    /// Whether HTTP/2 is not offered to the server; `URLSession` ignores it.
+    package var avoidsHTTP2 = false
 
     /// Creates a request.
     /// - Parameters:

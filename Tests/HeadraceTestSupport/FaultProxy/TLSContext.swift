@@ -17,13 +17,15 @@ final class TLSContext: Sendable {
 
     static var isAvailable: Bool { htls_load() }
 
-    init(_ certificate: TestCertificate, asksForCertificate: Bool) throws {
+    /// Creates a context; with `protocols`, a sum of the `HTLS_HTTP` constants, it selects one by ALPN.
+    init(_ certificate: TestCertificate, asksForCertificate: Bool, protocols: Int? = nil) throws {
         let chain = Self.decoded(certificate.pem)
         let key = Self.decoded(TestCertificate.privateKey)
         guard htls_load(), let context = htls_context_new(chain, Int32(chain.count), key, Int32(key.count)) else {
             throw CallFailure("libssl", code: 0)
         }
         if asksForCertificate { htls_context_ask_client(context) }
+        if let protocols { htls_context_support(context, Int32(protocols)) }
         self.context = Pointer(raw: context)
     }
 
@@ -53,6 +55,9 @@ struct TLSSession {
 
     /// Whether bytes were decrypted that nobody has taken; the socket does not tell of them.
     var hasPending: Bool { htls_pending(session) > 0 }
+
+    /// Whether ALPN selected HTTP/2.
+    var isHTTP2: Bool { htls_is_http_2(session) }
 
     /// Receives what there is, after a wait if need be; zero at the end of the connection, however it ended.
     func receive(into buffer: inout [UInt8]) -> Int {

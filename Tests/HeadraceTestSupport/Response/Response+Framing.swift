@@ -38,6 +38,11 @@ extension Response {
         withHead { $0.version = "HTTP/1.0" }.ending(by: .fin)
     }
 
+    /// Claims another version of HTTP in the status line.
+    package func claimingVersion(_ version: String) -> Response {
+        withHead { $0.version = version }
+    }
+
     /// Claims a length by any text: it may have nothing to do with the body or the framing.
     package func claimingLength(_ value: String) -> Response {
         settingHeader("Content-Length", value)

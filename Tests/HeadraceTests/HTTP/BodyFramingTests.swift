@@ -51,6 +51,7 @@ struct BodyFramingTests {
 
     @Test func `without a length the connection's or the stream's end is the body's`() throws {
         #expect(try framing([]) == .unverified)
-        #expect(try framing([], isMultiplexed: true) == .unverified)
+        #expect(try framing([], isMultiplexed: true) == .stream)
+        #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", "chunked")], isMultiplexed: true) }
     }
 }

@@ -40,6 +40,28 @@ struct ResponseHeadParserTests {
         #expect(head.isMultiplexed)
     }
 
+    @Test(arguments: [("HTTP/2 200", 1), ("HTTP/3 200", 1), ("HTTP/1.1 200 OK", 2), ("HTTP/1.0 200 OK", 2)])
+    func `a status line of another major version than was negotiated is refused`(_ line: String, _ version: Int) throws
+    {
+        for status in [line, line.replacing("200", with: "103")] {
+            var parser = ResponseHeadParser(url: try #require(URL(string: "https://example.org/")))
+            parser.negotiatedVersion = version
+            guard case .invalid = parser.consume(Array("\(status)\r\n".utf8)) else {
+                Issue.record("\(status) was accepted")
+                continue
+            }
+        }
+    }
+
+    @Test func `a second head is another response, and a trailer is none`() throws {
+        var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
+        let steps = ["HTTP/2 200 \r\n", "\r\n", "Checksum: x\r\n", "HTTP/1.1 200 OK\r\n"].map {
+            parser.consume(Array($0.utf8))
+        }
+        #expect(steps[2] == .more)
+        #expect(steps[3] == .repeated)
+    }
+
     @Test func `interim answers are skipped, with their fields`() throws {
         let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", count: 50)
         let head = try #require(try head(interim + "HTTP/1.1 200 OK\r\nX: y\r\n\r\n"))

@@ -91,6 +91,21 @@ struct FramingTests {
         }
     }
 
+    @Test func `a version of HTTP that was not negotiated is refused, also on a connection that served before`()
+        async throws
+    {
+        for first in [
+            Response.file(file).claimingVersion("HTTP/2"), .file(file).closeDelimited.claimingVersion("HTTP/2"),
+        ] {
+            let outcome = try await withTemporaryDirectory {
+                try await Fixture.run(.sequence([.status(503), first], then: .file(file)), in: $0)
+            }
+            #expect(outcome.error?.code == .protocolViolation)
+            #expect(outcome.requests.count == 2)
+            #expect(outcome.names == [])
+        }
+    }
+
     @Test func `L13 an empty file has no bytes and is one`() async throws {
         let empty = Resource(size: 0)
         for response in [Response.file(empty), .file(empty).chunked()] {

@@ -107,6 +107,15 @@ struct TLSTests {
         #expect(outcome.names == [])
     }
 
+    @Test(arguments: ["HTTP/2", "HTTP/3"])
+    func `a status line of another version cannot hide that a TLS connection was cut`(_ version: String) async throws {
+        let cut = Response.file(file).closeDelimited.truncated(after: ResumeFixture.cut).claimingVersion(version)
+        let (outcome, _) = try await run(cut, link: { _ in Link(saysGoodbye: false) })
+        #expect(outcome.error?.code == .protocolViolation)
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.names == [])
+    }
+
     @Test func `L11 an end that TLS did not announce is no end of a body`() async throws {
         let isUnannounced: @Sendable (Int) -> Link = { Link(saysGoodbye: $0 > 0) }
         // With a clean end, these bytes would be a file.

@@ -15,6 +15,7 @@ struct CurlFailureTests {
         _ detail: String = "",
         osError: Int32 = 0,
         hasHead: Bool = false,
+        isResumable: Bool = false,
         isReused: Bool = false,
         connectStatus: Int = 0,
         proxy: String? = nil
@@ -24,6 +25,7 @@ struct CurlFailureTests {
             detail: detail,
             osError: osError,
             hasHead: hasHead,
+            isResumable: isResumable,
             isReused: isReused,
             connectStatus: connectStatus
         )
@@ -52,6 +54,23 @@ struct CurlFailureTests {
             }
         }
         #expect(try error(HR_E_SSL_CONNECT_ERROR, "", osError: ECONNRESET).code == .connection)
+    }
+
+    @Test func `a stream that broke a rule is a violation, and one that the server reset is a lost connection`() throws
+    {
+        let ambiguous = "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)"
+        for (words, hasHead, isResumable, code, isTransient) in [
+            (ambiguous, false, false, DownloadError.Code.protocolViolation, false),
+            (ambiguous, true, false, .protocolViolation, false),
+            (ambiguous, true, true, .protocolViolation, true),
+            ("HTTP/2 stream 1 reset by curl (error 0x1 PROTOCOL_ERROR)", true, false, .protocolViolation, false),
+            ("HTTP/2 stream 1 reset by server (error 0x1 PROTOCOL_ERROR)", true, false, .connectionLost, true),
+            ("HTTP/2 stream 1 was not closed cleanly: INTERNAL_ERROR (err 2)", true, false, .connectionLost, true),
+        ] {
+            let error = try error(HR_E_HTTP2_STREAM, words, hasHead: hasHead, isResumable: isResumable)
+            #expect(error.code == code, "\(words)")
+            #expect(error.isTransient == isTransient, "\(words)")
+        }
     }
 
     @Test func `what a proxy answered decides, whatever the code of the release is`() throws {

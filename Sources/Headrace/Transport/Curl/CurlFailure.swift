@@ -20,6 +20,8 @@ struct CurlFailure {
     /// The `errno` of a failed connection.
     var osError: Int32
     var hasHead: Bool
+    /// Whether the response said that the rest of its body can be requested.
+    var isResumable = false
     /// Whether the connection had served another request before.
     var isReused: Bool
     /// What an HTTP proxy answered when it was asked for a connection; 0 where it was not.
@@ -80,7 +82,8 @@ struct CurlFailure {
         case _ where isProtocolViolation:
             var error = DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(detail).")
             // What is no chunk may be so once, as where a proxy was cut.
-            error.mayPass = hasHead && code == HR_E_RECV_ERROR
+            // A stream that broke a rule looks like one that the server reset, which happens on good servers too.
+            error.mayPass = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
             return error
         case HR_E_GOT_NOTHING:
             return DownloadError(.connectionLost, "The server closed the connection without an answer.")
@@ -181,6 +184,8 @@ struct CurlFailure {
         case HR_E_RECV_ERROR:
             tells(of: "chunked-encoding", "hunk", "response headers")
                 || !hasHead && tells(of: "nghttp2_session_mem_recv")
+        // Newer releases name the side that reset the stream; a reset by libcurl is for a rule that the response broke.
+        case HR_E_HTTP2_STREAM: tells(of: "protocol_error") && !tells(of: "reset by server")
         default: false
         }
     }

@@ -28,11 +28,13 @@ final class CurlTransfer {
     private let start: ContinuousClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
-    private var hasFinalHead = false
+    private var finalHead: ResponseHead?
     /// Whether all bytes are there, and trailers come.
     private var isEnding = false
     /// Set where the answer broke a rule that libcurl does not know.
     private var violation: String?
+    /// Whether libcurl sent the request again by itself, as it does after HTTP_1_1_REQUIRED even in the middle of a body.
+    private var isRepeated = false
     /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Set when the server has said that nothing follows on ``endingConnection``.
@@ -98,15 +100,17 @@ final class CurlTransfer {
         self.headers = headers
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
         // The rest does without in a libcurl that was built without it.
-        set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
+        // A libcurl without the option would do what it likes, and be refused in `receive(header:)`.
+        set(HR_OPT_HTTP_VERSION, request.avoidsHTTP2 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl keeps the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
+        // Some releases reuse a connection of HTTP/2 for a request that must not be sent over it.
+        if isFresh || request.avoidsHTTP2 { set(HR_OPT_FRESH_CONNECT, 1) }
         if isFresh {
-            set(HR_OPT_FRESH_CONNECT, 1)
             set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
         }
         set(HR_OPT_TCP_KEEPALIVE, 1)
@@ -194,13 +198,18 @@ final class CurlTransfer {
 
     /// Tells the reader how libcurl ended the transfer.
     func end(_ code: hr_code) {
-        if code == HR_E_OK, hasFinalHead {
+        if code == HR_E_OK, finalHead != nil {
             guard endingConnection != nil, !hasGoodbye else { return stream.finish() }
             return stream.fail(
                 DownloadError(
                     .connectionLost,
                     "The TLS connection was cut (it ended without close_notify), so that more of the file may follow."
                 )
+            )
+        }
+        if isRepeated {
+            return stream.fail(
+                DownloadError(.connectionLost, "The server reset the stream before all bytes were there.")
             )
         }
         let osError = osError
@@ -212,7 +221,8 @@ final class CurlTransfer {
             code: code,
             detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
             osError: osError == 0 ? socketError : Int32(osError),
-            hasHead: hasFinalHead,
+            hasHead: finalHead != nil,
+            isResumable: finalHead?.isResumable ?? false,
             isReused: connects == 0,
             connectStatus: connectStatus,
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
@@ -243,7 +253,7 @@ final class CurlTransfer {
     func failStalled() {
         let time = request.stallTimeout.inSeconds
         let what =
-            if !hasFinalHead {
+            if finalHead == nil {
                 "The server did not answer for \(time)."
             } else if isEnding {
                 "The server did not end its answer for \(time) after the last byte."
@@ -278,10 +288,11 @@ final class CurlTransfer {
         // Of a head that comes line by line, and of trailers, all has to come within one timeout.
         if head.putsOffStall { lastActivity = time.now }
         isEnding = head.isComplete
+        if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         switch head.consume(line) {
         case .more: break
         case .head(let head):
-            hasFinalHead = true
+            finalHead = head
             lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
@@ -289,8 +300,18 @@ final class CurlTransfer {
         case .invalid(let reason):
             violation = reason
             return 0
+        case .repeated:
+            isRepeated = true
+            return 0
         }
         return line.count
+    }
+
+    /// The major version of HTTP by what was negotiated; `nil` if the TLS library does not report it.
+    private var negotiatedVersion: Int? {
+        guard request.url.isHTTPS, !request.avoidsHTTP2 else { return 1 }
+        let version = Int(hr_easy_negotiated_version(handle))
+        return version > 0 ? version : nil
     }
 
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {

@@ -1,0 +1,164 @@
+import CHeadraceTestSupport
+import Headrace
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// An HTTP/2 server over TLS on a port of 127.0.0.1 that sends whatever frames its script says.
+///
+/// Each connection has a thread of its own. A client that offers no HTTP/2 is carried to the fallback server, if there is one.
+package final class HTTP2Server: Sendable {
+    private struct State {
+        var connectionCount = 0
+        var requests: [RecordedRequest] = []
+        var sockets: [Int: [Socket]] = [:]
+        var isStopping = false
+    }
+
+    /// Whether libssl and libnghttp2 could be loaded.
+    package static var isAvailable: Bool { TLSContext.isAvailable && HeaderDecoder.isAvailable }
+
+    private let listener: Listener
+    private let context: TLSContext
+    private let fallback: UInt16?
+    private let settings: [(identifier: UInt16, value: UInt32)]
+    private let script: @Sendable (RecordedRequest) -> [HTTP2Step]
+    private let state = Locked(State())
+    private let acceptor = Locked<Acceptor?>(nil)
+
+    fileprivate init(
+        settings: [(identifier: UInt16, value: UInt32)],
+        fallback: FaultServer?,
+        script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]
+    ) throws {
+        self.settings = settings
+        self.script = script
+        self.fallback = fallback?.port
+        context = try TLSContext(
+            .trusted,
+            asksForCertificate: false,
+            protocols: HTLS_HTTP_2 | (fallback == nil ? 0 : HTLS_HTTP_1)
+        )
+        listener = try Listener()
+    }
+
+    /// How many connections were accepted, ever.
+    package var connectionCount: Int { state.withLock { $0.connectionCount } }
+
+    /// The requests over HTTP/2 in the order of their arrival; those of the fallback server are recorded there.
+    package var requests: [RecordedRequest] { state.withLock { $0.requests } }
+
+    /// Returns the URL of a path in its encoded form.
+    package func url(_ path: String = "/") -> URL {
+        let text = "https://127.0.0.1:\(listener.port)\(path)"
+        guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
+        return url
+    }
+
+    fileprivate func start() throws {
+        try listener.listen()
+        let acceptor = try Acceptor(
+            listener,
+            open: { [self] in open($0) },
+            serve: { [self] socket, number in
+                serve(socket, number)
+                close(number)
+            },
+            close: { [self] in close($0) }
+        )
+        self.acceptor.withLock { $0 = acceptor }
+    }
+
+    fileprivate func stop() async {
+        state.withLock { state in
+            state.isStopping = true
+            for socket in state.sockets.values.joined() { socket.shutDown() }
+        }
+        await acceptor.withLock { $0 }?.stop()
+        listener.close()
+    }
+
+    /// Registers a connection and returns its number; `nil` when the server is stopping.
+    private func open(_ socket: Socket) -> Int? {
+        state.withLock { state in
+            guard !state.isStopping else { return nil }
+            let number = state.connectionCount
+            state.connectionCount += 1
+            state.sockets[number] = [socket]
+            return number
+        }
+    }
+
+    /// Registers the socket to the fallback server as well; false when the server is stopping.
+    private func add(_ socket: Socket, to number: Int) -> Bool {
+        state.withLock { state in
+            state.sockets[number]?.append(socket)
+            return !state.isStopping
+        }
+    }
+
+    /// Closes under the lock, so that a descriptor that was reused is never shut down.
+    private func close(_ number: Int) {
+        state.withLock { state in
+            for socket in state.sockets.removeValue(forKey: number) ?? [] { socket.close() }
+        }
+    }
+
+    private func serve(_ client: Socket, _ number: Int) {
+        client.prepare()
+        guard let session = context.accept(client) else { return }
+        defer { session.free() }
+        let line = ClientLine(socket: client, session: session)
+        guard session.isHTTP2 else {
+            guard let fallback, let server = try? Socket.connected(to: fallback), add(server, to: number) else {
+                return
+            }
+            server.prepare()
+            return ProxyConnection(client: line, server: server, link: Link()).run()
+        }
+        guard let decoder = HeaderDecoder() else { return }
+        defer { decoder.free() }
+        var connection = HTTP2Connection(line, session, number, decoder)
+        connection.run(settings: settings) { script(record($0)) }
+    }
+
+    /// Numbers a request, and how many there were for the same path before it.
+    private func record(_ arrived: RecordedRequest) -> RecordedRequest {
+        state.withLock { state in
+            var request = arrived
+            request.index = state.requests.count
+            request.attempt = state.requests.count { $0.path == arrived.path }
+            state.requests.append(request)
+            return request
+        }
+    }
+}
+
+/// Runs the body beside a scripted HTTP/2 server, and takes the server down afterwards: sockets shut, threads joined.
+/// - Parameters:
+///   - settings: The first SETTINGS frame, as identifiers and values (RFC 9113, section 6.5.2).
+///   - fallback: Serves clients that offer no HTTP/2; without it, their handshake fails.
+///   - script: Returns the frames for a request; called on the connection's thread.
+///   - body: Gets the server.
+/// - Returns: What the body returns.
+/// - Throws: What the body throws, or `CallFailure` when no server can be started.
+package func withHTTP2Server<Result>(
+    settings: [(identifier: UInt16, value: UInt32)] = [],
+    fallback: FaultServer? = nil,
+    script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step],
+    _ body: (HTTP2Server) async throws -> Result
+) async throws -> Result {
+    let server = try HTTP2Server(settings: settings, fallback: fallback, script: script)
+    do {
+        try server.start()
+        let result = try await body(server)
+        await server.stop()
+        return result
+    } catch {
+        await server.stop()
+        throw error
+    }
+}
