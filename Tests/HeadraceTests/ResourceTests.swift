@@ -25,6 +25,7 @@ struct ResourceTests {
                     }
                     return bytes.count
                 }
+                calls.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EINVAL) }
                 let configuration = DownloadManager.Configuration()
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
