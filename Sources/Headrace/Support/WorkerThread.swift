@@ -26,6 +26,9 @@ final class WorkerThread: Sendable {
             guard let thread else { return nil }
             self.thread = thread
         }
+
+        /// Reaps the thread. Apple's headers allow the call in synchronous functions only; here the thread has ended.
+        func join() { pthread_join(thread, nil) }
     }
 
     /// Carries the body through the thread's one untyped argument.
@@ -96,7 +99,7 @@ final class WorkerThread: Sendable {
             }
             if isDone { continuation.resume() }
         }
-        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_join(handle.thread, nil) }
+        if let handle = completion.state.withLock({ $0.handle.take() }) { handle.join() }
     }
 
     deinit {

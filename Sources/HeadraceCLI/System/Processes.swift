@@ -4,6 +4,7 @@ import Glibc
 import Musl
 #else
 import Darwin
+import Darwin.crt_externs
 import Foundation
 #endif
 
