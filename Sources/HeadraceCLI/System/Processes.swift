@@ -4,6 +4,9 @@ import Glibc
 import Musl
 #else
 import Darwin
+#endif
+
+#if canImport(Darwin)
 import Darwin.crt_externs
 import Foundation
 #endif
