@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The system's side of a background session: makes tasks, and calls ``BackgroundTransfers`` back, never from within a call.
 protocol BackgroundSystem: Sendable {

@@ -1,13 +1,7 @@
+import HeadracePlatform
+
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// The file system as the storage layer uses it: one closure a system call, so that tests can fail and record them.

@@ -1,13 +1,7 @@
+import HeadracePlatform
+
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// A thread of our own, for work that blocks and so must not run on the cooperative pool.

@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Going on without a validator, by the policy that has to be asked for.
 @Suite(.timeLimit(.minutes(4)))

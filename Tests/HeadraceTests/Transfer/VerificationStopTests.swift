@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The reading of a file for its checksum: how it is stopped, and what it meets.
 @Suite(.timeLimit(.minutes(4)))
