@@ -39,9 +39,10 @@ extension LocalizedError {
 
 public struct CocoaError: Error {
     public struct Code: Sendable, Hashable {
-        public let rawValue: Int
+        public static var featureUnsupported: Code { Code() }
     }
-    public var code: Code
+    public init(_ code: Code, userInfo: [String: Any] = [:]) {}
+    public var code: Code { Code() }
 }
 
 open class OperationQueue: NSObject, @unchecked Sendable {
@@ -127,6 +128,14 @@ open class FileManager: NSObject, @unchecked Sendable {
         options mask: DirectoryEnumerationOptions = []
     ) -> DirectoryEnumerator? { nil }
     open func enumerator(atPath path: String) -> DirectoryEnumerator? { nil }
+}
+
+open class FileHandle: NSObject, @unchecked Sendable {
+    public convenience init(forWritingTo url: URL) throws { self.init() }
+    public convenience init(forReadingFrom url: URL) throws { self.init() }
+    open func write(contentsOf data: some Sequence<UInt8>) throws {}
+    open func readToEnd() throws -> Data? { nil }
+    open func close() throws {}
 }
 
 // MARK: Values
@@ -232,6 +241,7 @@ public struct Data: Sendable, Hashable, Codable, RandomAccessCollection, Mutable
     public var endIndex: Int { 0 }
     public var regions: CollectionOfOne<Data> { CollectionOfOne(self) }
     public subscript(index: Int) -> UInt8 { get { 0 } set {} }
+    public subscript(bounds: Range<Int>) -> Data { get { self } set {} }
     public func base64EncodedString() -> String { "" }
     public func write(to url: URL, options: WritingOptions = []) throws {}
     public mutating func replaceSubrange(_ range: Range<Int>, with elements: some Collection<UInt8>) {}
@@ -360,7 +370,7 @@ open class JSONEncoder: @unchecked Sendable {
 
 open class JSONDecoder: @unchecked Sendable {
     public init() {}
-    open func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T { throw CocoaError(code: .init(rawValue: 0)) }
+    open func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T { throw CocoaError(.featureUnsupported) }
 }
 
 // MARK: Progress

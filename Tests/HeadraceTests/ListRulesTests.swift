@@ -76,7 +76,7 @@ struct ListRulesTests {
                             $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
                         },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: spacious,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -29,7 +29,7 @@ struct ResourceTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: configuration,
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: calls,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -208,7 +208,7 @@ struct OverlapTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: recorder.fileCalls,
                         clock: ClockWitness(ContinuousClock())
                     )

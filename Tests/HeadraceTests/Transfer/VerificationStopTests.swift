@@ -26,7 +26,7 @@ struct VerificationStopTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: calls,
                         clock: ClockWitness(clock)
                     )
