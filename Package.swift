@@ -40,11 +40,12 @@ let package = Package(
             cSettings: cSettings,
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
-        .target(name: "Headrace", dependencies: ["CHeadrace"], swiftSettings: settings),
+        .target(name: "HeadracePlatform", swiftSettings: settings),
+        .target(name: "Headrace", dependencies: ["CHeadrace", "HeadracePlatform"], swiftSettings: settings),
         .target(name: "HeadraceFoundation", dependencies: ["Headrace"], swiftSettings: settings),
         .executableTarget(
             name: "HeadraceCLI",
-            dependencies: ["Headrace"],
+            dependencies: ["Headrace", "HeadracePlatform"],
             swiftSettings: settings + [.unsafeFlags(staticLinking, inLinuxReleases)],
             linkerSettings: [.unsafeFlags(staticLinking, inLinuxReleases)]
         ),
@@ -56,25 +57,25 @@ let package = Package(
         ),
         .target(
             name: "HeadraceTestSupport",
-            dependencies: ["Headrace", "CHeadraceTestSupport"],
+            dependencies: ["Headrace", "HeadracePlatform", "CHeadraceTestSupport"],
             path: "Tests/HeadraceTestSupport",
             swiftSettings: settings
         ),
         .testTarget(
             name: "HeadraceTests",
-            dependencies: ["Headrace", "HeadraceFoundation", "HeadraceTestSupport"],
+            dependencies: ["Headrace", "HeadraceFoundation", "HeadracePlatform", "HeadraceTestSupport"],
             path: isForTransports ? "Tests/HeadraceTests/Transport" : nil,
             exclude: isForTransports ? ["ResponseStreamStateTests.swift"] : [],
             swiftSettings: settings
         ),
         .testTarget(
             name: "HeadraceCLITests",
-            dependencies: ["HeadraceCLI", "HeadraceTestSupport"],
+            dependencies: ["HeadraceCLI", "HeadracePlatform", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "HeadraceInteropTests",
-            dependencies: ["Headrace", "HeadraceTestSupport"],
+            dependencies: ["Headrace", "HeadracePlatform", "HeadraceTestSupport"],
             swiftSettings: settings
         ),
         .target(
@@ -85,7 +86,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "HeadraceBenchmarks",
-            dependencies: ["Headrace"],
+            dependencies: ["Headrace", "HeadracePlatform"],
             path: "Tests/HeadraceBenchmarks",
             swiftSettings: settings
         ),

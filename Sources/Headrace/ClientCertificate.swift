@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// Tells an https server who the client is, where it asks (RFC 8446, section 4.4.2).
 public struct ClientCertificate: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// What a server lets somebody in for; its text and its reflection show nothing of it.
 public struct Credential: Sendable, Hashable {

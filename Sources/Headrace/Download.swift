@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// A handle on one download of a manager; copies are the same download.
 public struct Download: Sendable, Identifiable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 extension DownloadError: LocalizedError {
     /// The sentence for a person, as ``description`` has it.

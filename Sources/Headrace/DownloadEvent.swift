@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// Something that happened to a download, with its reason.
 public enum DownloadEvent: Sendable, Equatable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 extension DownloadManager {
     /// The settings of a manager, fixed when it is made.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Verbs on many downloads at once; each is decided in one step, so that nothing of a selection starts in between.
 ///

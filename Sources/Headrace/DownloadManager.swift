@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Keeps a list of downloads and runs as many of them at once as its limit allows, in the order of adding.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// The registry of a list of downloads as any process sees it, also while a manager of another process has it.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 extension DownloadRequest {
     /// An address of a file that may end, as signed ones do.

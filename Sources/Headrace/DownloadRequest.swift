@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// What to download and where to put it.
 public struct DownloadRequest: Sendable, Hashable {

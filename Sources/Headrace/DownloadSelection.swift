@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// Which downloads of a list a verb is for.
 public enum DownloadSelection: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import HeadracePlatform
 
 /// How one download of a list stands at a moment.
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {

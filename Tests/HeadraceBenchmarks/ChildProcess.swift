@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// A process that was started and is not yet reaped, in a process group of its own.
 struct ChildProcess: Sendable {

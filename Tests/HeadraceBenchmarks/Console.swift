@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// The two ways out of the process: results on standard output, progress and complaints on standard error.
 enum Console {

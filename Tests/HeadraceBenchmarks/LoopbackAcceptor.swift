@@ -1,12 +1,5 @@
+import HeadracePlatform
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// Takes connections on 127.0.0.1, each in a thread of this process, until it is stopped.
 final class LoopbackAcceptor: Sendable {

@@ -1,12 +1,5 @@
+import HeadracePlatform
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// The inside of the hidden verb `serve`: a file server for 127.0.0.1, a thread per connection.
 ///

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// nginx with a configuration of its own, everything that it writes inside the workspace.
 enum NginxServer {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// The running server that the scenes fetch from, always a process of its own so that its time is nobody's.
 struct OriginServer: Sendable {

@@ -1,12 +1,5 @@
 import Headrace
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// Signals taken by waiting for them, not by handlers.
 ///

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// The files that are served, made of numbers that no compression shortens and no two files share.
 ///

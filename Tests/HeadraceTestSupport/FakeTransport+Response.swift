@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension FakeTransport {
     /// Creates a transport that answers as a server with this response, as far as heads and bytes go.

@@ -1,12 +1,5 @@
 package import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// File calls that are recorded, and fail or wait where a test says so; all others reach the file system.
 package final class FileCallRecorder: Sendable {

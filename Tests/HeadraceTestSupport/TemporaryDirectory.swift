@@ -1,16 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+package import HeadracePlatform
 
 /// Runs the body with an empty directory of its own, and removes the directory with all its content afterwards.
 /// - Parameter body: Gets the directory; its path holds no symbolic link.

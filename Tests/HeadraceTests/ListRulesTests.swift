@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Rules of the list of downloads that hold from outside.
 @Suite(.timeLimit(.minutes(4)))
@@ -109,7 +101,7 @@ struct ListRulesTests {
                             $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
                         },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: spacious,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
@@ -38,7 +38,7 @@ struct ResourceTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: configuration,
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: calls,
                         clock: ClockWitness(ContinuousClock())
                     )

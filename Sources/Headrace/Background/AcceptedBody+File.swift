@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension AcceptedBody {
     /// Decides whether a file that the system has put together is what was asked for.

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// A file from the system that is the complete partial of its download: what is left to do is to compare and to name it.
 struct BackgroundFile: Sendable, Hashable {

@@ -60,7 +60,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         try Self.shared.withLock { shared throws(DownloadError) in try shared.claims.claim(name.identifier) }
     }
 
-    func release() {
+    func leave() {
         state.withLock { $0.isConnected = false }
         Self.shared.withLock { $0.claims.release(name.identifier) }
     }

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The system's side of a background session: makes tasks, and calls ``BackgroundTransfers`` back, never from within a call.
 protocol BackgroundSystem: Sendable {
@@ -10,8 +6,10 @@ protocol BackgroundSystem: Sendable {
     func claim() throws(DownloadError)
     /// Tells from now on what becomes of the tasks, and lists once those that are there.
     func connect(to transfers: BackgroundTransfers)
-    /// Lets another manager have the session; the tasks go on, and what becomes of them is told until then.
-    func release()
+    /// Lets another manager claim the session. Its tasks keep running, and their callbacks keep arriving until then.
+    ///
+    /// Not named `release`, which every `NSObject` has.
+    func leave()
     /// Makes a task that does not run yet, and returns its number.
     func makeTask(_ request: BackgroundRequest, description: String, from resumeData: [UInt8]?) -> Int
     /// Lets a task run.
@@ -87,7 +85,7 @@ final class BackgroundTransfers: Sendable {
             defer { state.isReleased = true }
             return !state.isReleased
         }
-        if isFirst { system.release() }
+        if isFirst { system.leave() }
     }
 
     // MARK: Runs

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension DownloadTransfer {
     /// Has the system fetch the file, and then compares and names it; nil asks again.

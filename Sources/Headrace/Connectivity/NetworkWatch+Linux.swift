@@ -1,11 +1,6 @@
 #if os(Linux)
 import CHeadrace
-
-#if canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// Reads what the kernel tells of the network, on a thread of its own.
 final class NetworkWatch: Sendable {

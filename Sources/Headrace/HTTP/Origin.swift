@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// A scheme, a host and a port: where credentials may go (RFC 6454, section 4).
 package struct Origin: Sendable, Hashable {

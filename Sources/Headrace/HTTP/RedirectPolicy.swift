@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Where a redirect leads, and whether to go there (RFC 9110, section 15.4).
 struct RedirectPolicy: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What an answer told of one version of a resource (RFC 9110, section 8); part of the control record.
 struct Representation: Sendable, Hashable, Codable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// The status and the header fields of an answer (RFC 9110, sections 6 and 15).
 package struct ResponseHead: Sendable, Hashable {

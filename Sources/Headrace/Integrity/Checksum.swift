@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What the bytes of a file hash to, for a download to be compared with.
 public struct Checksum: Sendable, Hashable {

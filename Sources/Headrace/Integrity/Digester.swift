@@ -30,7 +30,7 @@ final class Digester: Sendable {
     }
 
     func finalize() throws(DownloadError) -> Checksum {
-        try checksum(of: function.finalize().withUnsafeBytes { [UInt8]($0) })
+        try checksum(of: function.finalize().map { $0 })
     }
     #else
     /// Freed with the digester; nobody else has it.

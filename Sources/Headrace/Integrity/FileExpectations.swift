@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What a request tells that its file has to be.
 struct FileExpectations: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Another source of the same file, as the origin tells it in a `Link` field (RFC 6249, section 3).
 ///

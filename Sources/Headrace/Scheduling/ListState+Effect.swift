@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What comes into the list, and what is to be done about it.
 extension ListState {

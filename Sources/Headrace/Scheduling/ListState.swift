@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The downloads of a manager and how they stand: what its scheduler decides, in terms of downloads.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The registry of a configuration, held, and what it told.
 struct OpenedRegistry: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// A list as it was when its last manager ended, however it ended.
 struct RestoredList: Sendable {

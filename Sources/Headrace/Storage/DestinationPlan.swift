@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// The rules of a download's destination: that its directory takes files, and what to do with a taken name.
 struct DestinationPlan: Sendable {

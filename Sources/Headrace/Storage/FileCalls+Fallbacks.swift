@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// What is done where a file system does not have what a call asks for.
 extension FileCalls {

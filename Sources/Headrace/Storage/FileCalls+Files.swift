@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// What takes more than one call, or a look at what it tells.
 extension FileCalls {

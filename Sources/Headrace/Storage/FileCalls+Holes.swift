@@ -1,13 +1,7 @@
+import HeadracePlatform
+
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// What a disk has of bytes that the kernel took: one that is pulled and comes back, or a file system that fails and is

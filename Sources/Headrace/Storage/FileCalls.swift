@@ -1,13 +1,7 @@
+import HeadracePlatform
+
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// The file system as the storage layer uses it: one closure a system call, so that tests can fail and record them.
@@ -288,7 +282,7 @@ extension FileCalls {
 /// A file that is created is its owner's only.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Handed over as a String, the path would be copied for the call.
-    path.withCString { open($0, flags, FileCalls.privateMode) }
+    path.withCString { open($0, flags, mode_t(FileCalls.privateMode)) }
 }
 
 private func libraryClose(_ file: Int32) -> Int32 {

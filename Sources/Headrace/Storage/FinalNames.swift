@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// The further names that a finished file may get, as in `name (1).ext`.
 struct FinalNames {

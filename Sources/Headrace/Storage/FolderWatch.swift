@@ -1,15 +1,8 @@
 import Dispatch
+import HeadracePlatform
 
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// Tells when a file gets a name in a folder.

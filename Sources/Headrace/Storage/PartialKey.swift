@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The part of a partial's name that the URL and the destination decide, so that a later run finds the bytes again.
 ///

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// How many descriptors the process may have; for programs of our own, a library leaves it as it is.
 package enum DescriptorLimit {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 extension String {
     /// Calls with the bytes of the text in one piece, which are several times faster to go through than its own view of them.

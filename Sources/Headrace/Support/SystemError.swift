@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// What a system call answered instead of a result.
 package struct SystemError: Error, Hashable, CustomStringConvertible {

@@ -1,16 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// The clock on the wall, for the few things that are told by it: when a download may begin, the order in which processes
 /// have left commands, and beside this, what a schedule of rates says for now.

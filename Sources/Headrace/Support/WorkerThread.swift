@@ -1,13 +1,7 @@
+import HeadracePlatform
+
 #if os(Linux)
 import CHeadrace
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// A thread of our own, for work that blocks and so must not run on the cooperative pool.
@@ -26,6 +20,9 @@ final class WorkerThread: Sendable {
             guard let thread else { return nil }
             self.thread = thread
         }
+
+        /// Reaps the thread. Apple's headers allow the call in synchronous functions only; here the thread has ended.
+        func join() { pthread_join(thread, nil) }
     }
 
     /// Carries the body through the thread's one untyped argument.
@@ -96,7 +93,7 @@ final class WorkerThread: Sendable {
             }
             if isDone { continuation.resume() }
         }
-        if let handle = completion.state.withLock({ $0.handle.take() }) { pthread_join(handle.thread, nil) }
+        if let handle = completion.state.withLock({ $0.handle.take() }) { handle.join() }
     }
 
     deinit {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// One download in a manager's list: what was asked, how it stands, and the way to stop it.
 final class DownloadRecord: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The comparison of a complete file with its checksum, and what follows from it.
 extension DownloadTransfer {

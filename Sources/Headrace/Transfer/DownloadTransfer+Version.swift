@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Files that are there already, and are fetched again only where the server has another version.
 extension DownloadTransfer {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What a file is given besides its bytes and its name; where that fails, the download does not.
 extension PartialSession {

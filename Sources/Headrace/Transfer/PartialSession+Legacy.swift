@@ -38,7 +38,8 @@ extension PartialSession {
     private mutating func takeUp(_ held: HeldBytes, _ partial: PartialFile) throws(DownloadError) -> Legacy {
         finalPath = held.finalPath
         representation = held.representation
-        // Cookies may be others by now.
+        // Cookies may be others by now. Through a local: on Apple platforms the session's memory would be accessed twice at once.
+        let asker = asker
         representation?.asker = asker
         pieces = held.pieces
         return try goOn(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The URLs that one request leads to, and what may be sent to each.
 struct RedirectChain: Sendable {

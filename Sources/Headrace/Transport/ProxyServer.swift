@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// A proxy, and the login to it.
 package struct ProxyServer: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Which proxy leads to which URL; pure.
 struct ProxySettings: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// Sends requests and streams their answers; the seam between the downloads and the network.
 package protocol Transport: Sendable {

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Runs `headrace get --dry-run`: asks for each file, tells its size and place, and lets go of it.
 ///

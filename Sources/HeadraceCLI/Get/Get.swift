@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Runs `headrace repair`: compares a file that is there, and fetches what is wrong of it.
 func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {

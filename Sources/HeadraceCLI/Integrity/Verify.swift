@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Runs `headrace verify`: compares files that are there with their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Events as lines for a person, on standard error.
 struct PlainText: Sendable {

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension DownloadSnapshot {
     /// What the help text says of ``json(place:)``; the page "JSON lines" of the documentation tells more.

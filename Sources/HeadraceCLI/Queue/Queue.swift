@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension Verb {
     /// The commands on a list that is kept in a directory.

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What is told of downloads to which a command does nothing, or more than its name says.
 struct QueueNote: Sendable, Hashable {

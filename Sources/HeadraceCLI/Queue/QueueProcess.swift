@@ -1,18 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 extension Verb {
     /// The commands on the process that runs a list.

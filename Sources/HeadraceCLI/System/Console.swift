@@ -1,12 +1,5 @@
 import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// A standard stream of the process; everything the tool prints goes through here.
 struct Console: Sendable {

@@ -1,9 +1,7 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
+import HeadracePlatform
+
+#if canImport(Darwin)
+import Darwin.crt_externs
 import Foundation
 #endif
 

@@ -1,13 +1,6 @@
 import Dispatch
 import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// The signals a user sends, as streams; no code runs in a signal handler.
 enum Signals {

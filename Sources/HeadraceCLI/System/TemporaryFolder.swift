@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Runs the body with a folder that is gone afterwards; a signal cancels the body, and is thrown when it has ended.
 func withTemporaryFolder<Result: Sendable>(

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// Bytes that follow from a file, its version and their offset alone: nothing needs keeping to check any of them.
 struct VersionedContent: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// An ext4 file system in a file, mounted through a loop device.
 struct LoopImage: Sendable {

@@ -1,13 +1,6 @@
 import Headrace
+import HeadracePlatform
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// A server on 127.0.0.1 that answers nobody until so many requests are there, and then all of them.
 final class HoldingServer: Sendable {

@@ -1,12 +1,5 @@
+import HeadracePlatform
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// What this process holds of the machine.
 enum ProcessUsage {

@@ -1,12 +1,5 @@
 import Headrace
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// The verb `queue`: what a list of downloads costs when it is long, and when many of it run at once.
 struct Queue {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import HeadracePlatform
 
 /// The verb `rates`: how exactly the tool holds a limit of bytes per second, and what that costs.
 enum Rates {

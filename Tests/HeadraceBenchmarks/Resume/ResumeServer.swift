@@ -1,12 +1,5 @@
+import HeadracePlatform
 import Synchronization
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
 
 /// A server on 127.0.0.1 that cuts every first download in the middle and then answers by its case.
 ///

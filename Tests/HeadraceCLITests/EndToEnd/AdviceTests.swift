@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What the built tool says of failures that one of its options is for.
 @Suite(.timeLimit(.minutes(4)))

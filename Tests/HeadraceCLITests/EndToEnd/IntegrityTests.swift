@@ -1,12 +1,7 @@
 import Headrace
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool with checksums: those of downloads, and of files that are there.
 @Suite(.timeLimit(.minutes(4)))

@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool through proxies, with logins and cookies.
 @Suite(.timeLimit(.minutes(4)))

@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool with names that mean something to a shell or to Foundation, and nothing to it.
 @Suite(.timeLimit(.minutes(4)))

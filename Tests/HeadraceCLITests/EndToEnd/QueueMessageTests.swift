@@ -1,19 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// What the built tool says of commands on a list that do nothing, or nothing yet.
 @Suite(.timeLimit(.minutes(4)))

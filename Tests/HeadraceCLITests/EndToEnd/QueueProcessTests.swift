@@ -1,19 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The built tool that runs a list in the background, and what tells of it and ends it.
 @Suite(.timeLimit(.minutes(4)))

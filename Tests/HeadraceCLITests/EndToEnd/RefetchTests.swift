@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool with files that are there already, and the times of files.
 @Suite(.timeLimit(.minutes(4)))

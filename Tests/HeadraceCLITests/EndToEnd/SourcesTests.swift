@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool with limits of bytes per second and several sources.
 @Suite(.timeLimit(.minutes(4)))

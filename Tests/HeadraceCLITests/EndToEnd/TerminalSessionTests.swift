@@ -1,5 +1,5 @@
 #if os(Linux)
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 

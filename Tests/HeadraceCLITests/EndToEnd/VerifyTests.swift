@@ -1,11 +1,6 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The built tool on files that are there, by lists and documents.
 @Suite(.timeLimit(.minutes(4)))

@@ -1,12 +1,7 @@
 import Headrace
+import HeadracePlatform
 
 @testable import HeadraceCLI
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A URL that a test knows to be one.
 func makeURL(_ text: String) -> URL {

@@ -1,12 +1,7 @@
 import Headrace
+import HeadracePlatform
 
 @testable import HeadraceCLI
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension DownloadSnapshot {
     /// A download of a list.

@@ -1,13 +1,8 @@
 import Headrace
+import HeadracePlatform
 import Testing
 
 @testable import HeadraceCLI
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite(.timeLimit(.minutes(4)))
 struct QueueAddOptionsTests {

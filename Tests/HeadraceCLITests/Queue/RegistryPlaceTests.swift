@@ -1,12 +1,7 @@
+import HeadracePlatform
 import Testing
 
 @testable import HeadraceCLI
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryPlaceTests {

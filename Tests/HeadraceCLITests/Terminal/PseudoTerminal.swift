@@ -1,11 +1,6 @@
 #if os(Linux)
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadracePlatform
 
 /// A terminal without anybody in front of it.
 final class PseudoTerminal: Sendable {

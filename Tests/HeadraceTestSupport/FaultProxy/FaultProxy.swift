@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// A proxy on a port of 127.0.0.1 that carries connections to a server badly, or encrypted, or both.
 package final class FaultProxy: Sendable {

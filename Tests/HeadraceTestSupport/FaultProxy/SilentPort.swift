@@ -1,16 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+package import HeadracePlatform
 
 /// Runs the body beside a port of 127.0.0.1 that answers no one who wants to connect, as if every packet were lost.
 ///

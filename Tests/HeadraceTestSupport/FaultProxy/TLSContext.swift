@@ -1,10 +1,5 @@
 import CHeadraceTestSupport
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// A certificate with its key, ready to be shown to clients.
 final class TLSContext: Sendable {

@@ -1,10 +1,5 @@
 import Headrace
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// An HTTP server inside the test's process that answers as badly as it is told to, on a port of 127.0.0.1.
 ///

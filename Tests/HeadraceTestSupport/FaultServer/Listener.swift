@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// A socket bound to a free port of 127.0.0.1, or of ::1; until it listens, the port refuses connections.
 struct Listener: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// A connected socket as its own thread uses it: everything blocks, and `shutDown` from any thread ends the wait.
 struct Socket: Sendable {

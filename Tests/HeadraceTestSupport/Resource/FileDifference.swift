@@ -1,16 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+package import HeadracePlatform
 
 /// How a file differs from what it should hold.
 package enum FileDifference: Sendable, Hashable {

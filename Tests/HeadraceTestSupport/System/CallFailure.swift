@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// A system call of the test support that did not succeed.
 package struct CallFailure: Error, Hashable, CustomStringConvertible {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-package import Glibc
-#elseif canImport(Musl)
-package import Musl
-#else
-package import Darwin
-#endif
+package import HeadracePlatform
 
 /// A process that was started, with files as its input and output, in a process group of its own.
 ///

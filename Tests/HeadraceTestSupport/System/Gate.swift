@@ -1,12 +1,5 @@
 import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// Holds a response back until the test opens it, which needs no sleep on either side.
 ///

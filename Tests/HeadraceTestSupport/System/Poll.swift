@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// Waiting for descriptors, with the interruptions and the deadline taken care of.
 enum Poll {

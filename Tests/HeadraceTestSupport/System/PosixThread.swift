@@ -1,14 +1,8 @@
+import HeadracePlatform
+
 #if canImport(CDispatch)
 // Where Dispatch is loaded before the C library, the structures of threads count as its own.
 import CDispatch
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// A joinable thread with a small stack, so that a thousand of them cost a quarter of a gigabyte of addresses.

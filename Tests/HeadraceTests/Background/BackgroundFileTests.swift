@@ -1,4 +1,4 @@
-import FoundationEssentials
+import HeadracePlatform
 import Testing
 
 @testable import Headrace

@@ -1,13 +1,8 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What is decided about the tasks of a background session, one callback after the other.
 @Suite(.timeLimit(.minutes(4)))

@@ -1,12 +1,7 @@
+import HeadracePlatform
 import HeadraceTestSupport
 
 @testable import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The app, its list and the system's daemon around a ``BackgroundMachine``.
 ///

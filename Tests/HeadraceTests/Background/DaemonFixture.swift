@@ -1,4 +1,4 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
@@ -33,7 +33,7 @@ final class Daemon: BackgroundSystem {
         try state.withLock { state throws(DownloadError) in try state.claims.claim("session") }
     }
 
-    func release() { state.withLock { $0.claims.release("session") } }
+    func leave() { state.withLock { $0.claims.release("session") } }
 
     func connect(to transfers: BackgroundTransfers) {
         let alive = state.withLock { state in

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import HeadracePlatform
 
 @testable import Headrace
 

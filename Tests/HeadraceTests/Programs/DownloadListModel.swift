@@ -1,13 +1,8 @@
 import Headrace
+import HeadracePlatform
 import HeadraceTestSupport
 import Observation
 import Testing
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @MainActor @Observable
 final class DownloadListModel {

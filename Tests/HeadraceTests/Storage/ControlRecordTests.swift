@@ -1,12 +1,7 @@
+import HeadracePlatform
 import Testing
 
 @testable import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite(.timeLimit(.minutes(4)))
 struct ControlRecordTests {

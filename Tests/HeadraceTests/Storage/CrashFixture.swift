@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A download on a disk in memory that is stopped after each of its changes, and begun again.
 struct CrashFixture {

@@ -1,14 +1,7 @@
+import HeadracePlatform
 import HeadraceTestSupport
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A disk in memory that keeps a list of all its changes, so that it can be put back to what a crash would leave.
 final class MemoryDisk: Sendable {

@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Who is asked before a connection is made.
 @Suite(.timeLimit(.minutes(4)))
@@ -135,7 +127,11 @@ struct AddressPolicyTests {
 
     /// Whether the machine has IPv6 at all, by libcurl's own test.
     private var hasIPv6: Bool {
+        #if canImport(Glibc)
         let file = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
+        #else
+        let file = socket(AF_INET6, SOCK_DGRAM, 0)
+        #endif
         guard file >= 0 else { return false }
         close(file)
         return true

@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Going on without a validator, by the policy that has to be asked for.
 @Suite(.timeLimit(.minutes(4)))
@@ -218,7 +210,7 @@ struct OverlapTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: recorder.fileCalls,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The time that a finished file has.
 @Suite(.timeLimit(.minutes(4)))

@@ -167,7 +167,7 @@ struct ResumeRangeTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration(),
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: move.fileCalls,
                         clock: ClockWitness(ContinuousClock())
                     )

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
@@ -60,7 +60,7 @@ struct RetryTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(file), isListening: false) { server in
                 let clock = TestClock()
-                let transport = try CurlTransport(DownloadManager.Configuration())
+                let transport = try DownloadManager.Configuration().makeTransport()
                 let manager = try await manager(clock, transport, base: .seconds(1 << 20))
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
@@ -144,7 +144,7 @@ struct RetryTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.sequence([first], then: .file(file))) { server in
                 let clock = TestClock()
-                let manager = try await manager(clock, try CurlTransport(DownloadManager.Configuration()))
+                let manager = try await manager(clock, try DownloadManager.Configuration().makeTransport())
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                 )

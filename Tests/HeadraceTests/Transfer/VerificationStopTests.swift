@@ -1,16 +1,8 @@
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The reading of a file for its checksum: how it is stopped, and what it meets.
 @Suite(.timeLimit(.minutes(4)))
@@ -34,7 +26,7 @@ struct VerificationStopTests {
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try CurlTransport(DownloadManager.Configuration()),
+                        transport: try DownloadManager.Configuration().makeTransport(),
                         files: calls,
                         clock: ClockWitness(clock)
                     )

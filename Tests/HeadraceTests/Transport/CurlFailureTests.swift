@@ -1,7 +1,6 @@
 #if os(Linux)
 import CHeadrace
-import FoundationEssentials
-import Glibc
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 #if os(Linux)
 import CHeadrace
-import FoundationEssentials
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 

@@ -4,11 +4,7 @@ import Testing
 
 @testable import Headrace
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadracePlatform
 
 /// What the network's thread takes for silence.
 @Suite(.timeLimit(.minutes(2)))

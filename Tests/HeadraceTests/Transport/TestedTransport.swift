@@ -1,13 +1,8 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A transport that the conformance suite runs on.
 enum TestedTransport: String, Sendable, CustomTestStringConvertible {

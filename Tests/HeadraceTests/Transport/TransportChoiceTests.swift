@@ -1,5 +1,5 @@
-import FoundationEssentials
 import Headrace
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 

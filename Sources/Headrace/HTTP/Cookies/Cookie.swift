@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What a server wants to be told again, and whom to tell it (RFC 6265, section 5.3).
 struct Cookie: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Takes from a document what the library uses, and passes over the rest (RFC 5854, section 4).
 struct MetalinkReader {

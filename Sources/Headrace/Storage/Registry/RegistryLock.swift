@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import HeadracePlatform
 
 /// Who has a list of downloads; the cause of the error that another manager gets.
 struct RegistryHolder: Error, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// A change as it is read from a line; whatever a later release has put there as well is passed over and told.
 struct RegistryPayload {

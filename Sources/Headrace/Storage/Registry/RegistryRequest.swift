@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What a list of downloads keeps of a request: all but its secrets, and which of those it lacks.
 struct RegistryRequest: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// A place that parts of a file are asked for: the one where the first request was answered, or a mirror of it.
 struct FetchSource: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The connections to each host, and the retries, which all downloads of a manager share.
 final class HostConnections: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Fetches what is missing of a file over several connections, as a ``SegmentPlanner`` says.
 ///

@@ -1,16 +1,6 @@
 #if os(Linux)
 import CHeadrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadracePlatform
 
 /// What libcurl said of a failed transfer, and its meaning.
 struct CurlFailure {

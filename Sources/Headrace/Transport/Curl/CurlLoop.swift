@@ -1,12 +1,7 @@
 #if os(Linux)
 import CHeadrace
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadracePlatform
 
 /// The thread that owns libcurl's handles, and the queue of commands to it.
 ///

@@ -1,16 +1,6 @@
 #if os(Linux)
 import CHeadrace
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HeadracePlatform
 
 /// One transfer on the loop's thread: an easy handle, its callbacks, and the stream they feed.
 final class CurlTransfer {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// The logins of a manager, in memory alone, and those who wait for one that is asked for.
 final class CredentialStore: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// Adds to each request what belongs to its URL: the proxy, the cookies and the login; and logs in where a server asks.
 ///

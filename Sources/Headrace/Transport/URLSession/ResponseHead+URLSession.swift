@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 extension ResponseHead {
     /// The fields that `URLSession` tells of an answer, one value for each name.

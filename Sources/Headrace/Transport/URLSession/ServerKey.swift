@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What identifies a server beyond its name: reads certificates as far as pins and authorities need it; pure.
 enum ServerKey {

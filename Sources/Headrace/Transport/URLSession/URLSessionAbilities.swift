@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// What a platform's `URLSession` can do, and what a configuration must therefore not ask of it; pure.
 struct URLSessionAbilities: Sendable, Hashable {

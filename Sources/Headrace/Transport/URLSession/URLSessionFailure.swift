@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import HeadracePlatform
 
 /// How `URLSession` said that a task failed, and its meaning; pure.
 struct URLSessionFailure: Sendable {

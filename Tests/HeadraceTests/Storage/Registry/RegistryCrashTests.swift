@@ -1,15 +1,8 @@
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Crashes between any two changes of a disk: the list that is read is one that was true since the last call returned.
 @Suite(.timeLimit(.minutes(4)), .computing)

@@ -1,16 +1,9 @@
 import Foundation
+import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The files of a list, on a real disk.
 @Suite(.timeLimit(.minutes(4)))
