@@ -4,14 +4,6 @@ import Testing
 
 @testable import Headrace
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// What downloads hold, and that they give it back.
 @Suite(.timeLimit(.minutes(4)))
 struct ResourceTests {

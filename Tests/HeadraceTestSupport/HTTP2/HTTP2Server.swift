@@ -1,11 +1,6 @@
 import CHeadraceTestSupport
 import Headrace
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import HeadracePlatform
 
 /// An HTTP/2 server over TLS on a port of 127.0.0.1 that sends whatever frames its script says.
 ///
