@@ -21,7 +21,9 @@ final class WorkerThread: Sendable {
             self.thread = thread
         }
 
-        /// Reaps the thread. Apple's headers allow the call in synchronous functions only; here the thread has ended.
+        /// Reaps the thread.
+        ///
+        /// Apple's headers allow the call in synchronous functions only; here the thread has ended.
         func join() { pthread_join(thread, nil) }
     }
 
