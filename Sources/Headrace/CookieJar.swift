@@ -34,7 +34,7 @@ public final class CookieJar: Sendable {
     /// Keeps what an answer sets.
     func store(_ head: ResponseHead) {
         let fields = head.values("set-cookie")
-        guard !fields.isEmpty, let place = CookiePlace(head.url) else { return }
+        guard !fields.isEmpty, let place = CookieScope(head.url) else { return }
         let now = now()
         store.withLock { $0.store(fields, from: place, at: now) }
     }
@@ -42,7 +42,7 @@ public final class CookieJar: Sendable {
     /// Adds the cookies for its URL to a request, in the one field that it may have.
     func add(to request: inout TransportRequest) {
         let now = now()
-        guard let place = CookiePlace(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {
+        guard let place = CookieScope(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {
             return
         }
         let isCookie: (HeaderField) -> Bool = { $0.name.lowercased() == "cookie" }

@@ -41,7 +41,7 @@ public struct Download: Sendable, Identifiable {
     }
 
     /// What of the network keeps the download from running; nil where it does not wait, or waits for something else.
-    public var networkObstacle: NetworkObstacle? { manager.list.networkObstacle(of: id) }
+    public var networkBlocker: NetworkBlocker? { manager.list.networkBlocker(of: id) }
 
     /// Whether the finished file is still under its name; false for a download that is not finished.
     public var fileExists: Bool {
@@ -157,7 +157,7 @@ extension Download {
     /// Returns when the transfer has ended, its place is free and the file is gone, also where the task that waits is
     /// cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``, and in tasks that it starts. Does nothing
     /// to a download that is finished or cancelled. The file stays where the list is kept on a disk and cannot be written,
-    /// which ``DownloadManager/Event/registryFailed(_:)`` tells.
+    /// which ``QueueEvent/registryFailed(_:)`` tells.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -178,7 +178,7 @@ extension Download {
     /// Does nothing to a download that was taken out of the list.
     /// - Parameter place: Where it goes to.
     /// - Throws: `unknownDownload` for a place that the list does not have, and nothing changes.
-    public func move(to place: ListPlace) throws(DownloadError) {
+    public func move(to place: QueuePosition) throws(DownloadError) {
         try manager.list.move(id, to: place)
     }
 

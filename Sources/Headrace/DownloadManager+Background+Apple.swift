@@ -2,7 +2,7 @@
 import Dispatch
 import Foundation
 
-extension DownloadManager.Configuration {
+extension DownloadConfiguration {
     /// A configuration whose downloads the system fetches, also while the app is suspended or not running.
     ///
     /// The manager is to be made at each start of the app, with the same identifier and the same
@@ -16,9 +16,9 @@ extension DownloadManager.Configuration {
     public static func background(
         identifier: String,
         sharedContainerIdentifier: String? = nil,
-        _ configure: (inout DownloadManager.Configuration) -> Void
-    ) -> DownloadManager.Configuration {
-        DownloadManager.Configuration {
+        _ configure: (inout DownloadConfiguration) -> Void
+    ) -> DownloadConfiguration {
+        DownloadConfiguration {
             $0.backgroundSession = BackgroundSessionName(
                 identifier: identifier,
                 sharedContainer: sharedContainerIdentifier

@@ -24,9 +24,9 @@ extension DownloadManager {
     }
 
     /// Takes what commands there are; returns when all are carried out but those for which others hold up their downloads.
-    nonisolated func look(at journal: ListJournal) async throws(DownloadError) {
+    nonisolated func look(at journal: QueueJournal) async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
-        while let other = journal.beginLook() {
+        while let other = journal.beginPoll() {
             for await _ in other { return }
             guard !Task.isCancelled else { return }
         }
@@ -44,20 +44,20 @@ extension DownloadManager {
 
     /// Takes commands as they come, until the manager is shut down or the task is cancelled.
     ///
-    /// Looks for them twice a second as well, as not every system tells of them.
+    /// PollCoordinator for them twice a second as well, as not every system tells of them.
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
-    /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/tellsOfLostRegistry`` tells.
+    /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/isRegistryLost`` tells.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
         let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
-        var pace = CommandPace()
+        var pace = PollBackoff()
         repeat {
             do throws(DownloadError) {
                 if let journal = list.journal { try await look(at: journal) }
                 pace.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
-                guard !error.tellsOfLostRegistry else { throw error }
-                if !pace.isFailing { list.observers.tell(.registryFailed(error)) }
+                guard !error.isRegistryLost else { throw error }
+                if !pace.isFailing { list.observers.publish(.registryFailed(error)) }
                 pace.failed()
             }
             await waitForCommand(watch, until: clock.now() + pace.delay)
@@ -73,10 +73,10 @@ extension DownloadManager {
         }
     }
 
-    private nonisolated func takeCommands(of journal: ListJournal) async throws(DownloadError) {
+    private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
         let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
-        for refusal in contents.refusals { list.observers.tell(finding: refusal.description) }
-        var (busy, isBehind) = (BusyDownloads(journal.ends, bases: journal.bases), false)
+        for refusal in contents.refusals { list.observers.publish(finding: refusal.description) }
+        var (busy, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
         for item in contents.items where !journal.isDecided(item) {
             guard !Task.isCancelled else {
                 // What is not decided is left to the next look.
@@ -88,19 +88,19 @@ extension DownloadManager {
                 isBehind = true
                 continue
             }
-            let end: CommandEnd?
+            let end: PendingCommand?
             do throws(DownloadError) {
-                end = try await decide(item.command, passingOver: true)
+                end = try await decide(item.command, skippingUnknown: true)
             } catch  where error.code == .invalidRequest {
                 // It never can be, and must not hold up those after it.
-                let path = await listExecutor.run { journal.inbox.setAside(item.path) }
-                list.observers.tell(finding: "The command \(path) is not done: \(error.message)")
+                let path = await listExecutor.run { journal.inbox.quarantine(item.path) }
+                list.observers.publish(finding: "The command \(path) is not done: \(error.message)")
                 continue
             }
             // After that nothing was done, and the next manager may have the list.
             guard !list.isShutDown else { throw .shutDown() }
             guard let end else {
-                journal.noteCarriedOut(item)
+                journal.recordCarriedOut(item)
                 continue
             }
             guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
@@ -120,9 +120,9 @@ extension DownloadManager {
     }
 
     /// Waits for a command to end, but not for ever: a disk that does not answer keeps a transfer from ending.
-    private nonisolated func waitForEnd(of item: RegistryInbox.Item, in journal: ListJournal) async {
+    private nonisolated func waitForEnd(of item: CommandSpool.Item, in journal: QueueJournal) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.patienceForEnd) }
+            group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.commandTimeout) }
             group.addTask { await journal.waitForEnd(of: item) }
             await group.next()
             group.cancelAll()
@@ -130,37 +130,37 @@ extension DownloadManager {
     }
 
     /// How long a command may wait for transfers to end before those after it are carried out that are about others.
-    private static let patienceForEnd = Duration.seconds(1)
+    private static let commandTimeout = Duration.seconds(1)
 
     /// Carries out a command; returns when what it changed is on the disk, and throws what keeps it from there.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
-        try await carryOut(command, passingOver: false)
+        try await carryOut(command, skippingUnknown: false)
         try await listExecutor.run { [list] () throws(DownloadError) in try list.flush() }
     }
 
-    /// Carries out a command; `passingOver` where nobody waits for it, who could be told what of it cannot be.
-    nonisolated func carryOut(_ command: RegistryCommand, passingOver: Bool) async throws(DownloadError) {
-        try await decide(command, passingOver: passingOver)?.wait()
+    /// Carries out a command; `skippingUnknown` where nobody waits for it, who could be told what of it cannot be.
+    nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
+        try await decide(command, skippingUnknown: skippingUnknown)?.wait()
     }
 
     /// Has the list go by a command, and returns what that still waits for; nil where all is done.
     private nonisolated func decide(
         _ command: RegistryCommand,
-        passingOver: Bool
-    ) async throws(DownloadError) -> CommandEnd? {
+        skippingUnknown: Bool
+    ) async throws(DownloadError) -> PendingCommand? {
         switch command {
         case .add(let entries):
             try await listExecutor.run { [list] () throws(DownloadError) in
-                try list.add(entries, passingOver: passingOver)
+                try list.add(entries, skippingUnknown: skippingUnknown)
             }
         case .pause(let ids):
-            return CommandEnd(try list.pause(selection(ids), passingOver: true))
+            return PendingCommand(try list.pause(selection(ids), skippingUnknown: true))
         case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }
-        case .retry(let ids): try list.resume(selection(ids), only: .failed, passingOver: true)
+        case .retry(let ids): try list.resume(selection(ids), only: .failed, skippingUnknown: true)
         case .cancel(let ids):
-            return CommandEnd(try list.cancel(selection(ids), passingOver: true))
+            return PendingCommand(try list.cancel(selection(ids), skippingUnknown: true))
         case .remove(let ids, let deletingFiles):
-            return CommandEnd(try list.remove(selection(ids), deletingFiles: deletingFiles, passingOver: true))
+            return PendingCommand(try list.remove(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true))
         case .move(let id, let place): try? self[Download.ID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             self[Download.ID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))

@@ -60,7 +60,7 @@ extension DownloadManager {
     }
 
     /// Whether a verb waits also where its task is cancelled; by their hooks two downloads would wait for each other.
-    private static var outwaitsTask: Bool { DownloadList.transferring == nil }
+    private static var outwaitsTask: Bool { DownloadQueue.transferring == nil }
 
     /// Pauses all that wait or run; returns when none runs.
     public nonisolated func pauseAll() async { try? await pause(.all) }
@@ -90,7 +90,7 @@ extension DownloadManager {
     ///
     /// Each access is a sequence of its own. A slow reader gets the newest list.
     public nonisolated var snapshots: some AsyncSequence<[DownloadSnapshot], Never> & Sendable {
-        Samples(changes: list.observers.changes(), clock: clock) { [list] in (list.snapshots(), false) }
+        ThrottledValues(changes: list.observers.changes(), clock: clock) { [list] in (list.snapshots(), false) }
     }
 
     /// How far a group is: now, and then at most ten times a second while something changes, until all of it has ended.
@@ -101,7 +101,7 @@ extension DownloadManager {
     public nonisolated func progress(
         ofGroup group: String
     ) -> some AsyncSequence<GroupProgress, Never> & Sendable {
-        Samples(changes: list.observers.changes(), clock: clock) { [list] in
+        ThrottledValues(changes: list.observers.changes(), clock: clock) { [list] in
             let progress = GroupProgress(of: list.snapshots(group: group))
             return (progress, progress.isEnded)
         }

@@ -16,7 +16,7 @@ extension DownloadManager {
     public nonisolated func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond)
-        list.observers.tell(.rateLimitChanged(bytesPerSecond, group: nil))
+        list.observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
     }
 
     /// The limit on the bytes per second of a group's downloads together; nil for none.
@@ -37,7 +37,7 @@ extension DownloadManager {
     ) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond, ofGroup: group)
-        list.observers.tell(.rateLimitChanged(bytesPerSecond, group: group))
+        list.observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
     }
 
     /// Changes the limits by the hours of the day, from now on.

@@ -10,14 +10,19 @@ import HeadracePlatform
 /// ``shutdown()`` stops all downloads and waits for that. A manager that is let go of, with all handles on its downloads,
 /// stops them as well, and nobody waits.
 public actor DownloadManager {
+    /// The settings of a manager.
+    public typealias Configuration = DownloadConfiguration
+    /// Something that happened to the queue of a manager.
+    public typealias Event = QueueEvent
+
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
     /// For the files of the list and its commands, which the disks of the downloads must not hold up; where there are none,
     /// ``executor``.
     nonisolated let listExecutor: BlockingExecutor
-    private let works: AsyncStream<DownloadList.Work>.Continuation
-    nonisolated let list: DownloadList
-    nonisolated let clock: ClockWitness
+    private let works: AsyncStream<DownloadQueue.Work>.Continuation
+    nonisolated let list: DownloadQueue
+    nonisolated let clock: AnyClock
     private let host: Task<Void, Never>
 
     /// Enough for all connections of several downloads whose disk does not answer; they start when they are needed.
@@ -39,7 +44,7 @@ public actor DownloadManager {
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: try makeTransport(configuration),
-                clock: ClockWitness(clock),
+                clock: AnyClock(clock),
                 // The system waits for the network by itself.
                 network: configuration.startsDownloads && configuration.backgroundSession == nil
                     ? NetworkMonitor() : NetworkMonitor(fixed: nil)
@@ -65,7 +70,7 @@ public actor DownloadManager {
             maxThreads: Self.maxFileThreads,
             maxWorking: max(1, cores / 2)
         )
-        let (work, works) = AsyncStream.makeStream(of: DownloadList.Work.self)
+        let (work, works) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
         let configuration = environment.configuration
         let listExecutor =
             configuration.registryDirectory == nil
@@ -75,14 +80,14 @@ public actor DownloadManager {
         }
         try background?.claim()
         let gate = environment.gate
-        let list = DownloadList(
-            DownloadQueue(
+        let list = DownloadQueue(
+            Scheduler(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
                 gate: gate
             ),
             journal: registry?.journal,
-            observers: ListObservers(findings: registry?.list.findings ?? []),
+            observers: QueueObservers(findings: registry?.list.findings ?? []),
             environment: environment
         ) { work in
             if case .terminated = works.yield(work) { false } else { true }
@@ -97,8 +102,8 @@ public actor DownloadManager {
                 background: background,
                 versions: registry.versions
             ) { id, path, stamp in
-                journal.note(id, .finishing(RegistryPath(path, bases: journal.bases), stamp))
-                list.flushOrTell(syncing: false)
+                journal.note(id, .finishing(RelocatablePath(path, bases: journal.bases), stamp))
+                list.flushOrReport(syncing: false)
             }
         }
         self.environment = environment
@@ -122,7 +127,7 @@ public actor DownloadManager {
                     case .removals(let removals):
                         group.addTask(executorPreference: executor) { list.carryOut(removals) }
                     case .alarm(let time): alarm.yield(time)
-                    case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrTell() }
+                    case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrReport() }
                     case .end(let wait): group.addTask { await wait() }
                     case .ended(let item): group.addTask(executorPreference: listExecutor) { list.ended(item) }
                     }
@@ -131,7 +136,7 @@ public actor DownloadManager {
                 monitoring.finish()
             }
             await listExecutor.run {
-                list.flushOrTell()
+                list.flushOrReport()
                 list.journal?.close()
             }
             list.observers.end()
@@ -141,7 +146,7 @@ public actor DownloadManager {
             if let journal = list.journal { try await look(at: journal) }
         } catch {
             // They stay for the next look.
-            list.observers.tell(.registryFailed(error))
+            list.observers.publish(.registryFailed(error))
         }
         environment.background?.connect()
     }
@@ -264,10 +269,10 @@ public actor DownloadManager {
 }
 
 /// Runs a transfer, and then those that get its place, on the blocking executor without a hop in between.
-private func run(_ first: DownloadList.Run, of list: DownloadList, in environment: TransferEnvironment) async {
-    var next: DownloadList.Run? = first
+private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environment: TransferEnvironment) async {
+    var next: DownloadQueue.Run? = first
     while let run = next {
-        let outcome: TransferOutcome = await DownloadList.$transferring.withValue(run.record) {
+        let outcome: TransferOutcome = await DownloadQueue.$transferring.withValue(run.record) {
             await run.stop.cancellingTask {
                 guard await list.waitForRemoval(before: run.record) else { return .stopped(keptBytes: true) }
                 let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
@@ -281,7 +286,7 @@ private func run(_ first: DownloadList.Run, of list: DownloadList, in environmen
 }
 
 /// Ticks at each of the times, until there are no more of them.
-private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clock: ClockWitness) async {
+private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {
             group.addTask {
@@ -296,20 +301,20 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadList, _ clo
 /// Tells the scheduler of each path that is not as the one before, until there are no more of them.
 private func follow(
     _ paths: AsyncStream<NetworkPath?>,
-    after gate: NetworkGate,
-    for list: DownloadList,
+    after gate: NetworkAdmission,
+    for list: DownloadQueue,
     in environment: TransferEnvironment
 ) async {
     var gate = gate
     for await path in paths where path != gate.path {
         // Before anything begins on the new path.
-        environment.notePathChange()
+        environment.recordPathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
         list.setPath(path)
     }
 }
 
-private func makeTransport(_ configuration: DownloadManager.Configuration) throws(DownloadError) -> any Transport {
+private func makeTransport(_ configuration: DownloadConfiguration) throws(DownloadError) -> any Transport {
     guard configuration.backgroundSession == nil else { return NoTransport() }
     return try SessionTransport(
         try configuration.makeTransport(),
@@ -318,7 +323,7 @@ private func makeTransport(_ configuration: DownloadManager.Configuration) throw
     )
 }
 
-private func makeBackground(_ configuration: DownloadManager.Configuration) -> (any BackgroundSystem)? {
+private func makeBackground(_ configuration: DownloadConfiguration) -> (any BackgroundSystem)? {
     #if canImport(Darwin)
     BackgroundSession.session(of: configuration)
     #else
@@ -335,7 +340,7 @@ private func makeBackground(_ configuration: DownloadManager.Configuration) -> (
 /// - Returns: What `body` returns.
 /// - Throws: What `body` throws, or what keeps a manager from starting.
 public func withDownloadManager<Result>(
-    _ configuration: DownloadManager.Configuration = DownloadManager.Configuration(),
+    _ configuration: DownloadConfiguration = DownloadConfiguration(),
     _ body: (DownloadManager) async throws -> Result
 ) async throws -> Result {
     let manager = try await DownloadManager(configuration: configuration)

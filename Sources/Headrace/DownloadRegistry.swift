@@ -23,18 +23,18 @@ public struct DownloadRegistry: Sendable, Hashable {
         /// Takes downloads out of the list.
         case remove([Download.ID], deletingFiles: Bool)
         /// Changes a download's place in the list.
-        case move(Download.ID, to: ListPlace)
+        case move(Download.ID, to: QueuePosition)
         /// Changes the priority of a download.
         case setPriority(DownloadPriority, Download.ID)
     }
 
     /// How long a manager that has the list may take to carry out a command before nobody waits for it.
-    private static func patience(for command: RegistryCommand) -> Duration {
+    private static func timeout(for command: RegistryCommand) -> Duration {
         // Of a hundred thousand downloads it takes some seconds.
-        .seconds(3) + .microseconds(200) * command.weight
+        .seconds(3) + .microseconds(200) * command.recordCount
     }
 
-    /// The registry's own directory; see ``DownloadManager/Configuration/registryDirectory``.
+    /// The registry's own directory; see ``DownloadConfiguration/registryDirectory``.
     public let directory: URL
 
     /// Creates a view of a registry; nothing is read or made.
@@ -85,7 +85,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     private func read() async throws(DownloadError) -> Reading {
         try await blocking { () throws(DownloadError) in
-            let bases = RegistryBases(of: directory)
+            let bases = RegistryBaseDirectories(of: directory)
             let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
             let isRun = RegistryLock.holder(in: directory.filePath, calls: .system) != nil
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
@@ -103,7 +103,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                         priority: request.priority,
                         progress: entry.state.progress(
                             file?.stamp,
-                            at: DestinationNames(request).partialPath,
+                            at: DestinationPaths(request).partialPath,
                             .system
                         )
                     )
@@ -115,7 +115,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// The process whose manager runs the list, as that one has told; nil where none does.
     ///
-    /// One that has the list for a moment to change it, or with ``DownloadManager/Configuration/startsDownloads`` false, is none.
+    /// One that has the list for a moment to change it, or with ``DownloadConfiguration/startsDownloads`` false, is none.
     ///
     /// Of one that was killed, the number may have gone to another process by now.
     public var processID: Int32? {
@@ -134,7 +134,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     private var hasCommands: Bool {
         get async throws(DownloadError) {
-            try await blocking { () throws(DownloadError) in try RegistryInbox(in: directory.filePath).hasCommands }
+            try await blocking { () throws(DownloadError) in try CommandSpool(in: directory.filePath).hasCommands }
         }
     }
 
@@ -160,11 +160,11 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Leaves downloads for the manager that has the list.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
-        let bases = try await blocking { RegistryBases(of: directory) }
+        let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
         var (ids, entries): ([Download.ID], [RegistryEntry]) = ([], [])
         for request in requests {
-            let path = DestinationNames(request).partialPath
+            let path = DestinationPaths(request).partialPath
             let twin = active[path]
             let (id, known) = (twin?.id ?? .random(), twin?.expectations ?? FileExpectations())
             let expectations = try known.adding(request.expectations, of: request.url)
@@ -180,7 +180,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         // Meanwhile somebody else may have added the same file.
         active = try await self.active()
         for (index, request) in requests.enumerated() {
-            guard let twin = active[DestinationNames(request).partialPath] else { continue }
+            guard let twin = active[DestinationPaths(request).partialPath] else { continue }
             _ = try twin.expectations.adding(request.expectations, of: request.url)
             ids[index] = twin.id
         }
@@ -190,13 +190,13 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// The downloads that have not ended, by the path of their partial: one file has one download.
     private func active() async throws(DownloadError) -> [String: (id: Download.ID, expectations: FileExpectations)] {
         try await blocking { () throws(DownloadError) in
-            let bases = RegistryBases(of: directory)
+            let bases = RegistryBaseDirectories(of: directory)
             var active: [String: (id: Download.ID, expectations: FileExpectations)] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
-                active[DestinationNames(request).partialPath] = (Download.ID(rawValue: entry.id), request.expectations)
+                active[DestinationPaths(request).partialPath] = (Download.ID(rawValue: entry.id), request.expectations)
             }
             return active
         }
@@ -222,23 +222,23 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Leaves a command for the manager that has the list, and waits for a moment; false where it is not done by then.
     private func post(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let file = try await blocking { () throws(DownloadError) in
-            try RegistryInbox(in: directory.filePath).post(command)
+            try CommandSpool(in: directory.filePath).post(command)
         }
-        let end = ContinuousClock.now + Self.patience(for: command)
+        let end = ContinuousClock.now + Self.timeout(for: command)
         // It takes a few milliseconds where that one is told of the command, and else a part of a second.
         var pause = Duration.milliseconds(1)
         repeat {
             let (isRun, isDone) = try await blocking { () throws(DownloadError) in
                 (
                     RegistryLock.holder(in: directory.filePath, calls: .system) != nil,
-                    try RegistryInbox(in: directory.filePath).isDone(file)
+                    try CommandSpool(in: directory.filePath).isDone(file)
                 )
             }
             if isDone { return true }
             // Whoever had the list may have ended without having seen the command.
             if !isRun, try await withListTakingCommands() {
                 return try await blocking { () throws(DownloadError) in
-                    try RegistryInbox(in: directory.filePath).isDone(file)
+                    try CommandSpool(in: directory.filePath).isDone(file)
                 }
             }
             pause = min(pause * 2, .milliseconds(25))
@@ -263,7 +263,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {
-        let configuration = DownloadManager.Configuration {
+        let configuration = DownloadConfiguration {
             $0.registryDirectory = directory
             $0.startsDownloads = false
         }
@@ -273,7 +273,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                 environment: TransferEnvironment(
                     configuration: configuration,
                     transport: NoTransport(),
-                    clock: ClockWitness(ContinuousClock())
+                    clock: AnyClock(ContinuousClock())
                 )
             )
         } catch  where error.code == .busy {

@@ -30,13 +30,13 @@ public final class NetworkMonitor: Sendable {
     }
 
     private let cell: Cell
-    private let watch: NetworkWatch?
+    private let watch: NetworkPathObserver?
 
     /// Begins to follow the path; where the system does not tell of it, the path stays nil.
     public init() {
         let cell = Cell(nil)
         self.cell = cell
-        watch = NetworkWatch { cell.update($0) }
+        watch = NetworkPathObserver { cell.update($0) }
     }
 
     /// Creates a monitor of a path that nobody but the caller changes.

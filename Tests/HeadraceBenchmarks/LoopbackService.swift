@@ -80,7 +80,7 @@ enum LoopbackConnection {
         var buffered: [UInt8] = []
         while let head = readHead(from: socket, &buffered) {
             let request = LoopbackRequest(head)
-            guard answer(request, on: socket, number), request.isKept else { return }
+            guard response(request, on: socket, number), request.isKept else { return }
         }
     }
 
@@ -101,7 +101,7 @@ enum LoopbackConnection {
     }
 
     /// Sends the answer; false when the connection cannot be used any more.
-    private static func answer(_ request: LoopbackRequest, on socket: Int32, _ number: Int) -> Bool {
+    private static func response(_ request: LoopbackRequest, on socket: Int32, _ number: Int) -> Bool {
         guard request.method == "GET" || request.method == "HEAD" else {
             return send("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n", to: socket)
         }

@@ -3,13 +3,13 @@ import HeadracePlatform
 /// nginx with a configuration of its own, everything that it writes inside the workspace.
 enum NginxServer {
     static func start(_ executable: String, isTLSWanted: Bool, in workspace: Workspace) throws -> OriginServer {
-        var obstacle: String?
+        var blocker: String?
         var certificate: Certificate?
         if isTLSWanted {
             do { certificate = try Certificate.make(in: workspace) } catch let error as BenchmarkError
                 where error.status < 128
             {
-                obstacle = error.message
+                blocker = error.message
             }
         }
         let httpPort = try Loopback.freePort()
@@ -35,7 +35,7 @@ enum NginxServer {
             httpPort: httpPort,
             tlsPort: tlsPort,
             authority: certificate?.authority,
-            tlsObstacle: obstacle
+            tlsObstacle: blocker
         )
     }
 

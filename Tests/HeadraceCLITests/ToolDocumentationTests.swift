@@ -73,7 +73,7 @@ struct ToolDocumentationTests {
 
     @Test func `the page and the help have the members of a download in a list, in their order`() throws {
         var blocked = DownloadSnapshot.sample(1)
-        blocked.networkObstacle = .offline
+        blocked.networkBlocker = .offline
         let downloads = [
             blocked, .sample(2) { $0.destination = .directory(URL(filePath: "/d/")) },
             .sample(3, .finished(Self.file)), .sample(4, .failed(Self.error)),
@@ -87,7 +87,7 @@ struct ToolDocumentationTests {
                 conditions.append("to a directory")
             }
             let wanted = rows.filter { row in
-                conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkObstacle != nil)
+                conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkBlocker != nil)
             }
             #expect(Self.members(of: download.json(place: 1)) == wanted.flatMap { Self.words($0[0]) })
         }

@@ -48,7 +48,7 @@ struct ForwardProxy {
     }
 
     /// Its settings for a manager; every password but `secret` is wrong.
-    func settings(password: String = "secret") throws -> DownloadManager.Configuration.Proxy {
+    func settings(password: String = "secret") throws -> DownloadConfiguration.Proxy {
         .url(try #require(URL(string: "http://user:\(password)@127.0.0.1:\(port)")))
     }
 

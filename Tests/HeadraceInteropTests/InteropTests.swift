@@ -33,7 +33,7 @@ struct InteropTests {
     }
 
     private func head(of path: String, at server: RunningServer, _ wire: WebServer.Wire) async throws -> ResponseHead {
-        var configuration = DownloadManager.Configuration()
+        var configuration = DownloadConfiguration()
         configuration.certificateAuthorities = server.authority
         let transport = try CurlTransport(configuration)
         let request = TransportRequest(url: try server.url(path, wire))
@@ -121,7 +121,7 @@ struct InteropTests {
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
     func `several connections bring one file`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(kind)
-        let several = { @Sendable (configuration: inout DownloadManager.Configuration) in
+        let several = { @Sendable (configuration: inout DownloadConfiguration) in
             configuration.maxConnectionsPerDownload = 4
         }
         try await server.download("file.bin", wire, configure: several, change: Self.slow) { download in
@@ -164,7 +164,7 @@ struct InteropTests {
         let server = try ServersTrait.server(.nginx)
         try await ForwardProxy.run(before: server) { proxy in
             let settings = try proxy.settings()
-            let throughProxy = { @Sendable (configuration: inout DownloadManager.Configuration) in
+            let throughProxy = { @Sendable (configuration: inout DownloadConfiguration) in
                 Self.one(&configuration)
                 configuration.proxy = settings
             }
@@ -218,7 +218,7 @@ struct InteropTests {
         }
     }
 
-    private static let one: @Sendable (inout DownloadManager.Configuration) -> Void = {
+    private static let one: @Sendable (inout DownloadConfiguration) -> Void = {
         $0.maxConnectionsPerDownload = 1
     }
     /// Slow enough for a test to do something in the middle.

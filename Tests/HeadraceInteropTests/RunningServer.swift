@@ -78,7 +78,7 @@ struct RunningServer: Sendable {
         _ path: String,
         _ wire: WebServer.Wire,
         to destination: URL? = nil,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
         change: (inout DownloadRequest) -> Void = { _ in },
         _ body: (Download) async throws -> Result
     ) async throws -> Result {
@@ -87,7 +87,7 @@ struct RunningServer: Sendable {
                 try await download(path, wire, to: $0, configure: configure, change: change, body)
             }
         }
-        var configuration = DownloadManager.Configuration {
+        var configuration = DownloadConfiguration {
             $0.certificateAuthorities = authority
             $0.retryPolicy = .none
             $0.durability = .none

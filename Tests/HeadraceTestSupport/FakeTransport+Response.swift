@@ -23,7 +23,7 @@ extension FakeTransport {
                 throw lost
             }
             let body = message.body.slice(0..<(message.cut?.offset ?? .max))
-            return Answer(
+            return Reply(
                 head.status,
                 fields: head.fields.map { ($0.name, $0.value) },
                 body: body.bytes,

@@ -3,7 +3,7 @@ package import Headrace
 /// A transport without a network: a closure answers each request.
 package final class FakeTransport: Transport {
     /// What is answered, all at once.
-    package struct Answer: Sendable {
+    package struct Reply: Sendable {
         /// How an answer ends.
         package enum End: Sendable {
             /// Completely.
@@ -41,14 +41,14 @@ package final class FakeTransport: Transport {
         /// - Parameters:
         ///   - answer: The answer.
         ///   - end: How it ends.
-        package init(_ answer: Answer, end: End) {
-            self = answer
+        package init(_ response: Reply, end: End) {
+            self = response
             self.end = end
         }
     }
 
     private let chunkBytes: Int
-    private let answer: @Sendable (TransportRequest) throws -> Answer
+    private let response: @Sendable (TransportRequest) throws -> Reply
     private let log = Locked<[TransportRequest]>([])
     private let drops = Locked(0)
 
@@ -62,9 +62,9 @@ package final class FakeTransport: Transport {
     /// - Parameters:
     ///   - chunkBytes: The size of the pieces in which a body is read.
     ///   - answer: Answers a request, or throws what the transport throws instead of a head.
-    package init(chunkBytes: Int = 1 << 18, _ answer: @escaping @Sendable (TransportRequest) throws -> Answer) {
+    package init(chunkBytes: Int = 1 << 18, _ response: @escaping @Sendable (TransportRequest) throws -> Reply) {
         self.chunkBytes = chunkBytes
-        self.answer = answer
+        self.response = response
     }
 
     package func perform<Result: Sendable>(
@@ -72,13 +72,13 @@ package final class FakeTransport: Transport {
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
         log.withLock { $0.append(request) }
-        let answer = try answer(request)
+        let response = try response(request)
         let stream = ResponseStream(highWatermark: 4 * chunkBytes, pool: ChunkPool())
         defer { stream.close() }
         return try await withTaskCancellationHandler {
-            stream.deliver(ResponseHead(url: request.url, status: answer.status, fields: answer.fields))
-            _ = answer.body.withUnsafeBytes { stream.deliver($0) }
-            switch answer.end {
+            stream.deliver(ResponseHead(url: request.url, status: response.status, fields: response.fields))
+            _ = response.body.withUnsafeBytes { stream.deliver($0) }
+            switch response.end {
             case .finished: stream.finish()
             case .failed(let error): stream.fail(error)
             case .silence: stream.flush()

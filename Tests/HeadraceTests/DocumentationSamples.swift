@@ -47,7 +47,7 @@ private func stopAndGoOn(_ download: Download) async {
 }
 
 private func list(in folder: URL) async throws {
-    let configuration = DownloadManager.Configuration {
+    let configuration = DownloadConfiguration {
         $0.registryDirectory = folder.appending(path: "downloads")
     }
     let manager = try await DownloadManager(configuration: configuration)
@@ -57,12 +57,12 @@ private func list(in folder: URL) async throws {
 }
 
 private func addresses() {
-    let configuration = DownloadManager.Configuration { $0.allowsAddress = { $0.isPublic } }
+    let configuration = DownloadConfiguration { $0.allowsAddress = { $0.isPublic } }
     _ = configuration
 }
 
 private func transport() {
-    let configuration = DownloadManager.Configuration { $0.transport = .libcurl }
+    let configuration = DownloadConfiguration { $0.transport = .libcurl }
     _ = configuration
 }
 
@@ -97,7 +97,7 @@ private func links(_ request: inout DownloadRequest, _ api: API, _ id: String) {
 }
 
 private func rates(_ download: Download) async throws {
-    let configuration = DownloadManager.Configuration {
+    let configuration = DownloadConfiguration {
         $0.rateLimit = 10_000_000
         $0.groupRateLimits = ["updates": 500_000]
         $0.rateSchedule = RateSchedule("Mon-Fri 08:00-18:00 1M, else none")
@@ -108,7 +108,7 @@ private func rates(_ download: Download) async throws {
     try download.setRateLimit(100_000)
 }
 
-private func retries(_ configuration: inout DownloadManager.Configuration) {
+private func retries(_ configuration: inout DownloadConfiguration) {
     configuration.retryPolicy.maxFailures = 10
     configuration.retryPolicy.decide = { error, failures in
         error.code == .tls && failures < 3 ? .retry(after: .seconds(5)) : .standard
@@ -132,7 +132,7 @@ private func network(_ manager: DownloadManager, _ url: URL, _ folder: URL) asyn
     request.networkPolicy = .notExpensive
     let download = try await manager.download(request)
     for await event in download.events {
-        if case .waitingForNetwork(let obstacle) = event { print(obstacle) }
+        if case .waitingForNetwork(let blocker) = event { print(blocker) }
     }
 }
 

@@ -67,7 +67,7 @@ struct DownloadBytesTests {
     @Test func `a server without ranges moves nothing, and the bytes come in their turn`() async throws {
         var file = file
         file.acceptRanges = nil
-        file.honoursRange = false
+        file.supportsRanges = false
         try await withPausedDownload(of: .file(file)) { download, server, _ in
             var player = Player(download, from: 4 * mebibyte)
             await download.resume()

@@ -60,7 +60,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `events tell what happened, also to whom comes late`() async throws {
+    @Test func `events publish what happened, also to whom comes late`() async throws {
         let response = Response.routes([
             "/a": .redirect(to: "/b"), "/b": .redirect(307, to: "/c/"), "/c/": .ok("hello"),
         ])
@@ -149,7 +149,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `cancelling one that waits means that it is never asked for`() async throws {
+    @Test func `cancelling one that waits means that it is never requested for`() async throws {
         let gate = try Gate()
         let response = Response.ok(.pattern(size: 10)).held(after: 0, until: gate)
         try await withAll(response, limit: 1) { server, folder, manager in
@@ -288,5 +288,5 @@ struct DownloadManagerTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    private func currentMask() -> UInt32 { 0o666 & ~FileCalls.newFileMode }
+    private func currentMask() -> UInt32 { 0o666 & ~FileSystem.newFileMode }
 }

@@ -97,20 +97,20 @@ struct ListRulesTests {
                 try leave(held, of: resource, for: request)
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration {
+                        configuration: DownloadConfiguration {
                             $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
                         },
-                        transport: try DownloadManager.Configuration().makeTransport(),
+                        transport: try DownloadConfiguration().makeTransport(),
                         files: spacious,
-                        clock: ClockWitness(ContinuousClock())
+                        clock: AnyClock(ContinuousClock())
                     )
                 )
                 let download = try await manager.download(request)
                 let result = try? await download.value
                 await manager.shutdown()
                 #expect(server.requests.map { $0["Range"] } == ["bytes=\(held)-"])
-                let file = result ?? URL(filePath: DestinationNames(request).partialPath)
+                let file = result ?? URL(filePath: DestinationPaths(request).partialPath)
                 #expect((result != nil) == (end == resource.size))
                 #expect(FileProbe.size(of: file) == end)
                 #expect(try bytes(of: file, in: held..<end) == Pattern(seed: 1).bytes(in: held..<end))
@@ -119,25 +119,25 @@ struct ListRulesTests {
     }
 
     /// A sparse partial needs no room, whatever the disk has.
-    private var spacious: FileCalls {
-        var calls = FileCalls.system
+    private var spacious: FileSystem {
+        var calls = FileSystem.system
         calls.freeSpace = { _ in .max }
         return calls
     }
 
     /// Makes a sparse partial of a resource, with the record that an earlier run would have left.
     private func leave(_ held: Int64, of resource: Resource, for request: DownloadRequest) throws {
-        let path = DestinationNames(request).partialPath
-        let file = try FileCalls.system.create(path)
-        defer { try? FileCalls.system.close(file) }
-        try FileCalls.system.truncate(file, held)
+        let path = DestinationPaths(request).partialPath
+        let file = try FileSystem.system.create(path)
+        defer { try? FileSystem.system.close(file) }
+        try FileSystem.system.truncate(file, held)
         var record = ControlRecord(
             url: request.url,
             fileName: URL(filePath: path).lastPathComponent,
-            representation: Representation(entityTag: resource.etag, totalBytes: resource.size),
+            representation: RepresentationMetadata(entityTag: resource.etag, totalBytes: resource.size),
             totalBytes: resource.size,
-            bootID: try FileCalls.system.bootID(),
-            file: try FileCalls.system.openStatus(file).identity
+            bootID: try FileSystem.system.bootID(),
+            file: try FileSystem.system.openStatus(file).identity
         )
         record.written = ByteRangeSet([0..<held])
         record.durable = record.written
@@ -145,8 +145,8 @@ struct ListRulesTests {
     }
 
     private func bytes(of file: URL, in range: Range<Int64>) throws -> [UInt8] {
-        let descriptor = try FileCalls.system.open(file.path)
-        defer { try? FileCalls.system.close(descriptor) }
+        let descriptor = try FileSystem.system.open(file.path)
+        defer { try? FileSystem.system.close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: range.count)
         let count = pread(descriptor, &bytes, bytes.count, off_t(range.lowerBound))
         return Array(bytes.prefix(count))

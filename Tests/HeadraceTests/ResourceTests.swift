@@ -13,11 +13,11 @@ struct ResourceTests {
         let mostAhead = Locked<Int64>(0)
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
-                var calls = FileCalls.system
+                var calls = FileSystem.system
                 // A disk that keeps holes only, and looks how far the server is ahead of it.
                 calls.write = { file, bytes, offset throws(SystemError) in
                     let done = offset + Int64(bytes.count)
-                    try FileCalls.system.truncate(file, done)
+                    try FileSystem.system.truncate(file, done)
                     written.withLock { $0 = max($0, done) }
                     if done.isMultiple(of: 1 << 20) {
                         let ahead = server.traffic.bodyBytesSent - done
@@ -26,13 +26,13 @@ struct ResourceTests {
                     return bytes.count
                 }
                 calls.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EINVAL) }
-                let configuration = DownloadManager.Configuration()
+                let configuration = DownloadConfiguration()
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
                         configuration: configuration,
-                        transport: try DownloadManager.Configuration().makeTransport(),
+                        transport: try DownloadConfiguration().makeTransport(),
                         files: calls,
-                        clock: ClockWitness(ContinuousClock())
+                        clock: AnyClock(ContinuousClock())
                     )
                 )
                 let download = try await manager.download(DownloadRequest(server.url("/x"), to: .directory(folder)))

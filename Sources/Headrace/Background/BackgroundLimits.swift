@@ -1,7 +1,7 @@
 /// What only the app's own process could do, and a background session cannot, since the system sends its requests.
 enum BackgroundLimits {
     /// Throws `invalidRequest` for settings that protect somebody and that nobody would obey.
-    static func check(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard configuration.registryDirectory != nil else {
             throw DownloadError(
                 .invalidRequest,
@@ -37,7 +37,7 @@ enum BackgroundLimits {
     }
 
     /// What was asked for and is not done, each a sentence.
-    static func unmet(_ request: DownloadRequest, _ configuration: DownloadManager.Configuration) -> [String] {
+    static func unmet(_ request: DownloadRequest, _ configuration: DownloadConfiguration) -> [String] {
         let isLimited =
             configuration.rateLimit != nil || configuration.rateSchedule != nil || request.rateLimit != nil
             || request.group.map { configuration.groupRateLimits[$0] != nil } ?? false

@@ -30,7 +30,7 @@ extension BackgroundMachine {
     /// How a fetch ended, for the run that waits.
     enum Outcome: Sendable, Equatable {
         /// The file is the complete partial of the download.
-        case file(BackgroundFile)
+        case file(DeliveredFile)
         /// It is to be fetched again, by no fault of the server.
         case again
         case failed(DownloadError)
@@ -56,7 +56,7 @@ extension BackgroundMachine {
         case cancelForData(BackgroundTask)
         /// Make the task's file the partial before the callback returns, and tell ``tookOver(_:_:_:)``.
         case takeOver(BackgroundTask)
-        case save(ID, BackgroundNote?)
+        case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)
         case resumed(ID, from: Int64)
         case restarted(ID, BackgroundRestart, wastedBytes: Int64)

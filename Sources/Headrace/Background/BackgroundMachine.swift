@@ -27,7 +27,7 @@ struct BackgroundMachine: Sendable {
         /// Whether the task goes on with an earlier one's bytes.
         var isResumed = false
         /// What the list had when the run came, or has since.
-        var note: BackgroundNote?
+        var note: BackgroundTaskState?
         /// Which no run has taken yet.
         var outcome: Outcome?
 
@@ -53,7 +53,7 @@ struct BackgroundMachine: Sendable {
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
     /// Whether the system has told all events of its last wake; one handler may come late, the first of the process.
-    private var hasToldAll = false
+    private var hasReportedAll = false
     private var hadHandler = false
 
     init(_ sizeLimit: SizeLimit = SizeLimit(maxBytes: nil)) {
@@ -63,7 +63,7 @@ struct BackgroundMachine: Sendable {
     // MARK: Runs
 
     /// A run wants the download; it is told ``Effect/end(_:_:)`` once.
-    mutating func fetch(_ id: ID, note: BackgroundNote?, at now: Int64) -> [Effect] {
+    mutating func fetch(_ id: ID, note: BackgroundTaskState?, at now: Int64) -> [Effect] {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
         precondition(!entry.isAwaited, "Two runs of one download")
@@ -192,7 +192,7 @@ struct BackgroundMachine: Sendable {
     /// The file of a task is the partial, or was refused for what it is.
     mutating func tookOver(
         _ task: BackgroundTask,
-        _ result: Result<BackgroundFile, DownloadError>,
+        _ result: Result<DeliveredFile, DownloadError>,
         _ standing: Standing
     ) -> [Effect] {
         let outcome: Outcome
@@ -257,14 +257,14 @@ struct BackgroundMachine: Sendable {
     /// The system has woken the app for the session, and wants to be called when all is done.
     mutating func woken(_ handler: BackgroundHandler) -> [Effect] {
         handlers.append(handler)
-        if hadHandler { hasToldAll = false }
+        if hadHandler { hasReportedAll = false }
         hadHandler = true
         return isInvalid ? call() : callHandlers()
     }
 
     /// The system has told all events of a wake.
-    mutating func toldAll() -> [Effect] {
-        hasToldAll = true
+    mutating func reportedAll() -> [Effect] {
+        hasReportedAll = true
         return callHandlers()
     }
 
@@ -277,12 +277,12 @@ struct BackgroundMachine: Sendable {
     }
 
     private mutating func callHandlers() -> [Effect] {
-        hasToldAll && naming.isEmpty ? call() : []
+        hasReportedAll && naming.isEmpty ? call() : []
     }
 
     private mutating func call() -> [Effect] {
         guard !handlers.isEmpty else { return [] }
-        defer { (handlers, hasToldAll) = ([], false) }
+        defer { (handlers, hasReportedAll) = ([], false) }
         return [.call(handlers)]
     }
 

@@ -32,7 +32,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
     }
 
     /// The session that a configuration names; nil where it names none.
-    static func session(of configuration: DownloadManager.Configuration) -> BackgroundSession? {
+    static func session(of configuration: DownloadConfiguration) -> BackgroundSession? {
         guard let name = configuration.backgroundSession else { return nil }
         return shared.withLock { shared in
             if let session = shared.sessions[name.identifier] { return session }
@@ -97,12 +97,12 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
 
     func cancel(_ number: Int) { task(number)?.cancel() }
 
-    func cancel(_ number: Int, producing tell: @escaping @Sendable ([UInt8]?) -> Void) {
+    func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void) {
         guard let task = task(number) as? URLSessionDownloadTask else {
-            return queue.addOperation { tell(nil) }
+            return queue.addOperation { publish(nil) }
         }
         task.cancel { [queue] data in
-            queue.addOperation { tell(data.map { [UInt8]($0) }) }
+            queue.addOperation { publish(data.map { [UInt8]($0) }) }
         }
     }
 
@@ -181,7 +181,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
 
     #if !os(macOS)
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-        transfers?.toldAll()
+        transfers?.reportedAll()
     }
     #endif
 

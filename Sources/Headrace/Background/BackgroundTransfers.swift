@@ -17,7 +17,7 @@ protocol BackgroundSystem: Sendable {
     /// Stops a task for good.
     func cancel(_ number: Int)
     /// Stops a task, and then tells what there is to go on with, nil for nothing.
-    func cancel(_ number: Int, producing tell: @escaping @Sendable ([UInt8]?) -> Void)
+    func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void)
 }
 
 /// What a task asks for.
@@ -56,18 +56,18 @@ final class BackgroundTransfers: Sendable {
     }
 
     private let system: any BackgroundSystem
-    private let list: DownloadList
-    private let configuration: DownloadManager.Configuration
-    private let files: FileCalls
-    private let clock: ClockWitness
+    private let list: DownloadQueue
+    private let configuration: DownloadConfiguration
+    private let files: FileSystem
+    private let clock: AnyClock
     private let state: Locked<State>
 
     init(
         _ system: any BackgroundSystem,
-        _ list: DownloadList,
-        _ configuration: DownloadManager.Configuration,
-        _ files: FileCalls,
-        _ clock: ClockWitness
+        _ list: DownloadQueue,
+        _ configuration: DownloadConfiguration,
+        _ files: FileSystem,
+        _ clock: AnyClock
     ) {
         self.system = system
         self.list = list
@@ -186,8 +186,8 @@ final class BackgroundTransfers: Sendable {
     }
 
     /// All events of a wake are told.
-    func toldAll() {
-        change { $0.machine.toldAll() }
+    func reportedAll() {
+        change { $0.machine.reportedAll() }
     }
 
     /// The session is ended by the system.
@@ -229,7 +229,7 @@ final class BackgroundTransfers: Sendable {
         case .takeOver(let task):
             guard let delivery, let record = list[task.download] else { return [] }
             let result = Result { () throws(DownloadError) in
-                try BackgroundFile(takingOver: delivery.path, delivery.head, for: record, configuration, files)
+                try DeliveredFile(takingOver: delivery.path, delivery.head, for: record, configuration, files)
             }
             return state.machine.tookOver(task, result, standing(of: task))
         case .save(let id, let note): list.setBackgroundNote(note, of: id)
@@ -237,7 +237,7 @@ final class BackgroundTransfers: Sendable {
             note(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
-            tell(
+            publish(
                 .resumed(
                     from: offset,
                     bytesKept: offset,
@@ -247,12 +247,12 @@ final class BackgroundTransfers: Sendable {
             )
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
-            tell(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), id)
+            publish(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), id)
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):
             // The process may be stopped as soon as they are called.
-            list.flushOrTell(syncing: false)
+            list.flushOrReport(syncing: false)
             for handler in handlers { state.handlers.removeValue(forKey: handler)?() }
         }
         return []
@@ -268,7 +268,7 @@ final class BackgroundTransfers: Sendable {
         if let progress { list[id]?.status.publish(progress) }
     }
 
-    private func tell(_ event: DownloadEvent, _ id: Download.ID) {
+    private func publish(_ event: DownloadEvent, _ id: Download.ID) {
         list[id]?.status.publish(event)
     }
 

@@ -4,25 +4,25 @@ extension DownloadTransfer {
     /// Has the system fetch the file, and then compares and names it; nil asks again.
     func fetch(
         in background: BackgroundTransfers,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
     ) async throws -> FinishedFile? {
-        let asked = record.requested { RedirectChain($0, at: attempts.sources.current, environment.configuration) }
+        let requested = record.requested { RedirectChain($0, at: attempts.sources.current, environment.configuration) }
             .request(with: [], environment.configuration)
-        try BackgroundLimits.check(asked.fields)
+        try BackgroundLimits.check(requested.fields)
         if attempts.count == 0, record.backgroundNote == nil {
-            for sentence in BackgroundLimits.unmet(request, environment.configuration) { tell(.fellBack(sentence)) }
+            for sentence in BackgroundLimits.unmet(request, environment.configuration) { publish(.fellBack(sentence)) }
         }
         let outcome = await background.fetch(
             record,
-            BackgroundRequest(asked, request.networkPolicy, userAgent: environment.configuration.userAgent),
+            BackgroundRequest(requested, request.networkPolicy, userAgent: environment.configuration.userAgent),
             until: stop
         )
         switch outcome {
         case .file(let file):
             return try await finish(file, &session, &attempts)
         case .again:
-            return try askAgain(&attempts)
+            return try requestAgain(&attempts)
         case .failed(let error): throw error
         case .stopped: throw CancellationError()
         }
@@ -30,32 +30,32 @@ extension DownloadTransfer {
 
     /// The file is the partial, with another one's bytes no more.
     private func finish(
-        _ file: BackgroundFile,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ file: DeliveredFile,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
     ) async throws -> FinishedFile? {
         if !session.held.isEmpty {
-            tell(.restarted(reason: BackgroundRestart.otherBytesHeld.sentence, bytesWasted: session.held.count))
+            publish(.restarted(reason: BackgroundRestart.otherBytesHeld.sentence, bytesWasted: session.held.count))
         }
         session.close()
-        session = PartialSession(record, environment)
+        session = PartialDownload(record, environment)
         _ = try session.open()
         guard session.heldBytes == file.body.totalBytes else {
-            tell(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
-            return try askAgain(&attempts)
+            publish(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
+            return try requestAgain(&attempts)
         }
         attempts.meter.correct(to: session.heldBytes)
         attempts.meter.totalBytes = file.body.totalBytes
         attempts.fetched(Int(session.heldBytes))
-        let answer = URL(filePath: file.path, directoryHint: .notDirectory)
-        tell(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: answer))
+        let response = URL(filePath: file.path, directoryHint: .notDirectory)
+        publish(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: response))
         try expect(file.head, &session, &attempts, file.path)
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
     /// Has the system begin again; throws when it has too often.
-    private func askAgain(_ attempts: inout Attempts) throws(DownloadError) -> FinishedFile? {
-        guard attempts.mayAskAgain() else {
+    private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
+        guard attempts.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download again and again.")
         }
         return nil

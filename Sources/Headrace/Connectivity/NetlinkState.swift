@@ -14,7 +14,7 @@ struct NetlinkState: Sendable {
     }
 
     enum Step: Sendable, Hashable {
-        case ask(Question)
+        case query(Question)
         case none
         /// The kernel does not tell.
         case fail(errno: Int32)
@@ -50,10 +50,10 @@ struct NetlinkState: Sendable {
     /// Forgets all; what is to be asked first.
     mutating func restart() -> Question {
         (links, addresses, routes, isComplete) = ([:], [:], [], false)
-        return ask(.links)
+        return query(.links)
     }
 
-    private mutating func ask(_ kind: Kind) -> Question {
+    private mutating func query(_ kind: Kind) -> Question {
         question = Question(kind: kind, sequence: question.sequence &+ 1)
         return question
     }
@@ -84,10 +84,10 @@ struct NetlinkState: Sendable {
             routes.insert(route)
         case .routeGone(let route): routes.remove(route)
         case .done(question.sequence, let isWhole) where !isComplete:
-            guard isWhole else { return .ask(ask(question.kind)) }
+            guard isWhole else { return .query(query(question.kind)) }
             switch question.kind {
-            case .links: return .ask(ask(.addresses))
-            case .addresses: return .ask(ask(.routes))
+            case .links: return .query(query(.addresses))
+            case .addresses: return .query(query(.routes))
             case .routes: isComplete = true
             }
         case .refused(question.sequence, let errno) where !isComplete: return .fail(errno: errno)

@@ -8,14 +8,14 @@ enum EntityValidator: Sendable, Hashable {
     private static let dateMargin: Int64 = 60
 
     /// Nil where nothing proves anything: a weak or malformed tag rules the date out too (section 13.1.5).
-    init?(of representation: Representation) {
+    init?(of representation: RepresentationMetadata) {
         // What was encoded on its way may be encoded otherwise the next time.
         guard representation.contentCoding == nil else { return nil }
         if let text = representation.entityTag {
-            guard let tag = EntityTag(parsing: text), !tag.isWeak, !representation.hasTimelessTag else { return nil }
+            guard let tag = EntityTag(parsing: text), !tag.isWeak, !representation.hasSizeOnlyTag else { return nil }
             self = .strong(tag)
         } else {
-            guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.tellsOfChange,
+            guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.isKnownTime,
                 let answered = representation.date.flatMap(HTTPDate.init(parsing:)),
                 answered.seconds - changed.seconds >= Self.dateMargin
             else { return nil }

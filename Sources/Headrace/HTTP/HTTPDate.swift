@@ -25,7 +25,7 @@ struct HTTPDate: Sendable, Hashable, Comparable {
 
     /// Whether it is the time of a change: the beginning of 1970 stands for one that is not known, and is the same for every
     /// version.
-    var tellsOfChange: Bool { seconds >= 86_400 }
+    var isKnownTime: Bool { seconds >= 86_400 }
 
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
 }

@@ -10,7 +10,7 @@ struct ResponseHeadParser: Sendable {
     /// Fields of one head.
     static let maxFields = 1000
     /// The interim answers that put off the end of the wait for the final one.
-    static let mostPatience = 100
+    static let maxInterimResponses = 100
 
     enum Step: Equatable {
         case more
@@ -34,7 +34,7 @@ struct ResponseHeadParser: Sendable {
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
     /// Whether the next line begins a head, and so puts off the end of the wait for the final one; not without end.
-    var putsOffStall: Bool { isAtStatusLine && interimCount <= Self.mostPatience }
+    var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
         self.url = url

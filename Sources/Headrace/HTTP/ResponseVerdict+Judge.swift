@@ -6,9 +6,11 @@ extension ResponseVerdict {
     ///   - head: The answer.
     ///   - ask: What was asked.
     /// - Returns: What the answer means.
-    static func judge(_ head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
-        let verdict = judgeFields(of: head, for: ask)
-        guard let expected = ask.expectedSize, let size = verdict.size(unless: expected) else { return verdict }
+    static func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
+        let verdict = evaluateFields(of: head, for: rangeRequest)
+        guard let expected = rangeRequest.expectedSize, let size = verdict.size(unless: expected) else {
+            return verdict
+        }
         return .fail(.wrongSize(size, expected: expected))
     }
 
@@ -21,62 +23,68 @@ extension ResponseVerdict {
             let isOther = body.totalBytes == nil ? size > expected : size != expected
             return isOther ? size : nil
         case .complete(let totalBytes): return totalBytes == expected ? nil : totalBytes
-        case .restart, .askAgainWithoutIfRange, .unchanged, .askAgainWithoutCondition, .retry, .fail: return nil
+        case .restart, .retryWithoutIfRange, .unchanged, .retryWithoutPrecondition, .retry, .fail: return nil
         }
     }
 
-    private static func judgeFields(of head: ResponseHead, for ask: RangeAsk) -> ResponseVerdict {
+    private static func evaluateFields(of head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         switch head.status {
-        case 203 where ask.isProvenAtOnce:
+        case 203 where rangeRequest.isVerifiedImmediately:
             // What a proxy has made of the file is not worth bytes of it that another answer may go on with.
             return .fail(.status(203))
-        case 203 where head.isOfPart:
+        case 203 where head.isPartial:
             // A part of that fits to nothing; asked for the whole, a server sends no part of it.
-            return ask.range == nil ? .fail(.status(203)) : .restart(.noValidator)
+            return rangeRequest.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
             do {
-                let judge = BodyJudge(head: head, framing: try BodyFraming(of: head), ask: ask)
-                return head.status == 206 ? judge.part() : judge.whole()
+                let evaluate = BodyEvaluation(
+                    head: head,
+                    framing: try BodyFraming(of: head),
+                    rangeRequest: rangeRequest
+                )
+                return head.status == 206 ? evaluate.part() : evaluate.whole()
             } catch {
                 return .fail(.violation(error.message))
             }
         case 304:
-            guard ask.range == nil, let condition = ask.condition else { return .fail(.notModified) }
-            return condition.isContradicted(by: Representation(of: head, totalBytes: nil))
-                ? .askAgainWithoutCondition : .unchanged
-        case 401: return .fail(Refusal(unauthorized: head))
+            guard rangeRequest.range == nil, let condition = rangeRequest.condition else { return .fail(.notModified) }
+            return condition.isContradicted(by: RepresentationMetadata(of: head, totalBytes: nil))
+                ? .retryWithoutPrecondition : .unchanged
+        case 401: return .fail(ResponseRejection(unauthorized: head))
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
             // 520 to 524 are what a content delivery network says of the server behind it.
             return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)
-        case 412 where ask.range != nil:
+        case 412 where rangeRequest.range != nil:
             return .restart(.preconditionFailed)
-        case 416 where ask.range != nil:
-            return judgeUnsatisfied(head, ask)
+        case 416 where rangeRequest.range != nil:
+            return evaluateUnsatisfied(head, rangeRequest)
         default:
             return .fail(.status(head.status))
         }
     }
 
     /// 416 (section 15.5.17).
-    private static func judgeUnsatisfied(_ head: ResponseHead, _ ask: RangeAsk) -> ResponseVerdict {
+    private static func evaluateUnsatisfied(_ head: ResponseHead, _ rangeRequest: RangeRequest) -> ResponseVerdict {
         guard case .valid(.unsatisfied(let total)) = head.contentRange else {
             // Some servers leave the size out, but what is known may do without it.
-            if let total = ask.known?.totalBytes, total > 0, total == ask.heldBytes {
+            if let total = rangeRequest.known?.totalBytes, total > 0, total == rangeRequest.heldBytes {
                 return .complete(totalBytes: total)
             }
             return .restart(.unsatisfiable(length: nil))
         }
-        if ask.verifiesEnd(Representation(of: head, totalBytes: total)) { return .complete(totalBytes: total) }
-        guard let known = ask.known, total > 0, total == ask.heldBytes else {
-            return .restart(ask.reason(ofUnsatisfied: total))
+        if rangeRequest.verifiesEnd(RepresentationMetadata(of: head, totalBytes: total)) {
+            return .complete(totalBytes: total)
+        }
+        guard let known = rangeRequest.known, total > 0, total == rangeRequest.heldBytes else {
+            return .restart(rangeRequest.reason(ofUnsatisfied: total))
         }
         if known.totalBytes == total { return .complete(totalBytes: total) }
         // The size is news: it is that of our version only if this answer is about our version.
         do throws(RestartReason) {
-            let proof = try ask.prove(Representation(of: head, totalBytes: total))
+            let proof = try rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: total))
             // Without a body there is nothing to compare.
             return proof == .later(.overlap) ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
-        } catch .validatorMissing where ask.isForOneTag {
+        } catch .validatorMissing where rangeRequest.isForOneTag {
             // A range of another version is not looked at (RFC 9110, section 13.2.2), and few servers send more.
             return .complete(totalBytes: total)
         } catch {
@@ -85,9 +93,9 @@ extension ResponseVerdict {
     }
 }
 
-extension RangeAsk {
+extension RangeRequest {
     /// Whether held bytes are to be gone on with, and an answer could prove that at once.
-    fileprivate var isProvenAtOnce: Bool {
+    fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }
 
@@ -115,7 +123,7 @@ extension ResponseHead {
     }
 
     /// True for content that is not the whole, or says so.
-    var isOfPart: Bool { status == 206 || contentRange != .missing }
+    var isPartial: Bool { status == 206 || contentRange != .missing }
 
     /// True for several ranges in one body (section 14.6).
     var isMultipartRanges: Bool {

@@ -21,7 +21,7 @@ struct DigestFields: Sendable, Hashable {
             Self.text(of: name, head).map(parse) ?? []
         }
         representation = Self.unambiguous(read("repr-digest", Self.structured) + read("digest", Self.digest))
-        let md5 = head.isOfPart ? [] : read("content-md5") { Self.checksum("md5", base64: $0[...]) }
+        let md5 = head.isPartial ? [] : read("content-md5") { Self.checksum("md5", base64: $0[...]) }
         content = Self.unambiguous(read("content-digest", Self.structured) + md5)
     }
 

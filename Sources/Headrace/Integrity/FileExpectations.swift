@@ -10,7 +10,7 @@ struct FileExpectations: Sendable, Hashable {
     var isEmpty: Bool { checksums.isEmpty && pieces == nil && size == nil }
 
     /// Whether this tells of the file something that another request of it does not, or that contradicts it.
-    func tellMore(than other: FileExpectations) -> Bool {
+    func addInformation(than other: FileExpectations) -> Bool {
         checksums.contains { !other.checksums.contains($0) } || pieces != nil && pieces != other.pieces
             || size != nil && size != other.size
     }

@@ -17,7 +17,7 @@ struct Verification: Sendable {
     init(_ request: borrowing DownloadRequest, checksServer: Bool) {
         expected = request.checksums.strongest
         pieces = request.pieceHashes
-        isRequested = request.isProvenAtEnd
+        isRequested = request.isVerifiedAtEnd
         self.checksServer = checksServer
     }
 
@@ -25,11 +25,11 @@ struct Verification: Sendable {
     var isNeeded: Bool { expected != nil || pieces != nil }
 
     /// Whether the checksum is the server's own.
-    var isOfServer: Bool { !isRequested }
+    var isFromServer: Bool { !isRequested }
 
     /// Takes over what the request tells by now: others of the same file may have told more.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
-        isRequested = request.isProvenAtEnd
+        isRequested = request.isVerifiedAtEnd
         pieces = request.pieceHashes
         if let checksum = request.checksums.strongest { expected = checksum }
     }
@@ -105,12 +105,12 @@ extension DigestFields {
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
         // What a proxy has made of the file (section 15.3.4) has none of the server's.
         guard head.status != 203 else { return nil }
-        let content = head.status == 200 && !head.isOfPart ? content : []
+        let content = head.status == 200 && !head.isPartial ? content : []
         return (representation + content).strongest
     }
 }
 
 extension DownloadRequest {
     /// Whether it tells what the file has to be, whatever came from where.
-    var isProvenAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
+    var isVerifiedAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
 }

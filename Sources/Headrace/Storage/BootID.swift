@@ -15,7 +15,7 @@ enum BootID {
     private static func read() throws(SystemError) -> String {
         let path = "/proc/sys/kernel/random/boot_id"
         do {
-            return String(decoding: try FileCalls.system.read(path, 64), as: UTF8.self).filter { !$0.isNewline }
+            return String(decoding: try FileSystem.system.read(path, 64), as: UTF8.self).filter { !$0.isNewline }
         } catch  where error.errno == ENOENT {
             return ""
         }

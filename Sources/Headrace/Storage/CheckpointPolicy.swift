@@ -6,7 +6,7 @@
 /// Pure. It holds what a record may claim: a range is ``written`` once its write returned, and ``durable`` once a sync that
 /// began after that has succeeded.
 struct CheckpointPolicy: Sendable {
-    typealias Durability = DownloadManager.Configuration.Durability
+    typealias Durability = DownloadConfiguration.Durability
 
     enum Stop: Sendable {
         /// The bytes are for the next attempt of this process.
@@ -89,7 +89,7 @@ struct CheckpointPolicy: Sendable {
     }
 
     /// There is a record on disk that somebody else has written.
-    mutating func noteRecord() {
+    mutating func recordWritten() {
         hasRecord = true
     }
 

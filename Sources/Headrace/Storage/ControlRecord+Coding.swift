@@ -108,7 +108,7 @@ extension ControlRecord {
 private struct Fields: Codable {
     var url: String
     var name: String
-    var representation: Representation
+    var representation: RepresentationMetadata
     var total: Int64?
     var written: ByteRangeSet
     var durable: ByteRangeSet

@@ -9,7 +9,7 @@ struct ControlRecord: Sendable, Equatable {
     /// The name that the file is to get, one path component.
     var fileName: String
     /// What the answer told of the version that the bytes are of.
-    var representation: Representation
+    var representation: RepresentationMetadata
     /// The whole file's length, where the server told.
     var totalBytes: Int64?
     /// The ranges whose write calls returned: true while the kernel that took them runs.
@@ -28,7 +28,7 @@ struct ControlRecord: Sendable, Equatable {
     init(
         url: URL,
         fileName: String,
-        representation: Representation,
+        representation: RepresentationMetadata,
         totalBytes: Int64?,
         bootID: String,
         file: FileIdentity
@@ -53,7 +53,7 @@ struct ControlRecord: Sendable, Equatable {
     ///   - file: The partial that was found.
     /// - Returns: The ranges; none of another file than the recorded one.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
-        guard isOf(file) else { return ByteRangeSet() }
+        guard matches(file) else { return ByteRangeSet() }
         var trusted = isSameBoot(bootID) && file.device == self.file.device ? written : durable
         trusted.truncate(to: fileSize)
         return trusted
@@ -62,7 +62,7 @@ struct ControlRecord: Sendable, Equatable {
     /// Whether a file that was found is the recorded one.
     ///
     /// Another boot may give the same disk another device number, and so may its being plugged in again; the inode stays.
-    func isOf(_ found: FileIdentity) -> Bool { found.inode == file.inode }
+    func matches(_ found: FileIdentity) -> Bool { found.inode == file.inode }
 
     private func isSameBoot(_ bootID: String) -> Bool {
         !bootID.isEmpty && bootID == self.bootID

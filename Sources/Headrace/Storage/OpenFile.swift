@@ -5,12 +5,12 @@ struct OpenFile: ~Copyable {
     let status: FileStatus
     private let path: String
     private let descriptor: Int32
-    private let calls: FileCalls
+    private let calls: FileSystem
 
     /// Opens a file; throws `permission` or `fileSystem`, the latter also for what is no regular file.
-    init(_ path: String, followingLinks: Bool, calls: FileCalls = .system) throws(DownloadError) {
+    init(_ path: String, followingLinks: Bool, calls: FileSystem = .system) throws(DownloadError) {
         let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
-            try FileCalls.openToRead(path, followingLinks: followingLinks)
+            try FileSystem.openToRead(path, followingLinks: followingLinks)
         }
         let status: FileStatus
         do throws(DownloadError) {
@@ -37,7 +37,7 @@ struct OpenFile: ~Copyable {
     /// Throws `CancellationError` between two buffers as soon as the task is cancelled.
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let (path, descriptor, calls) = (path, descriptor, calls)
-        try await FileCalls.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
+        try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
             try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
                 try calls.readAt(descriptor, offset, maxBytes)
             }

@@ -12,11 +12,11 @@ final class PartialFile: Sendable {
     /// Never another one's while the file is open, and so known without a call.
     let identity: ControlRecord.FileIdentity
     private let file: Int32
-    private let shared: SharedFileCalls
+    private let shared: SharedFileSystem
     private let failedSync = Locked<SystemError?>(nil)
     private let history = Locked(WriteHistory())
 
-    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: SharedFileCalls) {
+    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: SharedFileSystem) {
         self.path = path
         self.identity = identity
         self.file = file
@@ -27,7 +27,7 @@ final class PartialFile: Sendable {
     ///
     /// Throws `busy` where another process or download writes it, and never touches what is not a regular file, or is a
     /// stranger's.
-    static func existing(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile? {
+    static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
                 guard let found = try shared.calls.status(path) else { return nil }
@@ -63,7 +63,7 @@ final class PartialFile: Sendable {
     }
 
     /// Creates the partial; where another process was faster, its partial is taken over if that process has ended.
-    static func create(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile {
+    static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
             if let existing = try existing(path, calls: shared) {
@@ -74,7 +74,8 @@ final class PartialFile: Sendable {
     }
 
     /// Nil where the name is taken.
-    private static func createNew(_ path: String, calls shared: SharedFileCalls) throws(DownloadError) -> PartialFile? {
+    private static func createNew(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile?
+    {
         do throws(SystemError) {
             let file = try shared.calls.create(path)
             do throws(SystemError) {
@@ -154,7 +155,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// What the file has of bytes that were written to it, as ``FileCalls/found(_:durable:in:size:)`` tells.
+    /// What the file has of bytes that were written to it, as ``FileSystem/found(_:durable:in:size:)`` tells.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
             let found = try shared.calls.found(written, durable: durable, in: file, size: size)
@@ -218,7 +219,7 @@ final class PartialFile: Sendable {
     /// Gives the file a name that must be free; false where it is not.
     func move(to newPath: String) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try name(FileCalls.newFileMode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
+            try name(FileSystem.newFileMode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
             return false
@@ -230,14 +231,14 @@ final class PartialFile: Sendable {
         // What has the name may have come since it was looked at, and would go as a file does.
         let old = try shared.calls.status(newPath)
         guard old?.kind != .other else { throw SystemError(errno: EEXIST) }
-        let mode = old.map { self.mode(inPlaceOf: $0, newPath) } ?? FileCalls.newFileMode
+        let mode = old.map { self.mode(inPlaceOf: $0, newPath) } ?? FileSystem.newFileMode
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
     /// That of a new file, but that nobody gets to read or write who could not so far; has the file's group be the old one's.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
-        guard old.kind == .regular else { return FileCalls.newFileMode }
-        var mode = FileCalls.newFileMode & (old.mode | FileCalls.privateMode)
+        guard old.kind == .regular else { return FileSystem.newFileMode }
+        var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)
         if !takesAccessList(of: newPath) { mode &= 0o700 }
         do throws(SystemError) {
             try shared.calls.setGroup(file, old.group)
@@ -266,7 +267,7 @@ final class PartialFile: Sendable {
         do throws(SystemError) {
             try rename()
         } catch {
-            try? shared.calls.setMode(file, FileCalls.privateMode)
+            try? shared.calls.setMode(file, FileSystem.privateMode)
             throw error
         }
     }
@@ -298,7 +299,7 @@ extension DownloadError {
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {
-            case _ where error.isOfFullDisk: (.diskFull, " Make room and start again.")
+            case _ where error.isDiskFull: (.diskFull, " Make room and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
             case EMFILE, ENFILE:
                 (.fileSystem, " Allow more open files (ulimit -n), or run fewer downloads at once.")

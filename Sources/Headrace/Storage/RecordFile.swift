@@ -15,9 +15,9 @@ struct RecordFile: Sendable {
     }
 
     let path: String
-    private let shared: SharedFileCalls
+    private let shared: SharedFileSystem
 
-    init(of partialPath: String, calls: SharedFileCalls) {
+    init(of partialPath: String, calls: SharedFileSystem) {
         path = partialPath + Self.suffix
         shared = calls
     }

@@ -18,7 +18,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     ]
 
     /// What the names of our own end with.
-    private static let ownEnds = (listNames + RecordFile.suffixes + [PartialKey.end]).map { letters($0.utf8.suffix(4)) }
+    private static let ownEnds = (listNames + RecordFile.suffixes + [Fingerprint.end]).map {
+        letters($0.utf8.suffix(4))
+    }
     /// What the names of devices begin with.
     private static let deviceNames = ["con", "prn", "aux", "nul", "com", "lpt"].map { letters($0.utf8) }
 
@@ -148,7 +150,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let name = name.lowercased()
         guard !listNames.contains(name) else { return true }
         let partial = RecordFile.suffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
-        return PartialKey.isAtEnd(of: partial)
+        return Fingerprint.isAtEnd(of: partial)
     }
 
     private static func isDeviceName(_ name: String) -> Bool {

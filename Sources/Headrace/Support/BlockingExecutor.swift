@@ -6,10 +6,10 @@ import Dispatch
 /// every other task of the process.
 final class BlockingExecutor: TaskExecutor {
     /// How long jobs wait without one being taken until a further thread works.
-    private static let millisecondsOfPatience = 4
+    private static let idleMilliseconds = 4
 
     private struct State {
-        var places: WorkerPlaces<UnownedJob>
+        var pool: ThreadPoolState<UnownedJob>
         var threads: [WorkerThread] = []
     }
 
@@ -25,15 +25,19 @@ final class BlockingExecutor: TaskExecutor {
         }
 
         /// Has a further thread work where one is needed.
-        func perform(_ help: WorkerPlaces<UnownedJob>.Help, _ state: inout State, _ executor: UnownedTaskExecutor) {
-            switch help {
+        func perform(
+            _ threadRequest: ThreadPoolState<UnownedJob>.ThreadRequest,
+            _ state: inout State,
+            _ executor: UnownedTaskExecutor
+        ) {
+            switch threadRequest {
             case .none: break
             case .wake: wake.signal()
             case .start:
                 do {
                     try addThread(to: &state, executor)
                 } catch {
-                    state.places.startFailed()
+                    state.pool.startFailed()
                 }
             }
         }
@@ -43,23 +47,23 @@ final class BlockingExecutor: TaskExecutor {
         }
 
         private func work(_ executor: UnownedTaskExecutor) {
-            var past = WorkerPlaces<UnownedJob>.Past.start
+            var previous = ThreadPoolState<UnownedJob>.PreviousStep.start
             while true {
                 let step = state.withLock { state in
-                    let step = state.places.step(after: past)
-                    if case .run(_, _, let help) = step { perform(help, &state, executor) }
+                    let step = state.pool.step(after: previous)
+                    if case .run(_, _, let threadRequest) = step { perform(threadRequest, &state, executor) }
                     return step
                 }
                 switch step {
                 case .run(let job, let number, _):
                     job.runSynchronously(on: executor)
-                    past = .job(number)
+                    previous = .job(number)
                 case .wait:
                     wake.wait()
-                    past = .wait
+                    previous = .wait
                 case .watch(let takenCount):
-                    _ = wake.wait(timeout: .now() + .milliseconds(millisecondsOfPatience))
-                    past = .watch(takenCount: takenCount)
+                    _ = wake.wait(timeout: .now() + .milliseconds(idleMilliseconds))
+                    previous = .watch(takenCount: takenCount)
                 case .end:
                     return
                 }
@@ -74,7 +78,7 @@ final class BlockingExecutor: TaskExecutor {
     /// At most `maxWorking` of them work at once, beside those that are stuck in slow calls: more than there are cores only
     /// get into each other's way, for example at the lock of a directory.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
-        shared = Shared(State(places: WorkerPlaces(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
+        shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         do {
             let executor = asUnownedTaskExecutor()
             try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
@@ -87,8 +91,8 @@ final class BlockingExecutor: TaskExecutor {
         let (job, executor) = (UnownedJob(job), asUnownedTaskExecutor())
         // From the end of the lock on, the job may have run, and its task have let go of the executor.
         let isTaken = shared.state.withLock { state in
-            guard let help = state.places.add(job) else { return false }
-            shared.perform(help, &state, executor)
+            guard let threadRequest = state.pool.add(job) else { return false }
+            shared.perform(threadRequest, &state, executor)
             return true
         }
         // What comes after the end is a file call or two, for which no thread is kept.
@@ -116,7 +120,7 @@ final class BlockingExecutor: TaskExecutor {
 
     private func stop() -> [WorkerThread] {
         let threads = shared.state.withLock { state in
-            state.places.stop()
+            state.pool.stop()
             return state.threads
         }
         for _ in threads { shared.wake.signal() }

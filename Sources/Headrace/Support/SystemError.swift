@@ -25,8 +25,8 @@ extension SystemError {
     var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP || errno == ENOSYS }
 
     /// Whether the file system has no sync: Linux answers with the last of these.
-    var tellsOfNoSync: Bool { isUnsupported || errno == EINVAL }
+    var isSyncUnsupported: Bool { isUnsupported || errno == EINVAL }
 
     /// Whether the disk, or the user's part of it, has no room.
-    var isOfFullDisk: Bool { errno == ENOSPC || errno == EDQUOT }
+    var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
 }

@@ -1,25 +1,25 @@
 extension DownloadError {
     /// Whether the same request may have another outcome a little later.
-    var isTransient: Bool { isOfNetwork || mayPass }
+    var isTransient: Bool { isNetworkFailure || mayPass }
 
     /// Whether there may be no such server: its name was not found, or nothing listens at its port.
-    var isOfUnreachableHost: Bool { code == .nameResolution || isConnectionRefused }
+    var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
 
     /// Whether the way to the server may be what failed.
-    var isOfNetwork: Bool {
+    var isNetworkFailure: Bool {
         [.nameResolution, .connection, .stalled, .connectionLost].contains(code)
     }
 }
 
 extension DownloadError {
     /// Whether the server may not support the version of HTTP that was requested.
-    var mayBeOfVersion: Bool {
+    var mayDependOnHTTPVersion: Bool {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
     /// The error of a request that was to verify the end of the bytes received so far.
     var atUnverifiedEnd: DownloadError {
-        guard !mayBeOfVersion else { return .unverifiedEnd }
+        guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self
         error.message = "\(RestartReason.unverifiedEnd.sentence) The request to verify the end failed: \(message)"
         return error
@@ -32,14 +32,14 @@ extension DownloadError {
     )
 }
 
-extension Refusal {
+extension ResponseRejection {
     func error(retryAfter: Duration? = nil, isTransient: Bool = false) -> DownloadError {
         let code: DownloadError.Code =
             switch self {
             case .status, .loginRefused, .unsupportedLogin, .notModified: .httpStatus
             case .unexpectedContent: .unexpectedContent
             case .wrongSize: .checksum
-            case .partNotAskedFor, .lengthMismatch, .violation: .protocolViolation
+            case .unrequestedRange, .lengthMismatch, .violation: .protocolViolation
             }
         var error = DownloadError(code, sentence, statusCode: statusCode)
         error.retryAfter = retryAfter
@@ -49,7 +49,7 @@ extension Refusal {
     }
 }
 
-extension RangeAsk.Proof {
+extension RangeRequest.Proof {
     /// The proof in words for a person.
     var sentence: String {
         switch self {

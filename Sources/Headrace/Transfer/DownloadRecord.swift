@@ -10,9 +10,9 @@ final class DownloadRecord: Sendable {
         var isSealed = false
         /// The last file that a transfer of this download has fetched.
         var fetched: FileStamp?
-        var held: HeldBytes?
+        var held: SuspendedPartial?
         /// At most one, for the same reason.
-        var backgroundNote: [BackgroundNote]
+        var backgroundNote: [BackgroundTaskState]
         /// As long as a transfer or somebody who reads has them.
         weak var readers: FileReaders?
 
@@ -33,19 +33,19 @@ final class DownloadRecord: Sendable {
     }
 
     let id: Download.ID
-    let names: DestinationNames
+    let names: DestinationPaths
     let status: DownloadStatus
     private let state: Locked<State>
 
     init(
         id: Download.ID,
         request: DownloadRequest,
-        names: DestinationNames? = nil,
+        names: DestinationPaths? = nil,
         withoutSecrets: RegistryRequest? = nil,
-        backgroundNote: BackgroundNote? = nil,
+        backgroundNote: BackgroundTaskState? = nil,
         state: DownloadState = .waiting,
         progress: DownloadProgress = DownloadProgress(),
-        observers: ListObservers = ListObservers()
+        observers: QueueObservers = QueueObservers()
     ) {
         self.id = id
         self.state = Locked(
@@ -55,7 +55,7 @@ final class DownloadRecord: Sendable {
                 backgroundNote: backgroundNote.map { [$0] } ?? []
             )
         )
-        self.names = names ?? DestinationNames(request)
+        self.names = names ?? DestinationPaths(request)
         status = DownloadStatus(id: id, state, progress, observers: observers)
     }
 
@@ -88,11 +88,11 @@ final class DownloadRecord: Sendable {
     }
 
     /// Whether a request of the same file may bring what this one has failed without: secrets, or a provider of new links.
-    func goesOn(with request: DownloadRequest) -> Bool {
+    func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
         guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
         guard case .failed(let error) = status.state, let code = error.statusCode else { return false }
-        return FileSources.endedStatuses.contains(code)
+        return SourceList.endedStatuses.contains(code)
     }
 
     /// What the file would have to be by these as well; throws as ``takeExpectations(of:)`` does.
@@ -152,10 +152,10 @@ final class DownloadRecord: Sendable {
     }
 
     /// What the system has of the download, or gave to go on with.
-    var backgroundNote: BackgroundNote? { state.withLock { $0.backgroundNote.first } }
+    var backgroundNote: BackgroundTaskState? { state.withLock { $0.backgroundNote.first } }
 
     /// Sets the note; false where it was the same.
-    func setBackgroundNote(_ note: BackgroundNote?) -> Bool {
+    func setBackgroundNote(_ note: BackgroundTaskState?) -> Bool {
         state.withLock { state in
             guard state.backgroundNote.first != note else { return false }
             state.backgroundNote = note.map { [$0] } ?? []
@@ -164,12 +164,12 @@ final class DownloadRecord: Sendable {
     }
 
     /// Keeps what this manager has written of the file, while no transfer has it open.
-    func keep(_ held: HeldBytes) {
+    func keep(_ held: SuspendedPartial) {
         state.withLock { $0.held = held }
     }
 
     /// What this manager has written of the file, which need not be read again.
-    func takeHeld() -> HeldBytes? {
+    func takeSuspended() -> SuspendedPartial? {
         state.withLock { $0.held.take() }
     }
 }
@@ -180,7 +180,7 @@ extension DownloadRecord {
         let (request, version) = state.withLock { ($0.request, $0.held?.representation) }
         guard let version else { return nil }
         guard version.contentCoding == nil, !version.refusesRanges else { return false }
-        return EntityValidator(of: version) != nil || request.isProvenAtEnd || request.resumePolicy == .overlap
+        return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
     }
 
     /// Those who read the file while it arrives, and who are told of its bytes.
@@ -196,7 +196,7 @@ extension DownloadRecord {
     /// Brings the record on the disk up to date where the download runs; blocks.
     func save(syncing: Bool) {
         guard let readers = state.withLock({ $0.readers }) else { return }
-        readers.keeper.save(syncing: syncing) { readers.held }
+        readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
     /// Enters a state as ``DownloadStatus/enter(_:_:turn:_:)`` does, and tells those who wait for bytes.
@@ -212,12 +212,12 @@ extension DownloadRecord {
 }
 
 /// The bytes of a partial that no transfer has open.
-final class HeldBytes: Sendable {
+final class SuspendedPartial: Sendable {
     /// The partial as it was left: what somebody else has written since has another stamp.
     let stamp: FileStamp
     let written: ByteRangeSet
     let durable: ByteRangeSet
-    let representation: Representation
+    let representation: RepresentationMetadata
     let finalPath: String?
     let pieces: ReceivedPieces?
 
@@ -225,7 +225,7 @@ final class HeldBytes: Sendable {
         stamp: FileStamp,
         written: ByteRangeSet,
         durable: ByteRangeSet,
-        representation: Representation,
+        representation: RepresentationMetadata,
         finalPath: String?,
         pieces: ReceivedPieces?
     ) {

@@ -61,14 +61,14 @@ final class DownloadStatus: Sendable {
     }
 
     private let id: Download.ID
-    private let observers: ListObservers
+    private let observers: QueueObservers
     private let storage: Locked<Storage>
 
     init(
         id: Download.ID,
         _ state: DownloadState = .waiting,
         _ progress: DownloadProgress = DownloadProgress(),
-        observers: ListObservers
+        observers: QueueObservers
     ) {
         self.id = id
         self.observers = observers
@@ -104,7 +104,7 @@ final class DownloadStatus: Sendable {
             if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
             // Under the lock, so that states are told in their order.
-            observers.tell(.stateChanged(id, state))
+            observers.publish(.stateChanged(id, state))
             guard let activity = storage.activity else { return nil }
             let latches = activity.takeWaiting(for: state, turn: turn)
             guard state.isEnded else { return { latches.forEach { $0.open() } } }
@@ -127,7 +127,7 @@ final class DownloadStatus: Sendable {
             let activity = storage.begunActivity()
             activity.progress = progress
             activity.progressSubscribers.yield(progress)
-            observers.noteChange()
+            observers.recordChange()
         }
     }
 
@@ -135,7 +135,7 @@ final class DownloadStatus: Sendable {
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
-            observers.noteChange()
+            observers.recordChange()
         }
     }
 

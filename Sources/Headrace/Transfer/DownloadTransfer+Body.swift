@@ -12,50 +12,52 @@ extension DownloadTransfer {
     ///
     /// Throws a ``RestartReason`` where bytes that are held came again and are others.
     func fetch(
-        _ answer: Answer,
+        _ response: Response,
         _ body: inout ResponseBody,
-        _ accepted: AcceptedBody,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ accepted: BodyPlacement,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String
     ) async throws -> FinishedFile? {
         var accepted = accepted
         // Also a later run has to know it, whose first source may have the same date.
         if accepted.proof == .nothingHeld {
-            if !attempts.sources.isFirst { accepted.representation.isOfMirror = true }
+            if !attempts.sources.isFirst { accepted.representation.isFromMirror = true }
             accepted.representation.asker = session.asker
         }
         let file = URL(filePath: path, directoryHint: .notDirectory)
-        attempts.toldFile = (path, file)
-        tell(.responded(status: answer.head.status, totalBytes: accepted.totalBytes, file: file))
-        if let coding = accepted.representation.contentCoding, !attempts.hasToldCoding {
-            attempts.hasToldCoding = true
+        attempts.reportedFile = (path, file)
+        publish(.responded(status: response.head.status, totalBytes: accepted.totalBytes, file: file))
+        if let coding = accepted.representation.contentCoding, !attempts.hasReportedCoding {
+            attempts.hasReportedCoding = true
             let name = String(coding.prefix(100)).printable
-            tell(.fellBack("The server has encoded the file as \(name), and it is saved so."))
+            publish(.fellBack("The server has encoded the file as \(name), and it is saved so."))
         }
-        if answer.head.status == 203 { tell(.fellBack("A proxy has changed the file on its way, and it is saved so.")) }
+        if response.head.status == 203 {
+            publish(.fellBack("A proxy has changed the file on its way, and it is saved so."))
+        }
         // What an answer says of the held bytes is believed when they were compared, not before.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize
-        try expect(answer.head, &session, &attempts, path)
-        let (hosts, url) = (environment.hosts, answer.head.url)
+        try expect(response.head, &session, &attempts, path)
+        let (hosts, url) = (environment.hosts, response.head.url)
         // Short ones are not worth being counted.
         let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
         // Asked before the attempt is copied for it.
-        if SegmentedFetch.isPossible(after: answer, accepted, session, attempts),
-            let segments = SegmentedFetch(of: self, answer, accepted, session, attempts)
+        if SegmentedFetch.isPossible(after: response, accepted, session, attempts),
+            let segments = SegmentedFetch(of: self, response, accepted, session, attempts)
         {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
-        if session.hasGaps { try giveUpParts(&session, &attempts) }
+        if session.hasGaps { try abandonParts(&session, &attempts) }
         // Whoever begins to read later has the rest come in parts, even where one connection is all there may be.
-        let mayStop = SegmentedFetch.isPossible(after: answer, accepted, session, attempts)
+        let mayStop = SegmentedFetch.isPossible(after: response, accepted, session, attempts)
         var stopsEarly = try await write(&body, accepted, &session, &attempts, path, mayStop: mayStop)
         while stopsEarly {
             let rest = accepted.rest(from: session.heldBytes)
-            if let segments = SegmentedFetch(of: self, answer, rest, session, attempts) {
+            if let segments = SegmentedFetch(of: self, response, rest, session, attempts) {
                 return try await fetch(segments, &body, rest, &session, &attempts, path)
             }
             stopsEarly = try await write(&body, rest, &session, &attempts, path, mayStop: mayStop)
@@ -77,7 +79,7 @@ extension DownloadTransfer {
             guard accepted.endsWithStream, expectedSize == nil,
                 !attempts.verification.isNeeded
             else { return try await complete(&session, &attempts, path, accepted.framing) }
-            attempts.resume.mustVerifyEnd(announcesRanges: answer.head.acceptsRanges == true)
+            attempts.resume.mustVerifyEnd(announcesRanges: response.head.acceptsRanges == true)
             return nil
         }
         if let total = accepted.totalBytes, session.heldBytes > total {
@@ -97,9 +99,9 @@ extension DownloadTransfer {
     private func fetch(
         _ segments: SegmentedFetch,
         _ body: inout ResponseBody,
-        _ accepted: AcceptedBody,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ accepted: BodyPlacement,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String
     ) async throws -> FinishedFile? {
         let failure = await segments.run(with: body, &session, &attempts)
@@ -118,10 +120,10 @@ extension DownloadTransfer {
     }
 
     /// Gives up what only several connections could have brought, for one stream.
-    private func giveUpParts(_ session: inout PartialSession, _ attempts: inout Attempts) throws(DownloadError) {
-        let bytes = try session.giveUpParts()
+    private func abandonParts(_ session: inout PartialDownload, _ attempts: inout TransferState) throws(DownloadError) {
+        let bytes = try session.abandonParts()
         let reason = "The parts could not be proven to be of one version."
-        tell(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
+        publish(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
         attempts.meter.correct(to: session.held.count)
     }
 
@@ -130,9 +132,9 @@ extension DownloadTransfer {
     /// Returns true where it has stopped for somebody who reads, who may want other bytes first.
     private func write(
         _ body: inout ResponseBody,
-        _ accepted: AcceptedBody,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ accepted: BodyPlacement,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String,
         mayStop: Bool
     ) async throws -> Bool {
@@ -141,11 +143,11 @@ extension DownloadTransfer {
         guard accepted.totalBytes ?? .max >= Self.leastBesides else {
             return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { try $1.complete($0) }
         }
-        let side = SideWork()
+        let side = Checkpointer()
         let stopsEarly: Bool
         do {
             stopsEarly = try await withThrowingDiscardingTaskGroup { group in
-                group.addTask { [self] in await tellOfSilence(meter) }
+                group.addTask { [self] in await reportSilence(meter) }
                 defer { group.cancelAll() }
                 return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { actions, session in
                     side.add(actions)
@@ -163,29 +165,29 @@ extension DownloadTransfer {
     }
 
     /// Tells the progress while no bytes come, too, in which the speed falls.
-    private func tellOfSilence(_ meter: SharedMeter) async {
+    private func reportSilence(_ meter: SharedMeter) async {
         let clock = environment.clock
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
-            if let progress = meter.received(0, at: clock.now()) { tell(progress) }
+            if let progress = meter.received(0, at: clock.now()) { publish(progress) }
         }
     }
 
     /// Moves the bytes to the disk, and hands on what is to be done about those that are there.
     private func write(
         _ body: inout ResponseBody,
-        _ accepted: AcceptedBody,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ accepted: BodyPlacement,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ meter: SharedMeter,
         _ path: String,
         _ mayStop: Bool,
-        _ checkpoint: ([CheckpointPolicy.Action], inout PartialSession) throws -> Void
+        _ checkpoint: ([CheckpointPolicy.Action], inout PartialDownload) throws -> Void
     ) async throws -> Bool {
-        var cutter = BodyCutter(accepted)
+        var slicer = BodySlicer(accepted)
         var floor = environment.configuration.speedFloor
-        while !cutter.isDone, let chunk = try await next(of: &body, &floor) {
+        while !slicer.isDone, let chunk = try await next(of: &body, &floor) {
             attempts.fetched(chunk.count)
-            let piece = cutter.cut(chunk.count)
+            let piece = slicer.slice(chunk.count)
             try sizeLimit.check(session.heldBytes + Int64(piece.written.count))
             let actions = try chunk.withBytes { bytes in
                 if !piece.compared.isEmpty { try compare(bytes, piece, accepted, &session, path) }
@@ -198,18 +200,18 @@ extension DownloadTransfer {
             try checkpoint(actions, &session)
             // What is too long already need not be known to its end.
             if let size = expectedSize, session.heldBytes > size { return false }
-            if let progress = meter.received(piece.written.count, at: environment.clock.now()) { tell(progress) }
-            if mayStop, cutter.isWriting, SegmentedFetch.isServing(session) { return true }
+            if let progress = meter.received(piece.written.count, at: environment.clock.now()) { publish(progress) }
+            if mayStop, slicer.isWriting, SegmentedFetch.isServing(session) { return true }
         }
-        guard cutter.hasCompared else {
+        guard slicer.hasCompared else {
             throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
         }
         return false
     }
 
     /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.
-    func next(of body: inout ResponseBody, _ floor: inout SpeedFloor?) async throws -> Chunk? {
-        if body.lane == nil, environment.rates.hasLimit(for: record) { body.lane = RateLane(record, environment) }
+    func next(of body: inout ResponseBody, _ floor: inout MinimumSpeedMonitor?) async throws -> Chunk? {
+        if body.lane == nil, environment.rates.hasLimit(for: record) { body.lane = ThrottleHandle(record, environment) }
         try floor?.check()
         let start = floor == nil ? .zero : environment.clock.now()
         guard let lane = body.lane, let buffer = lane.bufferBytes else {
@@ -230,24 +232,24 @@ extension DownloadTransfer {
     /// Compares what came again with what is held; when all of it is the same, new bytes may follow.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
-        _ piece: BodyCutter.Piece,
-        _ accepted: AcceptedBody,
-        _ session: inout PartialSession,
+        _ piece: BodySlicer.Piece,
+        _ accepted: BodyPlacement,
+        _ session: inout PartialDownload,
         _ path: String
     ) throws {
         let again = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
         guard try session.holds(again, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
         guard piece.comparedOffset + Int64(again.count) == accepted.offset else { return }
         try session.begin(accepted, for: path)
-        tellResumed(accepted, session)
+        reportResumed(accepted, session)
     }
 
-    func tellResumed(_ accepted: AcceptedBody, _ session: borrowing PartialSession) {
-        tell(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
+    func reportResumed(_ accepted: BodyPlacement, _ session: borrowing PartialDownload) {
+        publish(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
     }
 
     /// Takes note of the sync that ended with the group, and does what the group left undone.
-    private func settle(_ side: SideWork, _ session: inout PartialSession) throws(DownloadError) {
+    private func settle(_ side: Checkpointer, _ session: inout PartialDownload) throws(DownloadError) {
         var actions = side.takeActions()
         if let success = side.takeSyncResult() { actions += try session.syncEnded(success: success) }
         try session.complete(actions)
@@ -255,8 +257,8 @@ extension DownloadTransfer {
 
     /// Names the file, which is complete.
     func finish(
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String,
         _ framing: BodyFraming?
     ) throws(DownloadError) -> FinishedFile {
@@ -269,16 +271,16 @@ extension DownloadTransfer {
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {
             // It came while the bytes came: the same as if it had been there before.
-            guard try DestinationPlan(record, environment).isSatisfied(by: path) else { throw error }
+            guard try ConflictResolver(record, environment).isSatisfied(by: path) else { throw error }
             return skipped(path, session)
         }
         // By bytes: of two names that are the same text, only one is the file's.
-        let told = attempts.toldFile.flatMap { $0.path.utf8.elementsEqual(final.path.utf8) ? $0.url : nil }
+        let told = attempts.reportedFile.flatMap { $0.path.utf8.elementsEqual(final.path.utf8) ? $0.url : nil }
         let file = told ?? URL(filePath: final.path, directoryHint: .notDirectory)
         let now = environment.clock.now()
         attempts.meter.totalBytes = size
-        tell(attempts.meter.progress(at: now))
-        tell(
+        publish(attempts.meter.progress(at: now))
+        publish(
             .finished(
                 DownloadSummary(
                     file: file,
@@ -293,8 +295,8 @@ extension DownloadTransfer {
     }
 }
 
-extension DownloadManager.Configuration {
-    var speedFloor: SpeedFloor? {
-        minimumSpeed.map { SpeedFloor(bytesPerSecond: $0, timeout: stallTimeout) }
+extension DownloadConfiguration {
+    var speedFloor: MinimumSpeedMonitor? {
+        minimumSpeed.map { MinimumSpeedMonitor(bytesPerSecond: $0, timeout: stallTimeout) }
     }
 }

@@ -8,19 +8,19 @@ extension DownloadTransfer {
         /// The bytes that are wrong; nil where nobody knows.
         var bad: (ranges: ByteRangeSet, pieces: Int)?
         /// Whether they came otherwise, so that no source is to blame.
-        var isOfDisk = false
+        var isDiskFailure = false
     }
 
     /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, it was asked for by
     /// another, or it is not of a file of the size that is expected.
-    func doubt(_ session: PartialSession, _ attempts: Attempts) -> RestartReason? {
-        if session.representation?.isUnproven == true, !attempts.verification.isNeeded { return .unproven }
+    func doubt(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
+        if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation, known.asker ?? session.asker != session.asker,
             !attempts.verification.isNeeded
         {
             // Of what is complete nobody is asked any more.
             guard case .strong? = EntityValidator(of: known), known.totalBytes != session.heldBytes else {
-                return .otherAsker
+                return .differentRequester
             }
         }
         guard let size = expectedSize, session.isOfOtherSize(than: size) else { return nil }
@@ -31,16 +31,16 @@ extension DownloadTransfer {
     /// (RFC 6249): only where a checksum proves in the end what came from them, and not from https to http.
     func expect(
         _ head: ResponseHead,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String
     ) throws(DownloadError) {
         let isOrigin = attempts.sources.isOrigin
         try attempts.verification.begin(head, ofOrigin: isOrigin, beside: session.held)
         let verification = attempts.verification
         session.keepPieces(verification.expected != nil && verification.pieces == nil)
-        session.keepChecksum(verification.isOfServer ? verification.expected : nil)
-        if attempts.resume.isUnproven, verification.isNeeded { session.keepUnproven() }
+        session.keepChecksum(verification.isFromServer ? verification.expected : nil)
+        if attempts.resume.isUnverified, verification.isNeeded { session.markUnverified() }
         guard isOrigin else { return }
         guard verification.expected != nil else { return attempts.sources.forgetJoined() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
@@ -52,7 +52,7 @@ extension DownloadTransfer {
 
     /// Returns whether a response is of use to verify the end of the bytes that ended with a stream of HTTP/2; if not, the next
     /// request is sent over the other version of HTTP.
-    func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout Attempts) throws(DownloadError) -> Bool {
+    func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
             guard attempts.resume.changeVersion() else { throw .unverifiedEnd }
@@ -68,20 +68,20 @@ extension DownloadTransfer {
     ///
     /// Throws `checksum` where it is wrong and this source is not to be asked again.
     func complete(
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String,
         _ framing: BodyFraming?
     ) async throws -> FinishedFile? {
         guard try isIntact(&session, &attempts) else { return nil }
-        var judged: FileExpectations
+        var evaluated: FileExpectations
         repeat {
-            judged = record.requested { request in
+            evaluated = record.requested { request in
                 attempts.verification.takeOver(request)
                 return request.expectations
             }
-            if let mismatch = try await mismatch(session, &attempts, path, judged.size) {
-                if framing == .stream, judged.size == nil {
+            if let mismatch = try await mismatch(session, &attempts, path, evaluated.size) {
+                if framing == .stream, evaluated.size == nil {
                     // More of the right file may follow.
                     attempts.resume.mustVerifyEnd(announcesRanges: false)
                     return nil
@@ -89,14 +89,17 @@ extension DownloadTransfer {
                 try giveUp(mismatch, &session, &attempts)
                 return nil
             }
-        } while !record.seal(after: judged)
+        } while !record.seal(after: evaluated)
         return try finish(&session, &attempts, path, framing)
     }
 
     /// Whether the file on the disk has all bytes that were written to it; if not, the lost ones are released.
     ///
     /// Throws `fileSystem` if that happens too often.
-    private func isIntact(_ session: inout PartialSession, _ attempts: inout Attempts) throws(DownloadError) -> Bool {
+    private func isIntact(
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
+    ) throws(DownloadError) -> Bool {
         let lost = try session.releaseLostBytes()
         guard lost > 0 else { return true }
         attempts.meter.correct(to: session.held.count)
@@ -104,14 +107,14 @@ extension DownloadTransfer {
         guard attempts.mayRepairDisk() else {
             throw DownloadError(.fileSystem, "\(what), for the third time: \(lost.inBytes). Start again.")
         }
-        tell(.fellBack("\(what): \(lost.inBytes) are downloaded again."))
+        publish(.fellBack("\(what): \(lost.inBytes) are downloaded again."))
         return false
     }
 
     /// Nil where the file is what it should be.
     private func mismatch(
-        _ session: PartialSession,
-        _ attempts: inout Attempts,
+        _ session: PartialDownload,
+        _ attempts: inout TransferState,
         _ path: String,
         _ expectedSize: Int64?
     ) async throws -> Mismatch? {
@@ -128,10 +131,10 @@ extension DownloadTransfer {
             try await reading.read(start..<size, into: digest, from: session.read)
             let found = try digest.finalize()
             guard found != expected else {
-                tell(.verified(found))
+                publish(.verified(found))
                 return nil
             }
-            error = .checksum(of: path, expected, found: found, isOfServer: attempts.verification.isOfServer)
+            error = .checksum(of: path, expected, found: found, isFromServer: attempts.verification.isFromServer)
         } else if pieces == nil {
             let count = attempts.verification.pieces?.count ?? 0
             let what = "\(path) has \(size) bytes, which are not the \(count) pieces that were told."
@@ -143,12 +146,12 @@ extension DownloadTransfer {
             let changed = try await reading.changed(session.pieces, fileSize: size, from: session.read)
             let ranges = ByteRangeSet(changed)
             guard !changed.isEmpty, ranges.count < size else { return Mismatch(error: error) }
-            return Mismatch(error: error, bad: (ranges, changed.count), isOfDisk: true)
+            return Mismatch(error: error, bad: (ranges, changed.count), isDiskFailure: true)
         }
         let found = try await reading.checksums(of: pieces, fileSize: size, from: session.read)
         let bad = pieces.badRanges(found: found, fileSize: size)
         if bad.isEmpty, attempts.verification.expected == nil {
-            tell(.piecesVerified(count: found.count))
+            publish(.piecesVerified(count: found.count))
             return nil
         }
         // Where only the whole is wrong, one of the two is told wrongly, and nobody knows which.
@@ -160,8 +163,8 @@ extension DownloadTransfer {
     /// the others are fetched; true where all are right and nothing else is told.
     func takeOver(
         _ path: String,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
     ) async throws -> Bool {
         guard record.requested({ $0.refetchPolicy == .ifChanged }), let pieces = request.pieceHashes,
             let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
@@ -173,7 +176,7 @@ extension DownloadTransfer {
         if bad.isEmpty, pieces.fit(fileSize: file.status.size), expectedSize ?? size == size {
             guard request.checksums.isEmpty else { return false }
             try file.checkUnchanged()
-            tell(.piecesVerified(count: found.count))
+            publish(.piecesVerified(count: found.count))
             return true
         }
         var right = ByteRangeSet(pieces.ranges(fileSize: size))
@@ -186,15 +189,15 @@ extension DownloadTransfer {
         try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
         let count = pieces.count - found.count + wrong.count
         let excess = file.status.size - size
-        tell(.repairing(pieces: count, bytesWasted: missing > 0 ? missing : excess))
+        publish(.repairing(pieces: count, bytesWasted: missing > 0 ? missing : excess))
         return false
     }
 
     /// Gives up what is wrong; returns where the same source is to be asked again, else throws the error.
     private func giveUp(
         _ mismatch: Mismatch,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
     ) throws(DownloadError) {
         let wasted = mismatch.bad?.ranges.count ?? session.held.count
         if let bad = mismatch.bad { session.giveUp(bad.ranges) } else { try session.discard() }
@@ -202,13 +205,13 @@ extension DownloadTransfer {
         let next = attempts.mismatched(
             request.checksumPolicy,
             keepsBytes: mismatch.bad != nil,
-            isOfDisk: mismatch.isOfDisk
+            isDiskFailure: mismatch.isDiskFailure
         )
         if next == .fail { throw mismatch.error }
         if let bad = mismatch.bad {
-            tell(.repairing(pieces: bad.pieces, bytesWasted: wasted))
+            publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
         } else {
-            tell(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
+            publish(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
         }
         if next == .otherSource { throw mismatch.error }
     }
@@ -218,7 +221,7 @@ extension DownloadTransfer {
 private struct Reading {
     private let transfer: DownloadTransfer
     private var progress: DownloadProgress
-    private var isTold = false
+    private var isAdvertised = false
     private var lastReport: Duration
 
     init(of transfer: DownloadTransfer, _ progress: DownloadProgress) {
@@ -258,8 +261,8 @@ private struct Reading {
 
     mutating func read(_ range: Range<Int64>, into digest: Digester, from read: Source) async throws {
         guard !range.isEmpty else { return }
-        if !isTold { transfer.tell(.verifying) }
-        isTold = true
+        if !isAdvertised { transfer.publish(.verifying) }
+        isAdvertised = true
         progress.bytesVerified = range.lowerBound
         (progress.bytesPerSecond, progress.timeRemaining) = (0, nil)
         try await read(range) { bytes in
@@ -268,7 +271,7 @@ private struct Reading {
             let now = transfer.environment.clock.now()
             guard now - lastReport >= ProgressMeter.interval else { return }
             lastReport = now
-            transfer.tell(progress)
+            transfer.publish(progress)
         }
     }
 }
@@ -287,12 +290,12 @@ extension DownloadError {
         of path: String,
         _ expected: Checksum,
         found: Checksum,
-        isOfServer: Bool
+        isFromServer: Bool
     ) -> DownloadError {
         DownloadError(
             .checksum,
             "\(path) came whole and is not what it should be: its \(found.algorithm) checksum is \(found.hexadecimal), and "
-                + "\(expected.hexadecimal) \(isOfServer ? "is what the server tells" : "was asked for"). "
+                + "\(expected.hexadecimal) \(isFromServer ? "is what the server tells" : "was asked for"). "
                 + "Compare the checksum with its publisher's, or take the file from another source."
         )
     }

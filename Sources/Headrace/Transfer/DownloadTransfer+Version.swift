@@ -3,35 +3,35 @@ import HeadracePlatform
 /// Files that are there already, and are fetched again only where the server has another version.
 extension DownloadTransfer {
     /// A file that is there, its size, and the version that it is.
-    struct KeptFile {
+    struct ExistingFile {
         let path: String
         let size: Int64
-        let version: KeptVersion
+        let version: SavedValidator
     }
 
     /// The file to ask about instead of asking for it, the newest of several; nil where it is to be fetched in any case.
-    func keptFile(_ attempts: Attempts, named path: String) -> KeptFile? {
+    func existingFile(_ attempts: TransferState, named path: String) -> ExistingFile? {
         guard attempts.resume.sendsCondition else { return nil }
-        return keptFiles(named: path, from: attempts.sources.current).last
+        return existingFiles(named: path, from: attempts.sources.current).last
     }
 
     /// The file of which an accepted body is a version that is there already, under the name which the answer gives.
-    func keptFile(of body: AcceptedBody, at path: String, _ attempts: Attempts) -> KeptFile? {
+    func existingFile(of body: BodyPlacement, at path: String, _ attempts: TransferState) -> ExistingFile? {
         guard body.offset == 0 else { return nil }
-        return keptFiles(named: path, from: attempts.sources.current).last { kept in
+        return existingFiles(named: path, from: attempts.sources.current).last { kept in
             kept.version.condition.isMet(by: body.representation) && kept.size == body.totalBytes ?? kept.size
         }
     }
 
     /// The file there is the result; an empty partial that an earlier run left goes.
-    func unchanged(_ path: String, _ session: PartialSession) -> FinishedFile {
+    func unchanged(_ path: String, _ session: PartialDownload) -> FinishedFile {
         session.remove()
         takesName(path)
         return present(path, DownloadEvent.unchanged)
     }
 
     /// The file there is the result, and of what was fetched nothing is left.
-    func skipped(_ path: String, _ session: PartialSession) -> FinishedFile {
+    func skipped(_ path: String, _ session: PartialDownload) -> FinishedFile {
         session.remove()
         return skipped(path)
     }
@@ -44,7 +44,7 @@ extension DownloadTransfer {
     /// The result is a file that was there before, for the reason that an event tells.
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
-        tell(event(file))
+        publish(event(file))
         let stamp = (try? environment.files.status(path)).map { FileStamp($0) }
         // Begun again, a download may well find the one that it has fetched.
         return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
@@ -58,7 +58,7 @@ extension DownloadTransfer {
     }
 
     /// Reserves the name of a file that the download may replace; throws if it is another download's.
-    func claim(_ path: String, _ session: PartialSession) throws(DownloadError) {
+    func claim(_ path: String, _ session: PartialDownload) throws(DownloadError) {
         guard !takesName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
         throw DownloadError(
@@ -71,11 +71,11 @@ extension DownloadTransfer {
     /// The file that was complete when the process of an earlier run ended, where it is what is asked for; nil elsewhere.
     func result(
         _ path: String,
-        _ session: PartialSession,
-        _ attempts: inout Attempts
+        _ session: PartialDownload,
+        _ attempts: inout TransferState
     ) async throws -> FinishedFile? {
         // Until this is known the record stays, by which another run finds the file again.
-        let isResult = try await isAskedFor(path, &attempts)
+        let isResult = try await isRequested(path, &attempts)
         if isResult, let status = try? environment.files.status(path) {
             environment.willName(record.id, path, FileStamp(status))
         }
@@ -84,22 +84,22 @@ extension DownloadTransfer {
     }
 
     /// Whether a file is what is asked for that was complete when the process of an earlier run ended.
-    private func isAskedFor(_ path: String, _ attempts: inout Attempts) async throws -> Bool {
+    private func isRequested(_ path: String, _ attempts: inout TransferState) async throws -> Bool {
         guard let status = try? environment.files.status(path), expectedSize ?? status.size == status.size else {
             return false
         }
-        if let isProven = try await isProven(path, status, &attempts) { return isProven }
+        if let isVerified = try await isVerified(path, status, &attempts) { return isVerified }
         // What may have changed meanwhile is for the server to tell.
-        return request.replacement != .overwrite && keptFiles(named: path, from: request.url).isEmpty
+        return request.replacement != .overwrite && existingFiles(named: path, from: request.url).isEmpty
     }
 
     /// The file there that has the request's checksum or pieces, which prove it without a server; reads all of it, where it may
     /// have that size.
-    func provenFile(named name: String, _ attempts: inout Attempts, size: Int64? = nil) async throws -> String? {
-        guard record.requested({ $0.isProvenByFile }) else { return nil }
+    func provenFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
+        guard record.requested({ $0.isVerifiedByFile }) else { return nil }
         for (path, status) in filesThere(named: name) where status.kind == .regular {
             guard status.size == size ?? status.size else { continue }
-            if try await isProven(path, status, &attempts) == true { return path }
+            if try await isVerified(path, status, &attempts) == true { return path }
         }
         return nil
     }
@@ -107,22 +107,23 @@ extension DownloadTransfer {
     /// Whether a file that is there has the request's checksum, or where it has none, its pieces; nil where it has neither.
     ///
     /// One that cannot be read has not, and is fetched.
-    private func isProven(_ path: String, _ status: FileStatus, _ attempts: inout Attempts) async throws -> Bool? {
+    private func isVerified(_ path: String, _ status: FileStatus, _ attempts: inout TransferState) async throws -> Bool?
+    {
         let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
         let expected = request.checksums.isEmpty ? nil : attempts.verification.expected
         guard expected != nil || request.pieceHashes != nil else { return nil }
         guard !attempts.disproven.contains(stamp) else { return false }
-        tell(.verifying)
+        publish(.verifying)
         do {
             if let expected {
                 let found = try await Checksum.compute(expected.algorithm, ofFileAt: file)
                 guard found != expected else {
-                    tell(.verified(found))
+                    publish(.verified(found))
                     return true
                 }
             } else if let pieces = request.pieceHashes, pieces.fit(fileSize: status.size) {
                 guard try await !pieces.wrongRanges(ofFileAt: file).isEmpty else {
-                    tell(.piecesVerified(count: pieces.count))
+                    publish(.piecesVerified(count: pieces.count))
                     return true
                 }
             }
@@ -132,28 +133,28 @@ extension DownloadTransfer {
     }
 
     /// The files there whose versions are known, without those that somebody has changed since, or that came from elsewhere.
-    private func keptFiles(named path: String, from source: URL) -> [KeptFile] {
+    private func existingFiles(named path: String, from source: URL) -> [ExistingFile] {
         // What the request tells of the file asks for more than that the server has nothing else.
-        guard record.requested({ $0.refetchPolicy != .always && !$0.isProvenAtEnd }) else { return [] }
+        guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
         let there = filesThere(named: path)
         // Of most downloads nothing is there, and the rest need not be found out.
         guard !there.isEmpty else { return [] }
         let (request, configuration) = (request, environment.configuration)
-        guard request.asksForVersion(configuration) else { return [] }
+        guard request.requestsValidator(configuration) else { return [] }
         return there.compactMap { path, status in
-            guard let version = keptVersion(of: path, status) else { return nil }
+            guard let version = savedValidator(of: path, status) else { return nil }
             let variant = request.variant(configuration, tellingLogins: version.condition.isDate)
             guard version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             else { return nil }
-            return KeptFile(path: path, size: status.size, version: version)
+            return ExistingFile(path: path, size: status.size, version: version)
         }
     }
 
     /// What is kept of a file that is there.
-    private func keptVersion(of path: String, _ status: FileStatus) -> KeptVersion? {
+    private func savedValidator(of path: String, _ status: FileStatus) -> SavedValidator? {
         do throws(SystemError) {
-            return KeptVersion(
-                decoding: try environment.files.attribute(path, KeptVersion.attribute, KeptVersion.maxBytes)
+            return SavedValidator(
+                decoding: try environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)
             )
         } catch {
             return error.isUnsupported ? environment.versions?.version(of: path, inode: status.inode) : nil
@@ -165,7 +166,7 @@ extension DownloadTransfer {
     private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
         guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]
-        var others = FinalNames(path, record.names, mayRename: request.replacement == .rename)
+        var others = NumberedNames(path, record.names, mayRename: request.replacement == .rename)
         while let next = others.next(), let status = try? environment.files.status(next) {
             found.append((next, status))
         }
@@ -178,7 +179,7 @@ extension DownloadRequest {
     /// Whether the server is asked if it still has the version of a file that is there.
     ///
     /// Without being told to, not where it may know who asks: another login may get another file under the same tag.
-    func asksForVersion(_ configuration: DownloadManager.Configuration) -> Bool {
+    func requestsValidator(_ configuration: DownloadConfiguration) -> Bool {
         switch refetchPolicy {
         case .always: false
         case .ifChanged: true
@@ -188,18 +189,18 @@ extension DownloadRequest {
 
     /// Whether a file that is there is compared with what the request tells of it before a server is asked; where the pieces that
     /// are right are kept, those are.
-    fileprivate var isProvenByFile: Bool {
+    fileprivate var isVerifiedByFile: Bool {
         switch refetchPolicy {
         case .always: false
         case .ifChanged: !checksums.isEmpty
-        case .unlessCurrent: isProvenAtEnd
+        case .unlessCurrent: isVerifiedAtEnd
         }
     }
 
     /// What of a request besides its URL may decide which file it gets; without secrets.
     ///
     /// With `tellingLogins`, logins too are told from each other: by so few bits that nobody learns one from them.
-    func variant(_ configuration: DownloadManager.Configuration, tellingLogins: Bool) -> String {
+    func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
         let hasCredentials = hasCredentials(configuration)
         guard hasCredentials || !headers.isEmpty else { return "" }
         let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
@@ -208,13 +209,13 @@ extension DownloadRequest {
     }
 
     /// What tells who asks for the file from others who may get another one; empty where only the URL is asked for.
-    func asker(_ configuration: DownloadManager.Configuration) -> String {
+    func asker(_ configuration: DownloadConfiguration) -> String {
         let variant = variant(configuration, tellingLogins: true)
-        return variant.isEmpty ? "" : PartialKey(variant).short
+        return variant.isEmpty ? "" : Fingerprint(variant).short
     }
 
     /// Sixteen bits of all that a server may know who asks by.
-    private func loginBits(_ configuration: DownloadManager.Configuration) -> String {
+    private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
         if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
@@ -225,10 +226,10 @@ extension DownloadRequest {
         }
         if let certificate = configuration.clientCertificate { texts.append(certificate.file.filePath) }
         // The last digits are those that each byte changes.
-        return String(PartialKey(texts.joined(separator: "\n")).description.suffix(4))
+        return String(Fingerprint(texts.joined(separator: "\n")).description.suffix(4))
     }
 
-    private func hasCredentials(_ configuration: DownloadManager.Configuration) -> Bool {
+    private func hasCredentials(_ configuration: DownloadConfiguration) -> Bool {
         url.login != nil || configuration.mayLogIn(with: headers)
     }
 
@@ -236,7 +237,7 @@ extension DownloadRequest {
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 }
 
-extension DownloadManager.Configuration {
+extension DownloadConfiguration {
     /// Whether a server may learn who asks, by these fields or by what the manager has for those that want to know.
     package func mayLogIn(with fields: [HeaderField]) -> Bool {
         credentials != nil || netrc != nil || cookies != nil || clientCertificate != nil

@@ -12,7 +12,7 @@ final class DownloadTransfer: Sendable {
 
     /// Thrown where the transfer is to be gone on with after a while.
     struct Retry: Error {
-        var attempts: Attempts
+        var attempts: TransferState
         var time: Duration
     }
 
@@ -20,19 +20,19 @@ final class DownloadTransfer: Sendable {
     let stop: StopSignal
     let environment: TransferEnvironment
     /// What there is of earlier attempts.
-    let attempts: Attempts
+    let attempts: TransferState
 
     init(
         _ record: DownloadRecord,
         _ stop: StopSignal,
-        after earlier: Attempts? = nil,
+        after earlier: TransferState? = nil,
         in environment: TransferEnvironment
     ) {
         self.record = record
         self.stop = stop
         self.environment = environment
         let now = environment.clock.now()
-        var attempts = earlier ?? record.requested { Attempts($0, environment, at: now) }
+        var attempts = earlier ?? record.requested { TransferState($0, environment, at: now) }
         attempts.goOn(at: now)
         self.attempts = attempts
     }
@@ -46,8 +46,8 @@ final class DownloadTransfer: Sendable {
     func run() async throws -> FinishedFile {
         record.unseal()
         if record.lacksSecrets, let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
-        let plan = try DestinationPlan(record, environment)
-        var session = PartialSession(record, environment)
+        let plan = try ConflictResolver(record, environment)
+        var session = PartialDownload(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
             session.removeLeftovers()
             return skipped(path)
@@ -59,14 +59,16 @@ final class DownloadTransfer: Sendable {
         switch try open(&session) {
         case .nothing: break
         case .bytes(let lost) where lost > 0:
-            tell(.fellBack("\(lost.inBytes) of the bytes so far are not on the disk any more, and are fetched again."))
+            publish(
+                .fellBack("\(lost.inBytes) of the bytes so far are not on the disk any more, and are fetched again.")
+            )
         case .bytes: break
         case .complete(let path): named = path
-        case .discarded(let reason, let bytes): tell(.restarted(reason: reason, bytesWasted: bytes))
+        case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
         attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
-        if session.representation?.isUnproven == true { attempts.resume.accepted(.later(.checksum)) }
-        if session.representation?.isOfMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
+        if session.representation?.isUnverified == true { attempts.resume.accepted(.later(.checksum)) }
+        if session.representation?.isFromMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
         do {
             if let named, let file = try await result(named, session, &attempts) { return file }
@@ -80,7 +82,7 @@ final class DownloadTransfer: Sendable {
         } catch {
             record.unseal()
             attempts.meter.correct(to: session.held.count)
-            tell(attempts.meter.progress(at: environment.clock.now()))
+            publish(attempts.meter.progress(at: environment.clock.now()))
             let reason = stop.reason
             // Bytes that nobody wants any more go when the list on the disk has given them up.
             if session.held.isEmpty {
@@ -88,28 +90,28 @@ final class DownloadTransfer: Sendable {
             } else if reason != .cancelled {
                 session.keep(leaving: reason != .networkChanged && !(error is Retry))
                 // Told now: the next run finds nothing that it could tell.
-                if session.held.isEmpty { tell(.fellBack(session.syncFailure.message)) }
+                if session.held.isEmpty { publish(.fellBack(session.syncFailure.message)) }
             }
             let keepsBytes = !session.held.isEmpty
             guard reason != nil || error is CancellationError else { throw error }
             if reason == .networkChanged {
-                tell(.networkChanged)
+                publish(.networkChanged)
                 throw Retry(attempts: attempts, time: environment.clock.now())
             }
             throw Stopped(keptBytes: keepsBytes || session.hasStaleRecord)
         }
     }
 
-    private func open(_ session: inout PartialSession) throws(DownloadError) -> PartialSession.Legacy {
+    private func open(_ session: inout PartialDownload) throws(DownloadError) -> PartialDownload.RecoveredState {
         guard let background = environment.background else { return try session.open() }
         return try background.betweenFiles { () throws(DownloadError) in try session.open() }
     }
 
     /// Asks until the file is there, or until something fails.
     private func attempt(
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
-        _ plan: DestinationPlan
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
+        _ plan: ConflictResolver
     ) async throws -> FinishedFile {
         while true {
             try waitForHost(&attempts)
@@ -123,10 +125,12 @@ final class DownloadTransfer: Sendable {
                 attempts.progressed(from: held, to: session.held.count)
                 guard stop.reason == nil else { throw error }
                 // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
-                if error.isOfNetwork, environment.isNetworkUnsettled(for: request) {
+                if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
                 }
-                if attempts.resume.verifiesEnd, error.mayBeOfVersion, attempts.resume.changeVersion() { continue }
+                if attempts.resume.verifiesEnd, error.mayDependOnHTTPVersion, attempts.resume.changeVersion() {
+                    continue
+                }
                 let error = attempts.resume.verifiesEnd ? error.atUnverifiedEnd : error
                 let source = attempts.sources.current
                 guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
@@ -135,7 +139,7 @@ final class DownloadTransfer: Sendable {
                 let holdsBytes = !session.held.isEmpty
                 guard let delay = try await delay(after: error, holdingBytes: holdsBytes, &attempts) else {
                     let next = try attempts.leaveSource(after: error, holdingBytes: holdsBytes)
-                    tell(.sourceFailed(error, next: next.withoutCredentials))
+                    publish(.sourceFailed(error, next: next.withoutCredentials))
                     continue
                 }
                 attempts.unpacedFailure = error
@@ -148,10 +152,10 @@ final class DownloadTransfer: Sendable {
     private func delay(
         after error: DownloadError,
         holdingBytes: Bool,
-        _ attempts: inout Attempts
+        _ attempts: inout TransferState
     ) async throws -> Duration? {
         let policy = environment.configuration.retryPolicy
-        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isOfUnreachableHost, !holdingBytes,
+        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isHostUnreachable, !holdingBytes,
             !environment.hosts.hasResponded(attempts.sources.current)
         {
             return nil
@@ -168,22 +172,22 @@ final class DownloadTransfer: Sendable {
     }
 
     /// Goes on to a source whose host does not ask to wait, or leaves the download's place to others meanwhile.
-    private func waitForHost(_ attempts: inout Attempts) throws {
+    private func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()
             guard time > now else { return }
             let source = attempts.sources.current
             let wait = "The host has asked to wait \((time - now).inSeconds), also for its other files."
             guard let next = attempts.postponeSource() else {
-                tell(.fellBack(wait))
+                publish(.fellBack(wait))
                 throw Retry(attempts: attempts, time: time)
             }
-            tell(.sourceFailed(DownloadError(.httpStatus, wait).about(source), next: next.withoutCredentials))
+            publish(.sourceFailed(DownloadError(.httpStatus, wait).about(source), next: next.withoutCredentials))
         }
     }
 
     /// Begins a retry, or puts it off again where more of them are due at its host than go there at once.
-    private func waitForPace(_ attempts: inout Attempts) throws {
+    private func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()
         let begin = environment.hosts.beginRetry(attempts.sources.current, at: now)
@@ -191,8 +195,8 @@ final class DownloadTransfer: Sendable {
         throw retry(attempts, after: failure, begin - now)
     }
 
-    private func retry(_ attempts: Attempts, after error: DownloadError, _ delay: Duration) -> Retry {
-        tell(.retrying(error, attempt: attempts.count, after: delay))
+    private func retry(_ attempts: TransferState, after error: DownloadError, _ delay: Duration) -> Retry {
+        publish(.retrying(error, attempt: attempts.count, after: delay))
         var attempts = attempts
         attempts.lastFailure = error
         return Retry(attempts: attempts, time: environment.clock.now() + delay)
@@ -200,9 +204,9 @@ final class DownloadTransfer: Sendable {
 
     /// One request with its redirects, and its answer; nil asks for another one at once.
     private func exchange(
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
-        _ plan: DestinationPlan
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
+        _ plan: ConflictResolver
     ) async throws -> FinishedFile? {
         let (known, expectedSize) = (session.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
@@ -214,18 +218,22 @@ final class DownloadTransfer: Sendable {
             return try await complete(&session, &attempts, path, nil)
         }
         if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
-        var ask = attempts.resume.ask(session.held, of: known, inParts: attempts.parts != .none)
-        ask.expectedSize = expectedSize
-        if session.held.isEmpty { ask.condition = keptFile(attempts, named: plan.plannedPath)?.version.condition }
+        var rangeRequest = attempts.resume.nextRequest(session.held, of: known, inParts: attempts.parts != .none)
+        rangeRequest.expectedSize = expectedSize
+        if session.held.isEmpty {
+            rangeRequest.condition = existingFile(attempts, named: plan.plannedPath)?.version.condition
+        }
         let source = attempts.sources.current
-        let isTold = attempts.sources.isTold(source)
-        var chain = record.requested { RedirectChain($0, at: source, isTold: isTold, environment.configuration) }
+        let isAdvertised = attempts.sources.isAdvertised(source)
+        var chain = record.requested {
+            RedirectChain($0, at: source, isAdvertised: isAdvertised, environment.configuration)
+        }
         while true {
-            var asked = chain.request(with: ask.fields, environment.configuration)
-            asked.avoidsHTTP2 = attempts.resume.avoidsHTTP2
-            asked.bufferBytes = environment.rates.bufferBytes(for: record)
+            var requested = chain.request(with: rangeRequest.fields, environment.configuration)
+            requested.avoidsHTTP2 = attempts.resume.avoidsHTTP2
+            requested.bufferBytes = environment.rates.bufferBytes(for: record)
             let start = environment.clock.now()
-            let step = try await environment.transport.perform(asked) { head, body in
+            let step = try await environment.transport.perform(requested) { head, body in
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
                     environment.hosts.responded(head.url)
                 }
@@ -233,13 +241,13 @@ final class DownloadTransfer: Sendable {
                     await body.drain(of: head)
                     return Step.redirected(target, head)
                 }
-                let answer = Answer(head: head, chain: chain, latency: environment.clock.now() - start)
-                return .done(try await receive(answer, &body, ask, &session, &attempts, plan))
+                let response = Response(head: head, chain: chain, latency: environment.clock.now() - start)
+                return .done(try await receive(response, &body, rangeRequest, &session, &attempts, plan))
             }
             switch step {
             case .done(let file): return file
             case .redirected(let target, let head):
-                tell(
+                publish(
                     .redirected(
                         status: head.status,
                         from: head.url.withoutCredentials,
@@ -256,7 +264,7 @@ final class DownloadTransfer: Sendable {
     }
 
     /// A head, and how it was come by.
-    struct Answer: Sendable {
+    struct Response: Sendable {
         let head: ResponseHead
         /// The redirects that led to it.
         let chain: RedirectChain
@@ -271,25 +279,25 @@ final class DownloadTransfer: Sendable {
 
     /// Does what the answer means; nil asks for another one at once.
     private func receive(
-        _ answer: Answer,
+        _ response: Response,
         _ body: inout ResponseBody,
-        _ ask: RangeAsk,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
-        _ plan: DestinationPlan
+        _ rangeRequest: RangeRequest,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
+        _ plan: ConflictResolver
     ) async throws -> FinishedFile? {
-        let head = answer.head
+        let head = response.head
         let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.path(for: head)
-        let verdict = ResponseVerdict.judge(head, for: ask)
-        if ask.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
+        let verdict = ResponseVerdict.evaluate(head, for: rangeRequest)
+        if rangeRequest.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
         switch verdict {
         case .accept(let accepted):
             // Bytes that are gone on with keep the name that their first answer gave them.
             let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
             if try plan.isSatisfied(by: path) { return skipped(path, session) }
             // Under the name that was asked about there was nothing a moment ago.
-            let isLooked = path == plan.plannedPath && ask.condition == nil && attempts.resume.sendsCondition
-            if session.held.isEmpty, !isLooked, let kept = keptFile(of: accepted, at: path, attempts) {
+            let isLooked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
+            if session.held.isEmpty, !isLooked, let kept = existingFile(of: accepted, at: path, attempts) {
                 await body.drain(of: head)
                 return unchanged(kept.path, session)
             }
@@ -306,12 +314,12 @@ final class DownloadTransfer: Sendable {
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
-                tellResumed(accepted, session)
+                reportResumed(accepted, session)
             }
             do {
-                return try await fetch(answer, &body, accepted, &session, &attempts, path)
+                return try await fetch(response, &body, accepted, &session, &attempts, path)
             } catch let reason as RestartReason {
-                try askAgain(&attempts, reason)
+                try requestAgain(&attempts, reason)
                 return nil
             }
         case .restartFromThisBody(let reason, let accepted):
@@ -319,23 +327,25 @@ final class DownloadTransfer: Sendable {
             try claim(named, session)
             try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
-            return try await fetch(answer, &body, accepted, &session, &attempts, named)
+            return try await fetch(response, &body, accepted, &session, &attempts, named)
         case .restart(let reason):
-            try askAgain(&attempts, reason)
+            try requestAgain(&attempts, reason)
             return nil
-        case .askAgainWithoutIfRange:
-            tell(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
+        case .retryWithoutIfRange:
+            publish(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
             attempts.resume.stopSendingIfRange()
             return nil
         case .unchanged:
             await body.drain(of: head)
             // Somebody may have changed or removed it since the request.
-            guard let kept = keptFile(attempts, named: plan.plannedPath), kept.version.condition == ask.condition else {
+            guard let kept = existingFile(attempts, named: plan.plannedPath),
+                kept.version.condition == rangeRequest.condition
+            else {
                 return nil
             }
             return unchanged(kept.path, session)
-        case .askAgainWithoutCondition:
-            tell(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
+        case .retryWithoutPrecondition:
+            publish(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
             attempts.resume.stopSendingCondition()
             return nil
         case .complete:
@@ -351,7 +361,7 @@ final class DownloadTransfer: Sendable {
         case .fail(let refusal):
             // A part with the tag of the version that is held tells its size, whoever is asked next.
             if case .wrongSize(let size, _) = refusal, head.status != 200,
-                (try? ask.prove(Representation(of: head, totalBytes: size))) == .entityTag
+                (try? rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag
             {
                 session.representation?.totalBytes = size
             }
@@ -361,36 +371,36 @@ final class DownloadTransfer: Sendable {
     }
 
     /// Takes note that the held bytes are of no use; they stay until there is an answer to use in their place.
-    private func askAgain(_ attempts: inout Attempts, _ reason: RestartReason) throws(DownloadError) {
+    private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
         // Asked for the whole, the server can give no such answer again: what it fails of then is counted.
-        guard reason.isUnprovable || attempts.mayAskAgain() else { throw unfit(reason) }
+        guard reason.isUnverifiable || attempts.mayRequestAgain() else { throw unusable(reason) }
     }
 
     /// Gives up the held bytes for those of an answer that is there.
     private func restart(
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
         _ reason: RestartReason
     ) throws(DownloadError) {
-        guard attempts.restarted(for: reason) else { throw unfit(reason) }
-        tell(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
+        guard attempts.restarted(for: reason) else { throw unusable(reason) }
+        publish(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
         try session.discard()
         attempts.meter.correct(to: 0)
     }
 
-    private func unfit(_ reason: RestartReason) -> DownloadError {
+    private func unusable(_ reason: RestartReason) -> DownloadError {
         DownloadError(
             .resourceChanged,
             "The download started again too often, the last time for this: \(reason.sentence)"
         )
     }
 
-    func tell(_ event: DownloadEvent) {
+    func publish(_ event: DownloadEvent) {
         record.status.publish(event)
     }
 
-    func tell(_ progress: DownloadProgress) {
+    func publish(_ progress: DownloadProgress) {
         record.status.publish(progress)
     }
 }

@@ -12,7 +12,7 @@ struct SizeLimit: Sendable, Hashable {
     }
 }
 
-extension AcceptedBody {
+extension BodyPlacement {
     /// The size of the file as far as the head tells.
     var leastFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
 }

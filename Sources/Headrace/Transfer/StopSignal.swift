@@ -16,7 +16,7 @@ final class StopSignal: Sendable {
     private struct State {
         var reason: Reason?
         var cancel: (@Sendable () -> Void)?
-        var tell: (@Sendable (Reason) -> Void)?
+        var publish: (@Sendable (Reason) -> Void)?
     }
 
     private let state = Locked(State())
@@ -28,15 +28,15 @@ final class StopSignal: Sendable {
         state.withLock { state in
             if state.reason == nil || reason == .cancelled { state.reason = reason }
             state.cancel?()
-            if let reason = state.reason { state.tell?(reason) }
+            if let reason = state.reason { state.publish?(reason) }
         }
     }
 
     /// Has each reason to stop told, also one that is there already, to what must not come back here; nil ends that.
-    func follow(_ tell: (@Sendable (Reason) -> Void)?) {
+    func follow(_ publish: (@Sendable (Reason) -> Void)?) {
         state.withLock { state in
-            state.tell = tell
-            if let reason = state.reason { tell?(reason) }
+            state.publish = publish
+            if let reason = state.reason { publish?(reason) }
         }
     }
 

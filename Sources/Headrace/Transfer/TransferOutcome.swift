@@ -16,7 +16,7 @@ enum TransferOutcome: Sendable {
     /// It was told to stop; `keptBytes` where a partial is left, or a record without one.
     case stopped(keptBytes: Bool)
     /// It is to be gone on with, but not before this time.
-    case retry(Attempts, at: Duration)
+    case retry(TransferState, at: Duration)
 
     /// Runs a transfer to its end, or until its time is over.
     init(of transfer: DownloadTransfer) async {
@@ -70,7 +70,7 @@ enum TransferOutcome: Sendable {
     }
 
     /// What of the outcome decides what runs next.
-    var forQueue: DownloadQueue.Outcome {
+    var forQueue: Scheduler.Outcome {
         switch self {
         case .finished: .finished
         case .failed: .failed

@@ -13,7 +13,7 @@ struct ProxySettings: Sendable, Hashable {
 
     /// What a configuration says, where it says that the environment decides: of the environment.
     init(
-        _ configuration: DownloadManager.Configuration,
+        _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
         // A proxy connects to the target by itself, with nobody asked.

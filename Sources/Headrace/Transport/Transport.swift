@@ -63,7 +63,7 @@ package struct TransportRequest: Sendable, Hashable {
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
     /// The body's way through the limits on bytes per second, from when there was one.
-    var lane: RateLane?
+    var lane: ThrottleHandle?
     /// Whether fewer bytes may wait in memory than there is room for.
     private(set) var isHeldBack: Bool
 

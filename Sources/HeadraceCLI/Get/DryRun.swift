@@ -13,7 +13,7 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
             // A small file may be whole before it is let go of.
             let place = folder.appending(path: "\(number)", directoryHint: .isDirectory)
             try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-            return Rehearsal(request, in: place)
+            return DryRun(request, in: place)
         }
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         return try await withDownloadManager(configuration) { manager in
@@ -29,7 +29,7 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
 }
 
 /// A request, and one that is its like in a folder of its own.
-private struct Rehearsal: Sendable {
+private struct DryRun: Sendable {
     let request: DownloadRequest
     let trial: DownloadRequest
 
@@ -59,8 +59,8 @@ private struct Rehearsal: Sendable {
                     )
                 }
                 let size = totalBytes.map(Format.size) ?? "size unknown"
-                let told = what.map { "\(size); \($0)" } ?? size
-                return Console.output.print("\(place.plainPath): \(told) (\(item.url))".printable)
+                let shown = what.map { "\(size); \($0)" } ?? size
+                return Console.output.print("\(place.plainPath): \(shown) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { Console.output.write(JSONLines.line(for: event, of: item) + "\n") }
                 let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)

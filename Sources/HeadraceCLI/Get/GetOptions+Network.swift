@@ -90,7 +90,7 @@ extension GetOptions {
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
     /// A host and a port alone are an HTTP proxy.
-    private static func proxy(_ text: String) throws(UsageError) -> DownloadManager.Configuration.Proxy {
+    private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {
             throw UsageError("--proxy: \"\(text.withoutCredentials)\" is not a URL")

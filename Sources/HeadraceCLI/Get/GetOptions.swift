@@ -3,7 +3,7 @@ import HeadracePlatform
 
 /// The options of `get` with their meaning.
 struct GetOptions: Sendable {
-    var configuration = DownloadManager.Configuration()
+    var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     /// So that the same command goes on where it was stopped, unless something else is asked for.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
@@ -24,7 +24,7 @@ struct GetOptions: Sendable {
     var verbosity = Verbosity.normal
     var writesJSON = false
     /// What names the list in a command on it.
-    let listWords: String
+    let queueWords: String
     var urls: [String]
 
     /// How much the tool says of what goes well.
@@ -38,7 +38,7 @@ struct GetOptions: Sendable {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
-        listWords = arguments.listWords
+        queueWords = arguments.queueWords
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
@@ -189,8 +189,8 @@ extension GetOptions {
         // What cannot be fetched was rejected when the document was read.
         guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
         // Of one function, the document and the list have to tell the same: the check refuses what differs.
-        let told = request.checksums
-        request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !told.contains($0) }
+        let given = request.checksums
+        request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
         request.conflictPolicy = conflictPolicy
         request.headers = headers
         request.refetchPolicy = refetchPolicy

@@ -22,7 +22,7 @@ struct Run {
     private let options: GetOptions
     private let requests: AsyncStream<Signals.Request>
     private let reporter: Reporter
-    private let events: AsyncStream<DownloadManager.Event>?
+    private let events: AsyncStream<QueueEvent>?
 
     /// To be made before the first download is added.
     init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
@@ -64,7 +64,7 @@ struct Run {
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
             // Where nothing is left to do, what was told of the list is still to be read: the events end with the manager.
-            if await !goesOn() { await manager.shutdown() }
+            if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
                 case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
@@ -96,7 +96,7 @@ struct Run {
         // If the list is gone, the task that takes commands ends the run.
         guard await takeLastCommands() else { return false }
         await followMissed(in: &group)
-        if await goesOn() { return false }
+        if await continues() { return false }
         guard !mode.isAlone else { return true }
         guard paused.isEmpty else {
             await reporter.explainWaiting(for: paused.count)
@@ -129,7 +129,7 @@ struct Run {
         guard !reporter.isQuiet else { return }
         switch state {
         // Of one that never ran there is nothing else to tell.
-        case .waiting where download.networkObstacle == nil: return
+        case .waiting where download.networkBlocker == nil: return
         case .paused: return
         // The list keeps what a signal stopped.
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
@@ -137,7 +137,7 @@ struct Run {
         }
     }
 
-    private func goesOn() async -> Bool {
+    private func continues() async -> Bool {
         if case .shared(_, watches: true) = mode { return true }
         return await manager.downloads.contains(where: \.isOpen)
     }
@@ -172,7 +172,7 @@ struct Run {
         // Of those that have not begun, an earlier run may have left something.
         rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
         rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
-        rest.isGivenUp = !options.configuration.resumesPartialDownloads
+        rest.isAbandoned = !options.configuration.resumesPartialDownloads
         return rest.message
     }
 
@@ -207,14 +207,14 @@ struct Run {
             try await manager.takeCommands()
         } catch {
             if error.code != .shutDown { await warn(error) }
-            return !error.tellsOfLostRegistry
+            return !error.isRegistryLost
         }
         return true
     }
 
     /// Tells why the list cannot be written or read; that it is gone, the end of the run tells.
     private func warn(_ error: DownloadError) async {
-        if !error.tellsOfLostRegistry { await reporter.warn(error) }
+        if !error.isRegistryLost { await reporter.warn(error) }
     }
 }
 

@@ -67,8 +67,8 @@ extension GetOptions {
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
         // What is meant for the server of the files is not for another one.
-        let isOfSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
-        let headers = isOfSameServer ? headers : []
+        let isSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
+        let headers = isSameServer ? headers : []
         return try await withTemporaryFolder { [configuration] folder in
             let request = DownloadRequest(url, to: .file(folder.appending(path: "checksums")), headers: headers)
             return try await withDownloadManager(configuration) { manager in

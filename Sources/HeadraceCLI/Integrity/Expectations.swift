@@ -41,11 +41,11 @@ struct Expectations: Sendable, Equatable {
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
-            let told = own + (document?.checksums ?? [])
-            if let algorithm = told.contradiction {
+            let given = own + (document?.checksums ?? [])
+            if let algorithm = given.contradiction {
                 throw UsageError("\(path): it is to have two \(algorithm) checksums that differ")
             }
-            let checksum = told.strongest
+            let checksum = given.strongest
             guard checksum != nil || document?.pieces != nil else {
                 throw UsageError(
                     "--metalink: \(document == nil ? "none of its files is named \(name)" : "\(name) has no checksum")"
@@ -70,7 +70,7 @@ extension [Metalink.File] {
 
 extension Metalink.File {
     /// Says that a file of another name is taken for this one.
-    func tellName(unless other: String) {
+    func reportName(unless other: String) {
         guard other != name else { return }
         Console.error.write("headrace: --metalink: \(other) is taken for \(name), its only file".printable + "\n")
     }

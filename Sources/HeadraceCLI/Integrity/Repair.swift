@@ -20,11 +20,11 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard documents.isEmpty || document != nil else {
         throw UsageError("--metalink: none of its files is named \(place.lastPathComponent)")
     }
-    if options.verbosity != .quiet { document?.tellName(unless: place.lastPathComponent) }
-    let told = document?.request(to: place.deletingLastPathComponent())
+    if options.verbosity != .quiet { document?.reportName(unless: place.lastPathComponent) }
+    let given = document?.request(to: place.deletingLastPathComponent())
     let sources =
         try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
-        + (told.map { [$0.url] + $0.mirrors } ?? [])
+        + (given.map { [$0.url] + $0.mirrors } ?? [])
     guard let source = sources.first else { throw UsageError("no URL is given, and no document that has one") }
     try options.readNetworkFiles()
     return try await reportingErrors(to: arguments) { [options] in
@@ -33,9 +33,9 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =
-            try options.integrity.checksums(forFileNamed: [file], in: list) + (told?.checksums ?? [])
-        request.pieceHashes = told?.pieceHashes
-        request.expectedSize = told?.expectedSize
+            try options.integrity.checksums(forFileNamed: [file], in: list) + (given?.checksums ?? [])
+        request.pieceHashes = given?.pieceHashes
+        request.expectedSize = given?.expectedSize
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {
             throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")

@@ -34,7 +34,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
         }
         let isStrictFailure = arguments.has(.strict) && (list?.malformedLineCount ?? 0) > 0
-        if options.verbosity != .quiet { expected[0].document?.tellName(unless: expected[0].name) }
+        if options.verbosity != .quiet { expected[0].document?.reportName(unless: expected[0].name) }
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
             let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
@@ -97,14 +97,14 @@ private struct Comparison: Sendable {
             result = .failure(error)
         }
         display.withLock { show([], &$0.area) }
-        return tell(result)
+        return report(result)
     }
 
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
         let url = URL(givenPath: file, .notDirectory)
         var message = "not all of its pieces have their checksums"
-        if let told = expected.document?.size, let size = Files.size(file), size != told {
-            message = "it has \(size) bytes, and \(told) are expected"
+        if let given = expected.document?.size, let size = Files.size(file), size != given {
+            message = "it has \(size) bytes, and \(given) are expected"
         } else if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
             guard found != checksum else { return .right(found) }
@@ -143,7 +143,7 @@ private struct Comparison: Sendable {
         if let frame { Console.error.write(frame) }
     }
 
-    private func tell(_ result: Result<Finding, any Error>) -> ExitCode? {
+    private func report(_ result: Result<Finding, any Error>) -> ExitCode? {
         switch result {
         case .success(.right(let found)):
             return succeed("verified", "checksum", .string("\(found)"), "\(found)")

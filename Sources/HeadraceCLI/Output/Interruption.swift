@@ -13,7 +13,7 @@ struct Interruption: Sendable {
         /// The partial files that the same command goes on with.
         var kept: [String] = []
         /// Whether the same command begins again all the same, since it says so.
-        var isGivenUp = false
+        var isAbandoned = false
         /// The names of those that begin again, since nothing could prove what came of them.
         var lost: [String] = []
         /// What becomes of the files that are finished when the same command runs again; nil where there are none.
@@ -33,7 +33,7 @@ extension Interruption.Rest {
     /// What is said of it.
     var message: String {
         var sentences = ["headrace: interrupted", "Run the same command again to go on."]
-        if isGivenUp, !kept.isEmpty { sentences[1] = "Without --no-resume, the same command goes on." }
+        if isAbandoned, !kept.isEmpty { sentences[1] = "Without --no-resume, the same command goes on." }
         if !kept.isEmpty { sentences[0] += "; what came is kept in \(Self.names(kept))" }
         sentences[0] += "."
         if !lost.isEmpty {

@@ -42,8 +42,8 @@ enum JSONLines {
                 item,
                 ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string(proof)]
             ).text
-        case .waitingForNetwork(let obstacle):
-            return object("waitingForNetwork", item, ["reason": .string(obstacle.rawValue)]).text
+        case .waitingForNetwork(let blocker):
+            return object("waitingForNetwork", item, ["reason": .string(blocker.rawValue)]).text
         case .networkChanged: return object("networkChanged", item).text
         case .restarted(let reason, let bytes):
             return wasted("restarted", item, reason, bytes)

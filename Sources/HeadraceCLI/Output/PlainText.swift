@@ -7,7 +7,7 @@ struct PlainText: Sendable {
     /// A start needs no line of its own where the download gets one that moves.
     let isLive: Bool
     /// What names the list in a command on it.
-    var listWords = ""
+    var queueWords = ""
 
     /// The line for an event, or nil where it gets none.
     func line(for event: DownloadEvent, of item: Item) -> String? {
@@ -37,13 +37,14 @@ struct PlainText: Sendable {
     /// The command for so many downloads, where there are any.
     private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
         guard count > 0 else { return "" }
-        return "; \(count) \(what): headrace queue \(verb) --state \(state.rawValue)\(listWords)".printable
+        return "; \(count) \(what): headrace queue \(verb) --state \(state.rawValue)\(queueWords)".printable
     }
 
     /// The line of a run that waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String {
         let what = count == 1 ? "1 download is" : "\(count) downloads are"
-        return "headrace: \(what) paused, and the run waits: headrace queue resume --state paused\(listWords) continues"
+        return
+            "headrace: \(what) paused, and the run waits: headrace queue resume --state paused\(queueWords) continues"
             .printable
     }
 
@@ -63,7 +64,7 @@ struct PlainText: Sendable {
             "\(item.name): resumes at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
             "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
-        case .waitingForNetwork(let obstacle): "\(item.name): waits for \(obstacle.remedy)"
+        case .waitingForNetwork(let blocker): "\(item.name): waits for \(blocker.remedy)"
         case .networkChanged where verbosity == .verbose: "\(item.name): connects again, since the network has changed"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
@@ -112,7 +113,7 @@ struct PlainText: Sendable {
     }
 }
 
-extension NetworkObstacle {
+extension NetworkBlocker {
     /// What a download waits for.
     var remedy: String {
         switch self {

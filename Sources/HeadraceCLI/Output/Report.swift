@@ -33,9 +33,9 @@ struct Report: Sendable {
         didSet { tally.failedEarlier = failedEarlier.count }
     }
 
-    init(style: Style, verbosity: GetOptions.Verbosity, listWords: String = "") {
+    init(style: Style, verbosity: GetOptions.Verbosity, queueWords: String = "") {
         self.style = style
-        text = PlainText(verbosity: verbosity, isLive: style == .live, listWords: listWords)
+        text = PlainText(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
     }
 
     var snapshot: Snapshot {

@@ -17,7 +17,7 @@ actor Reporter {
     /// How many events of a download were taken in; the next who follows it begins after them.
     private var seen: [Download.ID: Int] = [:]
     /// Of a quiet run, those that had ended in a way that is told at the last look.
-    private var told: Set<Download.ID> = []
+    private var known: Set<Download.ID> = []
     /// Whether only failures are told, so that thousands of small files need not pay for being followed.
     nonisolated let isQuiet: Bool
 
@@ -29,7 +29,7 @@ actor Reporter {
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        report = Report(style: style, verbosity: options.verbosity, listWords: options.listWords)
+        report = Report(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
@@ -61,7 +61,7 @@ actor Reporter {
                 await record(event, of: download)
                 if event == .paused { break }
             }
-        } while await goesOn(download)
+        } while await continues(download)
     }
 
     /// Tells what has ended since the last look, where nothing is followed.
@@ -69,9 +69,9 @@ actor Reporter {
         for download in downloads {
             switch download.state {
             case .failed, .cancelled:
-                if told.insert(download.id).inserted { await follow(download) }
+                if known.insert(download.id).inserted { await follow(download) }
             case .waiting, .running, .paused, .finished:
-                if told.remove(download.id) != nil { report.forget(download.id) }
+                if known.remove(download.id) != nil { report.forget(download.id) }
             }
         }
     }
@@ -100,7 +100,7 @@ actor Reporter {
         guard followed[id] == nil else { return }
         report.forget(id)
         seen[id] = nil
-        told.remove(id)
+        known.remove(id)
     }
 
     /// Prints what is wrong with the list itself, each thing once.
@@ -149,7 +149,7 @@ actor Reporter {
     }
 
     /// Whether the download still waits or runs; else it is followed no more.
-    private func goesOn(_ download: Download) -> Bool {
+    private func continues(_ download: Download) -> Bool {
         let state = download.state
         if !Task.isCancelled, state == .waiting || state == .running { return true }
         followed[download.id] = nil

@@ -32,7 +32,7 @@ extension DownloadSnapshot {
             object.append("exitStatus", .integer(Int64(ExitCode(error.code).code)))
         default: break
         }
-        if let obstacle = networkObstacle { object.append("networkObstacle", .string(obstacle.rawValue)) }
+        if let blocker = networkBlocker { object.append("networkObstacle", .string(blocker.rawValue)) }
         return object.text
     }
 }

@@ -84,7 +84,7 @@ extension Verb {
         _ options: Set<Option> = [],
         notes: [String] = [],
         _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
-        then tell: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
+        then report: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
     ) -> Verb {
         Verb(
             name: "queue \(name)",
@@ -109,8 +109,8 @@ extension Verb {
                     if !arguments.has(.quiet) {
                         let line = QueueNote.summary(of: command, on: ids, of: list)
                         if let line { Console.error.write(line + "\n") }
-                        tell(list.filter { chosen.contains($0.id) }, arguments)
-                        if line != nil { await registry.noteUnlessRun(arguments) }
+                        report(list.filter { chosen.contains($0.id) }, arguments)
+                        if line != nil { await registry.warnUnlessRunning(arguments) }
                     }
                     return .success
                 }
@@ -142,7 +142,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
                     known[id] = "is given more than once"
                 }
             }
-            await registry.noteUnlessRun(arguments)
+            await registry.warnUnlessRunning(arguments)
         }
         var lines = ids.map(\.description)
         if options.places.writesJSON {
@@ -168,7 +168,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
     return try await reportingErrors(to: arguments) {
         var all = try await registry.presentDownloads()
         // Nothing but the network keeps those waiting that nobody would run anyway.
-        if try await registry.processID != nil { await all.noteObstacles() }
+        if try await registry.processID != nil { await all.fillInBlockers() }
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
         var lines: [String] = []
         if arguments.has(.json) {
@@ -199,7 +199,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
         try registry.makeParent()
         guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
         let signals = Signals.requests()
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + timeout
         while true {
             do {
                 return try await withDownloadManager(options.configuration) { manager in
@@ -218,7 +218,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
 }
 
 /// How long another command may have the list, each for some milliseconds, before it is taken for another run.
-private let patience: Duration = .seconds(2)
+private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard let first = arguments.operands.first else {
@@ -229,11 +229,11 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
     return try await reportingErrors(to: arguments) {
         let list = try await registry.presentDownloads()
         let id = try QueueSelector.find(term, in: list).id
-        let place = try ListPlace(arguments.operands.dropFirst(), in: list)
+        let place = try QueuePosition(arguments.operands.dropFirst(), in: list)
         let command = DownloadRegistry.Command.move(id, to: place)
         guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
         if let line = QueueNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
-        await registry.noteUnlessRun(arguments)
+        await registry.warnUnlessRunning(arguments)
         return .success
     }
 }
@@ -245,13 +245,13 @@ extension ParsedArguments {
     }
 
     /// What names the list that these are about in a command on it.
-    var listWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
+    var queueWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
 }
 
 extension DownloadRegistry {
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let environment = ProcessInfo.processInfo.environment
-        self.init(directory: try RegistryPlace.directory(arguments.value(.registry), environment: environment))
+        self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
     /// The list as it is when all is done that was left for a process that has ended; what of it is damaged is told.
@@ -275,9 +275,9 @@ extension DownloadRegistry {
     }
 
     /// Reports that no process runs the list; the change is in the list, whatever keeps this from being found out.
-    fileprivate func noteUnlessRun(_ arguments: ParsedArguments) async {
+    fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
-        let command = "headrace queue run\(arguments.listWords)"
+        let command = "headrace queue run\(arguments.queueWords)"
         let line = "headrace: no process runs the list; \(command) downloads what waits in it"
         Console.error.write(line.printable + "\n")
     }
@@ -295,13 +295,13 @@ extension DownloadRegistry {
 
 extension [DownloadSnapshot] {
     /// Takes over what of the network as it is now keeps downloads waiting.
-    fileprivate mutating func noteObstacles() async {
+    fileprivate mutating func fillInBlockers() async {
         guard contains(where: { $0.state == .waiting }) else { return }
         let monitor = NetworkMonitor()
         let path = monitor.path
         await monitor.close()
         for index in indices where self[index].state == .waiting {
-            self[index].networkObstacle = path?.obstacle(for: self[index].request)
+            self[index].networkBlocker = path?.blocker(for: self[index].request)
         }
     }
 }

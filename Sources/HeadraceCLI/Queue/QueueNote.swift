@@ -61,7 +61,7 @@ struct QueueNote: Sendable, Hashable {
     ) -> [String] {
         guard !ids.isEmpty else { return ["headrace: the list has no such download; nothing is done"] }
         let chosen = Set(ids)
-        let open = command.isOfEnded ? list.enumerated().filter { !$0.element.state.isEnded } : []
+        let open = command.affectsFinished ? list.enumerated().filter { !$0.element.state.isEnded } : []
         let twins = Dictionary(open.map { ($0.element.partialFile, $0.offset + 1) }) { first, _ in first }
         var names: [(note: QueueNote, names: [String])] = []
         for (index, download) in list.enumerated() where chosen.contains(download.id) {
@@ -76,8 +76,8 @@ struct QueueNote: Sendable, Hashable {
             }
         }
         let passedOver = names.reduce(0) { $0 + ($1.note.isDone ? 0 : $1.names.count) }
-        let tellsAll = areNamed || passedOver == chosen.count
-        return names.filter { $0.note.isDone || tellsAll }.map { note, names in
+        let reportsAll = areNamed || passedOver == chosen.count
+        return names.filter { $0.note.isDone || reportsAll }.map { note, names in
             let who = names.count == 1 ? names[0] : "\(names.count) downloads"
             return "headrace: \(who): \(note.text)".printable
         }
@@ -98,7 +98,7 @@ extension DownloadRegistry.Command {
     }
 
     /// Whether it has downloads wait again that have ended.
-    fileprivate var isOfEnded: Bool {
+    fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true
         case .pause, .cancel, .remove, .move, .setPriority: false

@@ -105,14 +105,14 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
             )
         }
         let start = ContinuousClock.now
-        var isTold = arguments.has(.quiet)
+        var isAdvertised = arguments.has(.quiet)
         while Processes.isAlive(holder) {
             let waited = .now - start
             guard waited < .seconds(60) else {
                 throw DownloadError(.busy, "Process \(holder) was told to end, and has not in a minute.")
             }
-            if !isTold, Console.error.width != nil || waited > .seconds(1) {
-                isTold = true
+            if !isAdvertised, Console.error.width != nil || waited > .seconds(1) {
+                isAdvertised = true
                 Console.error.write("headrace: waits for process \(holder) to end, a minute at the most\n")
             }
             try await Task.sleep(for: .milliseconds(20))

@@ -141,7 +141,7 @@ struct QueueSelector: Sendable, Equatable {
     }
 }
 
-extension ListPlace {
+extension QueuePosition {
     /// A place as the operands of `queue move` tell it: first, last, before or after another, or a place of the list.
     init(_ words: some Collection<String>, in list: [DownloadSnapshot]) throws(UsageError) {
         let words = Array(words)

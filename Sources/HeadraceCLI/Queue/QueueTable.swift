@@ -88,7 +88,7 @@ struct QueueTable: Sendable {
         switch snapshot.state {
         case .failed(let error): return "\(name): \(error.message.printable)"
         case .waiting:
-            if let obstacle = snapshot.networkObstacle { return "\(name): waits for \(obstacle.remedy)" }
+            if let blocker = snapshot.networkBlocker { return "\(name): waits for \(blocker.remedy)" }
             guard let begin = snapshot.request.earliestBegin, begin > now else { return name }
             return "\(name): begins \(BeginTime.text(begin))"
         default: return name

@@ -6,7 +6,7 @@ struct Console: Sendable {
     static let output = Console(descriptor: STDOUT_FILENO)
     static let error = Console(descriptor: STDERR_FILENO)
 
-    private static let hasToldFailure = Locked(false)
+    private static let hasReportedFailure = Locked(false)
 
     private let descriptor: Int32
 
@@ -33,7 +33,7 @@ struct Console: Sendable {
                     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&ready, 1, -1)
                 } else if errno != EINTR {
-                    if descriptor == STDOUT_FILENO, errno != EPIPE { Self.tellOutputFailed(errno) }
+                    if descriptor == STDOUT_FILENO, errno != EPIPE { Self.reportOutputFailed(errno) }
                     return false
                 }
             }
@@ -48,10 +48,10 @@ struct Console: Sendable {
 
     func print(_ line: String) -> ExitCode { print([line]) }
 
-    private static func tellOutputFailed(_ number: Int32) {
-        let isFirst = hasToldFailure.withLock { hasTold in
-            defer { hasTold = true }
-            return !hasTold
+    private static func reportOutputFailed(_ number: Int32) {
+        let isFirst = hasReportedFailure.withLock { hasReported in
+            defer { hasReported = true }
+            return !hasReported
         }
         if isFirst { error.write("headrace: standard output cannot be written: \(Files.Failure(number).reason)\n") }
     }

@@ -32,7 +32,7 @@ enum Signals {
         // A closed pipe is an error of the write, and no reason to die in the middle of a file.
         signal(SIGPIPE, SIG_IGN)
         let queue = DispatchQueue(label: "headrace-signals", qos: .userInitiated)
-        let patience = Patience()
+        let timeout = Patience()
         return (stopping + [SIGCONT]).compactMap { number in
             // What was ignored from the start, as by nohup, stays ignored.
             guard number == SIGCONT || !SignalAction.isIgnored(number) else { return nil }
@@ -47,7 +47,7 @@ enum Signals {
                     continuation?.yield(.redraw)
                     return
                 }
-                if patience.isOver() { _exit(128 + number) }
+                if timeout.isOver() { _exit(128 + number) }
                 // Where nobody listens any more, it ends the process as it ends others.
                 if case .terminated = continuation?.yield(.stop(number)) { _exit(128 + number) }
             }

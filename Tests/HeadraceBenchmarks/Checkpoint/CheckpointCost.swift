@@ -26,10 +26,10 @@ struct CheckpointCost {
             func measure(isRecorded: Bool) throws -> Measurement {
                 try workspace.prepareForRun()
                 // What the next record is written to before it takes the last one's place.
-                let obstacle = isRecorded ? nil : "\(workspace.output)/\(record).new"
-                if let obstacle { try FileSystem.makeDirectory(obstacle) }
+                let blocker = isRecorded ? nil : "\(workspace.output)/\(record).new"
+                if let blocker { try FileSystem.makeDirectory(blocker) }
                 let measurement = try Measurement.run(command(url), in: workspace, timeout: Self.timeout)
-                try check(obstacle: obstacle)
+                try check(blocker: blocker)
                 return measurement
             }
             // The order turns, so that neither always follows the other.
@@ -63,7 +63,7 @@ struct CheckpointCost {
             }
             usleep(10_000)
         }
-        try check(obstacle: nil)
+        try check(blocker: nil)
         guard let record else {
             throw BenchmarkError("\(Format.size(options.costSize)) came so fast that no record was made: take more")
         }
@@ -89,11 +89,11 @@ struct CheckpointCost {
         Command(executable: subject, arguments: ["get", "-q", "-d", workspace.output, "-o", Self.name, url])
     }
 
-    private func check(obstacle: String?) throws {
+    private func check(blocker: String?) throws {
         let source = workspace.site + "/" + Self.name
         if let wrong = try SourceFile.difference(of: workspace.output + "/" + Self.name, from: source) {
             throw BenchmarkError("wrong file: \(wrong)")
         }
-        if let obstacle, !FileSystem.isDirectory(obstacle) { throw BenchmarkError("the tool removed \(obstacle)") }
+        if let blocker, !FileSystem.isDirectory(blocker) { throw BenchmarkError("the tool removed \(blocker)") }
     }
 }

@@ -12,12 +12,12 @@ struct HostileConnection: Sendable {
         var buffered: [UInt8] = []
         while let head = LoopbackConnection.readHead(from: socket, &buffered) {
             let request = LoopbackRequest(head)
-            guard answer(request), request.isKept else { return }
+            guard response(request), request.isKept else { return }
         }
     }
 
     /// Sends the answer; false when the connection is to end.
-    private func answer(_ request: LoopbackRequest) -> Bool {
+    private func response(_ request: LoopbackRequest) -> Bool {
         let parts = request.path.split(separator: "/")
         guard request.method == "GET", parts.count == 2, let file = Int(parts[1]), file >= 0,
             let behaviour = HostileServer.Behaviour(rawValue: String(parts[0]))
@@ -27,8 +27,8 @@ struct HostileConnection: Sendable {
         let turn = server.nextTurn(of: file, behaviour)
         let tag = "\"\(file)-\(turn.version)\""
         let size = server.size(of: file)
-        let isDeaf = behaviour == .rangeless && request.field("if-range") != nil
-        let selection = isDeaf ? .whole : request.range(of: size, tag: tag)
+        let ignoresIfRange = behaviour == .rangeless && request.field("if-range") != nil
+        let selection = ignoresIfRange ? .whole : request.range(of: size, tag: tag)
         let (head, body) = selection.head(of: size, tag: tag)
         guard LoopbackConnection.send(head, to: socket) else { return false }
         let rate = request.field("bench-rate").flatMap { Int($0) } ?? server.rate

@@ -16,7 +16,7 @@ struct Powercut {
     private let decoy: LoopImage
 
     static func main(_ options: PowercutOptions) throws -> Outcome {
-        if let obstacle { return Outcome(SkippedReport(reason: obstacle)) }
+        if let blocker { return Outcome(SkippedReport(reason: blocker)) }
         let subject = try Comparison.subject(options.subject)
         Signals.block()
         let workspace = try Workspace(in: options.directory)
@@ -28,7 +28,7 @@ struct Powercut {
     }
 
     /// Why this machine cannot do it.
-    private static var obstacle: String? {
+    private static var blocker: String? {
         #if os(Linux)
         if geteuid() != 0 { return "powercut mounts a file system, which takes root" }
         if !FileSystem.exists("/dev/loop-control") { return "powercut needs loop devices, and there are none" }

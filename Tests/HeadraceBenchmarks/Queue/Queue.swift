@@ -70,7 +70,7 @@ struct Queue {
         for (name, pause, goal) in [("answers held", 0.0, 256.0), ("bodies slow as well", 2, nil)] {
             let output = "\(workspace.output)/\(name)"
             try FileSystem.makeDirectory(output)
-            let server = try HoldingServer(count: options.atOnce, pause: pause)
+            let server = try BarrierServer(count: options.atOnce, pause: pause)
             try server.start()
             defer { server.stop() }
             let figures = try child(["run", "\(options.atOnce)", output, server.url])

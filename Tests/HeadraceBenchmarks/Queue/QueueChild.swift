@@ -70,9 +70,9 @@ enum QueueChild {
         let added = try await manager.download(requests).count
         let seconds = MonotonicTime.now - start
         try await check(added, is: count, in: manager)
-        tell("seconds", seconds)
-        tell("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
-        tell("requestBytes", Double(between - before) / Double(count))
+        publish("seconds", seconds)
+        publish("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
+        publish("requestBytes", Double(between - before) / Double(count))
         await manager.shutdown()
     }
 
@@ -82,8 +82,8 @@ enum QueueChild {
         let manager = try await DownloadManager(configuration: idle(registry))
         let seconds = MonotonicTime.now - start
         try await check(count, is: count, in: manager)
-        tell("seconds", seconds)
-        tell("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
+        publish("seconds", seconds)
+        publish("bytes", Double(ProcessUsage.residentBytes - before) / Double(count))
         await manager.shutdown()
     }
 
@@ -91,7 +91,7 @@ enum QueueChild {
         let manager = try await DownloadManager(configuration: idle(registry))
         var verbs = QueueVerbs(try await manager.download(requests(count, to: folder)), of: manager)
         let directory = directory(folder)
-        for name in QueueVerbs.names { tell(name, try await verbs.cost(of: name) { request($0, to: directory) }) }
+        for name in QueueVerbs.names { publish(name, try await verbs.cost(of: name) { request($0, to: directory) }) }
         await manager.shutdown()
     }
 
@@ -110,10 +110,10 @@ enum QueueChild {
         let requests = (0..<count).map { request(to: "\(server)/\($0)", in: directory) }
         let downloads = try await manager.download(requests)
         await manager.waitUntilIdle()
-        tell("seconds", MonotonicTime.now - start)
-        tell("descriptors", Double(watch.peak - count))
-        tell("bytes", Double(ProcessUsage.peakResidentBytes - before) / Double(count))
-        tell("unfinished", Double(downloads.count { $0.state.kind != .finished }))
+        publish("seconds", MonotonicTime.now - start)
+        publish("descriptors", Double(watch.peak - count))
+        publish("bytes", Double(ProcessUsage.peakResidentBytes - before) / Double(count))
+        publish("unfinished", Double(downloads.count { $0.state.kind != .finished }))
         for download in downloads {
             if case .failed(let error) = download.state { throw BenchmarkError("a download failed: \(error.message)") }
         }
@@ -123,7 +123,7 @@ enum QueueChild {
     // MARK: Parts
 
     /// A manager that only keeps the list.
-    private static func idle(_ registry: String?) -> DownloadManager.Configuration {
+    private static func idle(_ registry: String?) -> DownloadConfiguration {
         .init {
             $0.startsDownloads = false
             $0.registryDirectory = registry.map { URL(filePath: $0, directoryHint: .isDirectory) }
@@ -158,7 +158,7 @@ enum QueueChild {
         }
     }
 
-    private static func tell(_ name: String, _ value: Double) {
+    private static func publish(_ name: String, _ value: Double) {
         Console.print("\(name)=\(value)")
     }
 }

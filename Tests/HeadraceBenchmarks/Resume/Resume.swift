@@ -34,7 +34,7 @@ struct Resume {
         _ executable: String,
         _ situation: ResumeCase,
         trial: Int
-    ) throws -> ResumeCell {
+    ) throws -> ResumeOutcome {
         let directory = "\(workspace.output)/\(situation.rawValue)-\(trial)"
         try FileSystem.makeDirectory(directory)
         defer { FileSystem.remove(directory) }
@@ -54,12 +54,12 @@ struct Resume {
                 return nil
             }
         }
-        var cell = ResumeCell()
+        var cell = ResumeOutcome()
         _ = try status(isResumed: false)
         server.endFirstRun(situation, trial: trial)
         cell.hadHalf = try hasHalf(in: directory, situation)
         cell.status = try status(isResumed: true)
-        cell.file = try ResumeCell.File(at: directory + "/" + ResumeServer.fileName, in: situation)
+        cell.file = try ResumeOutcome.File(at: directory + "/" + ResumeServer.fileName, in: situation)
         cell.isKept = try hasHalf(in: directory, situation)
         if cell.status != 0 { cell.message = ToolEvents(log: log).failure }
         return cell

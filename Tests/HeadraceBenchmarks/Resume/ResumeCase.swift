@@ -11,7 +11,7 @@ enum ResumeCase: String, Sendable, CaseIterable {
     /// The rest of other bytes, of which only the total tells.
     case grown
     /// A part, and no word about which.
-    case placeless
+    case withoutContentRange
     /// The file has other bytes and ends where the client's half does.
     case shrunk
     /// A login page in place of the file.
@@ -31,7 +31,7 @@ enum ResumeCase: String, Sendable, CaseIterable {
         case .whole: "200 to a range"
         case .early: "206 from 1000 bytes before"
         case .grown: "206 whose total grew"
-        case .placeless: "206 without Content-Range"
+        case .withoutContentRange: "206 without Content-Range"
         case .shrunk: "416, the file shrank"
         case .page: "200, a login page"
         case .cutChunks: "206, chunks without an end"
@@ -45,7 +45,7 @@ enum ResumeCase: String, Sendable, CaseIterable {
         case .changed, .changedUnnoticed: [old, ResumeVersion(number: 2, size: Self.size, tag: "\"v2\"")]
         case .grown: [old, ResumeVersion(number: 2, size: Self.size + 5_000, tag: "\"v1\"")]
         case .shrunk: [old, ResumeVersion(number: 2, size: Self.cut, tag: "\"v2\"")]
-        case .whole, .early, .placeless, .page, .cutChunks: [old]
+        case .whole, .early, .withoutContentRange, .page, .cutChunks: [old]
         }
     }
 }

@@ -3,7 +3,7 @@ struct ResumeReport: VerbReport {
     struct Column {
         let name: String
         let version: String
-        let cells: [ResumeCell]
+        let cells: [ResumeOutcome]
     }
 
     var columns: [Column] = []

@@ -36,23 +36,23 @@ final class ResumeServer: Sendable {
         var buffered: [UInt8] = []
         while let head = LoopbackConnection.readHead(from: socket, &buffered) {
             let request = LoopbackRequest(head)
-            guard let answer = answer(request) else {
+            guard let response = response(request) else {
                 _ = LoopbackConnection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", to: socket)
                 return
             }
-            guard answer.send(to: socket, isHead: request.method == "HEAD"), request.isKept else { break }
+            guard response.send(to: socket, isHead: request.method == "HEAD"), request.isKept else { break }
         }
         // A close with unread bytes in the socket would be a reset, and the end that is meant is an orderly one.
         shutdown(socket, Int32(SHUT_WR))
         while LoopbackConnection.readHead(from: socket, &buffered) != nil {}
     }
 
-    private func answer(_ request: LoopbackRequest) -> ResumeAnswer? {
+    private func response(_ request: LoopbackRequest) -> ScriptedResponse? {
         let parts = request.path.split(separator: "/").map(String.init)
         guard ["GET", "HEAD"].contains(request.method), parts.count == 3, parts[2] == Self.fileName,
             let situation = ResumeCase(rawValue: parts[0])
         else { return nil }
         let isResumed = resumed.withLock { $0.contains("\(parts[0])/\(parts[1])") }
-        return isResumed ? ResumeAnswer(request, in: situation) : .first(request, in: situation)
+        return isResumed ? ScriptedResponse(request, in: situation) : .first(request, in: situation)
     }
 }

@@ -118,7 +118,7 @@ struct TorturedFile {
         return events.failure
     }
 
-    /// Looks whether the file, which is there, is right and alone.
+    /// PollCoordinator whether the file, which is there, is right and alone.
     private mutating func check(_ report: inout TortureReport) throws {
         let complaint = try ContentCheck.complaint(
             about: path,

@@ -53,7 +53,7 @@ struct HelpTests {
 
     @Test
     func `the defaults in the help are the library's`() {
-        let configuration = DownloadManager.Configuration()
+        let configuration = DownloadConfiguration()
         let text = Help.text()
         #expect(text.contains("downloads at once (default: \(configuration.maxConcurrentDownloads))"))
         #expect(text.contains("a stall (default: \(configuration.stallTimeout.components.seconds))"))

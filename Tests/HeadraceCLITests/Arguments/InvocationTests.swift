@@ -14,7 +14,7 @@ struct InvocationTests {
     }
 
     @Test(arguments: [["--help"], ["-h"], ["get", "--help"], ["get", "-h", "--jobs", "many"], ["get", "-qh", "x"]])
-    func `help is asked for before and after the command`(_ line: [String]) throws {
+    func `help is requested for before and after the command`(_ line: [String]) throws {
         guard case .help = try Invocation(line) else { return #expect(Bool(false), "no help") }
     }
 
@@ -50,7 +50,7 @@ struct InvocationTests {
     }
 
     @Test(arguments: [["--version"], ["version"], ["get", "--version"], ["queue", "--version"]])
-    func `the version is asked for before and after the command`(_ line: [String]) throws {
+    func `the version is requested for before and after the command`(_ line: [String]) throws {
         guard case .version = try Invocation(line) else { return #expect(Bool(false), "no version") }
     }
 

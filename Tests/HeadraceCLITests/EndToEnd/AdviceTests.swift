@@ -61,17 +61,17 @@ struct AdviceTests {
     )
     func `a certificate of an authority that nobody knows has the option for it told`(
         _ certificate: TestCertificate,
-        isTold: Bool
+        isAdvertised: Bool
     ) async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withFaultProxy(to: server, presenting: certificate) { proxy in
                 try await withTemporaryDirectory { folder in
                     let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
                     let errors =
-                        isTold
+                        isAdvertised
                         ? try await errors(of: proxy.url("/x"), "-q")
                         : try await errors(of: proxy.url("/x"), "-q", "--cacert", authority)
-                    #expect(errors.contains("; --cacert ") == isTold, "\(errors)")
+                    #expect(errors.contains("; --cacert ") == isAdvertised, "\(errors)")
                 }
             }
         }

@@ -7,7 +7,7 @@ import Testing
 struct FailureTests {
     private static let body = Response.Body.pattern(size: 300_000)
 
-    private static let answers: [(String, Response, Int)] = [
+    private static let responses: [(String, Response, Int)] = [
         ("missing", .status(404), 4),
         ("broken", .status(503), 4),
         ("loop", .redirect(to: "/loop"), 4),
@@ -24,9 +24,9 @@ struct FailureTests {
         ("endless headers", .ok(body).endlessHeaders, 7),
     ]
 
-    @Test(arguments: answers.map(\.0))
-    func `a bad answer has its exit status, one line, and leaves no file`(_ name: String) async throws {
-        let (_, response, status) = try #require(Self.answers.first { $0.0 == name })
+    @Test(arguments: responses.map(\.0))
+    func `a bad response has its exit status, one line, and leaves no file`(_ name: String) async throws {
+        let (_, response, status) = try #require(Self.responses.first { $0.0 == name })
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/loop").absoluteString

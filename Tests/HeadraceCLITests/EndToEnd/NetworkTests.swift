@@ -98,7 +98,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `cookies of a file are sent, and those of answers kept for the run`() async throws {
+    func `cookies of a file are sent, and those of responses kept for the run`() async throws {
         let routes: [String: Response] = [
             "/a": .redirect(to: "/b").header("Set-Cookie", "new=hidden"), "/b": .ok("hello"),
         ]
@@ -123,7 +123,7 @@ struct NetworkTests {
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
     func `a pinned key and a client certificate are used`() async throws {
         try await withFaultServer(.ok("hello")) { server in
-            try await withFaultProxy(to: server, presenting: .trusted, asksForCertificate: true) { proxy in
+            try await withFaultProxy(to: server, presenting: .trusted, requiresCertificate: true) { proxy in
                 try await withTemporaryDirectory { folder in
                     let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
                     let client = try TestCertificate.writeClient(in: folder).path(percentEncoded: false)

@@ -86,7 +86,7 @@ struct QueueMessageTests {
 
     /// Once it was told as done.
     @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
-    func `a command that the process of the list does not answer is told as left, and is carried out later`(
+    func `a command that the process of the list does not response is told as left, and is carried out later`(
         _ command: String
     ) async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in

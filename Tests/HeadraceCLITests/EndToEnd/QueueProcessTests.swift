@@ -250,7 +250,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a terminal that does not tell its size has the one that the environment says`() async throws {
+    func `a terminal that does not publish its size has the one that the environment says`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(
                 try #require(URL(string: "http://127.0.0.1:1/x")),

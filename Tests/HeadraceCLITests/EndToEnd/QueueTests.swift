@@ -238,7 +238,7 @@ struct QueueTests {
     }
 
     @Test
-    func `removing takes the files along where that is asked for`() async throws {
+    func `removing takes the files along where that is requested for`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))

@@ -31,7 +31,9 @@ struct SourcesTests {
     }
 
     @Test
-    func `a mirror is asked where the source refuses, and all reasons are told where none has the file`() async throws {
+    func `a mirror is requested where the source refuses, and all reasons are told where none has the file`()
+        async throws
+    {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/m", "/n"].map { server.url($0).absoluteString }

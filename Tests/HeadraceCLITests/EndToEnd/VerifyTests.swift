@@ -56,7 +56,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `files that are not there are passed over where that is asked for, and all of them never`() async throws {
+    func `files that are not there are passed over where that is requested for, and all of them never`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n\(digits)  gone\n", "NONE": "\(digits)  gone\n"], in: folder)
             let line = ["verify", "--ignore-missing", "--checksum-file"]

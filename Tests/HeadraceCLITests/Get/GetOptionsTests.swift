@@ -115,7 +115,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `a network is waited for where that is asked for, and not otherwise`() throws {
+    func `a network is waited for where that is requested for, and not otherwise`() throws {
         #expect(try !options("http://h/").configuration.waitsForConnectivity)
         #expect(try options("--wait-for-network", "http://h/").configuration.waitsForConnectivity)
     }
@@ -178,7 +178,8 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [("sub/foo", "x/y"), ("./sub/foo", "sub/foo"), ("sub/foo", "foo"), ("sub/foo", "./foo")])
-    func `a list is asked for the path and for the name that the output has`(_ output: String, line: String) throws {
+    func `a list is requested for the path and for the name that the output has`(_ output: String, line: String) throws
+    {
         let sum = String(repeating: "0a", count: 16)
         let list = try ChecksumList(parsing: "\(sum)  \(line)\n".utf8)
         let request = try options("--checksum-file", "SUMS", "-o", output, "http://h/y").requests(checksums: list)[0]

@@ -62,15 +62,15 @@ struct PlainTextTests {
     func `one that is gone on with tells where, and the speed of what came now`() {
         var item = Item.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
-        let answer = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
-        #expect(line(answer, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
-        #expect(line(answer, .quiet, item: item) == nil)
+        let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
+        #expect(line(response, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
+        #expect(line(response, .quiet, item: item) == nil)
         #expect(
             line(.responded(status: 206, totalBytes: nil, file: Self.file), item: item)
                 == "a (1).bin: resumes with 2.00 MiB already downloaded"
         )
-        item.apply(answer)
-        #expect(line(answer, item: item) == nil)
+        item.apply(response)
+        #expect(line(response, item: item) == nil)
         #expect(
             line(finished(fetched: 1 << 20), item: item)
                 == "a (1).bin: finished, 3.00 MiB (1.00 MiB fetched) in 2.0 s, 512 KiB/s"
@@ -102,14 +102,14 @@ struct PlainTextTests {
     }
 
     @Test
-    func `redirects and answers are told when asked for`() {
+    func `redirects and responses are told when requested for`() {
         let target = makeURL("https://u:p@m/y")
         let redirect = DownloadEvent.redirected(status: 302, from: makeURL("http://h/x"), to: target)
-        let answer = DownloadEvent.responded(status: 200, totalBytes: 1536, file: Self.file)
+        let response = DownloadEvent.responded(status: 200, totalBytes: 1536, file: Self.file)
         #expect(line(redirect) == nil)
-        #expect(line(answer) == nil)
+        #expect(line(response) == nil)
         #expect(line(redirect, .verbose) == "a.bin: redirected with status 302 to https://m/y")
-        #expect(line(answer, .verbose) == "a.bin: answered with status 200, 1.50 KiB")
+        #expect(line(response, .verbose) == "a.bin: answered with status 200, 1.50 KiB")
         #expect(
             line(.responded(status: 200, totalBytes: nil, file: Self.file), .verbose)
                 == "a.bin: answered with status 200, size unknown"
@@ -148,7 +148,7 @@ struct PlainTextTests {
         paused.paused = 2
         let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
-        let other = PlainText(verbosity: .normal, isLive: false, listWords: " --registry other")
+        let other = PlainText(verbosity: .normal, isLive: false, queueWords: " --registry other")
         #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
         var failed = Tally()
         failed.failedEarlier = 1

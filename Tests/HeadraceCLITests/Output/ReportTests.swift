@@ -117,7 +117,7 @@ struct ReportTests {
     }
 
     @Test
-    func `progress in JSON begins with the answer`() {
+    func `progress in JSON begins with the response`() {
         var report = report(.json)
         report.update(.half, of: ids[0], isRunning: true)
         #expect(report.progressLines.isEmpty)
@@ -141,7 +141,7 @@ struct ReportTests {
             "headrace: interrupted; what came is kept in a, b, c and 2 more. Run the same command again to go on."
         ),
         (
-            .init(kept: ["a"], isGivenUp: true),
+            .init(kept: ["a"], isAbandoned: true),
             "headrace: interrupted; what came is kept in a. Without --no-resume, the same command goes on."
         ),
         (

@@ -46,7 +46,7 @@ struct SnapshotTests {
     }
 
     @Test
-    func `before the answer there is a word, and for an unknown size no share`() {
+    func `before the response there is a word, and for an unknown size no share`() {
         #expect(
             draw([.connecting(), .running(DownloadProgress(bytesReceived: 2048, bytesPerSecond: 1024), named: "b")])
                 == [

@@ -79,11 +79,11 @@ struct QueueSelectorTests {
     }
 
     @Test(arguments: [
-        (["first"], ListPlace.first), (["last"], .last), (["3"], .index(2)), (["%1"], .index(0)),
+        (["first"], QueuePosition.first), (["last"], .last), (["3"], .index(2)), (["%1"], .index(0)),
         (["before", "%2"], .before(list[1].id)), (["after", "abcd"], .after(list[2].id)),
     ])
-    func `a download moves to a place of the list, or next to another`(_ words: [String], place: ListPlace) throws {
-        #expect(try ListPlace(words, in: Self.list) == place)
+    func `a download moves to a place of the list, or next to another`(_ words: [String], place: QueuePosition) throws {
+        #expect(try QueuePosition(words, in: Self.list) == place)
     }
 
     @Test(arguments: [
@@ -91,13 +91,13 @@ struct QueueSelectorTests {
     ])
     func `a place that is none is refused`(_ words: [String]) {
         let message = "a place to move to is first, last, before ID, after ID, or a number such as %1"
-        #expect(throws: UsageError(message)) { try ListPlace(words, in: Self.list) }
+        #expect(throws: UsageError(message)) { try QueuePosition(words, in: Self.list) }
     }
 
     @Test
     func `next to all, and next to what is not there, is no place`() {
-        #expect(throws: UsageError.self) { try ListPlace(["before", "all"], in: Self.list) }
-        #expect(throws: UsageError.self) { try ListPlace(["after", "ffff"], in: Self.list) }
-        #expect(throws: UsageError.self) { try ListPlace(["5"], in: Self.list) }
+        #expect(throws: UsageError.self) { try QueuePosition(["before", "all"], in: Self.list) }
+        #expect(throws: UsageError.self) { try QueuePosition(["after", "ffff"], in: Self.list) }
+        #expect(throws: UsageError.self) { try QueuePosition(["5"], in: Self.list) }
     }
 }

@@ -98,9 +98,9 @@ struct QueueTableTests {
     @Test
     func `one that waits for a network says so`() {
         var snapshot = DownloadSnapshot.sample(1)
-        snapshot.networkObstacle = .expensive
+        snapshot.networkBlocker = .expensive
         #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waits for a network that costs nothing") == true)
-        #expect(snapshot.json(place: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
+        #expect(snapshot.json(place: 1).hasSuffix(#","networkBlocker":"expensive"}"#))
     }
 
     @Test

@@ -6,10 +6,10 @@ import Testing
 struct PatienceTests {
     @Test
     func `the second request counts, and the echo of the first does not`() {
-        let patience = Patience()
+        let timeout = Patience()
         let start = ContinuousClock.now
-        #expect(!patience.isOver(at: start))
-        #expect(!patience.isOver(at: start + .milliseconds(100)))
-        #expect(patience.isOver(at: start + .milliseconds(101)))
+        #expect(!timeout.isOver(at: start))
+        #expect(!timeout.isOver(at: start + .milliseconds(100)))
+        #expect(timeout.isOver(at: start + .milliseconds(101)))
     }
 }

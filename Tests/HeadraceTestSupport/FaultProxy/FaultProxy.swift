@@ -22,12 +22,12 @@ package final class FaultProxy: Sendable {
     fileprivate init(
         by approach: Approach,
         presenting certificate: TestCertificate?,
-        asksForCertificate: Bool,
+        requiresCertificate: Bool,
         link: @escaping @Sendable (Int) -> Link
     ) throws {
         self.approach = approach
         self.link = link
-        context = try certificate.map { try TLSContext($0, asksForCertificate: asksForCertificate) }
+        context = try certificate.map { try TLSContext($0, requiresCertificate: requiresCertificate) }
         listener = try Listener()
     }
 
@@ -126,14 +126,14 @@ package final class FaultProxy: Sendable {
 package func withFaultProxy<Result>(
     to server: FaultServer,
     presenting certificate: TestCertificate? = nil,
-    asksForCertificate: Bool = false,
+    requiresCertificate: Bool = false,
     link: @escaping @Sendable (Int) -> Link = { _ in Link() },
     _ body: (FaultProxy) async throws -> Result
 ) async throws -> Result {
     let proxy = try FaultProxy(
         by: .fixed(server.port),
         presenting: certificate,
-        asksForCertificate: asksForCertificate,
+        requiresCertificate: requiresCertificate,
         link: link
     )
     return try await run(proxy, body)
@@ -151,7 +151,9 @@ package func withForwardProxy<Result>(
     presenting certificate: TestCertificate? = nil,
     _ body: (FaultProxy) async throws -> Result
 ) async throws -> Result {
-    let proxy = try FaultProxy(by: .asked(dialogue), presenting: certificate, asksForCertificate: false) { _ in Link() }
+    let proxy = try FaultProxy(by: .requested(dialogue), presenting: certificate, requiresCertificate: false) { _ in
+        Link()
+    }
     return try await run(proxy, body)
 }
 

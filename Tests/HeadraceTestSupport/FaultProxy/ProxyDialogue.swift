@@ -154,12 +154,12 @@ enum Approach: Sendable {
     /// Always to this port.
     case fixed(UInt16)
     /// It is asked.
-    case asked(ProxyDialogue)
+    case requested(ProxyDialogue)
 
     func target(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         switch self {
         case .fixed(let port): (port, [])
-        case .asked(let dialogue): dialogue.target(of: client)
+        case .requested(let dialogue): dialogue.target(of: client)
         }
     }
 }

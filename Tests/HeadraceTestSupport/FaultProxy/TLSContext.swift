@@ -13,13 +13,13 @@ final class TLSContext: Sendable {
     static var isAvailable: Bool { htls_load() }
 
     /// Creates a context; with `protocols`, a sum of the `HTLS_HTTP` constants, it selects one by ALPN.
-    init(_ certificate: TestCertificate, asksForCertificate: Bool, protocols: Int? = nil) throws {
+    init(_ certificate: TestCertificate, requiresCertificate: Bool, protocols: Int? = nil) throws {
         let chain = Self.decoded(certificate.pem)
         let key = Self.decoded(TestCertificate.privateKey)
         guard htls_load(), let context = htls_context_new(chain, Int32(chain.count), key, Int32(key.count)) else {
             throw CallFailure("libssl", code: 0)
         }
-        if asksForCertificate { htls_context_ask_client(context) }
+        if requiresCertificate { htls_context_ask_client(context) }
         if let protocols { htls_context_support(context, Int32(protocols)) }
         self.context = Pointer(raw: context)
     }

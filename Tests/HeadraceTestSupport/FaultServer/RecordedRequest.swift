@@ -46,7 +46,7 @@ package struct RecordedRequest: Sendable, Hashable {
 
     /// The first byte that a `Range: bytes=N-` or `bytes=N-M` asks for.
     package var rangeStart: Int64? {
-        switch self["Range"].flatMap(RangeRequest.init) {
+        switch self["Range"].flatMap(RequestedRange.init) {
         case .from(let first): first
         case .between(let first, _): first
         case .last, nil: nil

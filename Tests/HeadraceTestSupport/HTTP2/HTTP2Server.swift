@@ -34,7 +34,7 @@ package final class HTTP2Server: Sendable {
         self.fallback = fallback?.port
         context = try TLSContext(
             .trusted,
-            asksForCertificate: false,
+            requiresCertificate: false,
             protocols: HTLS_HTTP_2 | (fallback == nil ? 0 : HTLS_HTTP_1)
         )
         listener = try Listener()

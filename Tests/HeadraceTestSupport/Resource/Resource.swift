@@ -23,13 +23,13 @@ package struct Resource: Sendable {
     /// The literal value of `Content-Type`; `nil` for none.
     package var contentType: String?
     /// False for an origin that answers 200 to every range.
-    package var honoursRange: Bool
+    package var supportsRanges: Bool
     /// What the origin does with `If-Range`.
     package var ifRange: IfRange
     /// By how many bytes a 206 is wider than what was asked for, before and behind it; narrower where negative.
     package var partMargins: (before: Int64, after: Int64) = (0, 0)
     /// Whether a 206 tells the size of the whole.
-    package var tellsTotal = true
+    package var includesCompleteLength = true
 
     /// Creates a resource that is served as well as can be.
     /// - Parameters:
@@ -48,7 +48,7 @@ package struct Resource: Sendable {
         date: String? = "Thu, 02 Jan 2025 00:00:00 GMT",
         acceptRanges: String? = "bytes",
         contentType: String? = "application/octet-stream",
-        honoursRange: Bool = true,
+        supportsRanges: Bool = true,
         ifRange: IfRange = .honoured
     ) {
         self.body = body
@@ -57,7 +57,7 @@ package struct Resource: Sendable {
         self.date = date
         self.acceptRanges = acceptRanges
         self.contentType = contentType
-        self.honoursRange = honoursRange
+        self.supportsRanges = supportsRanges
         self.ifRange = ifRange
     }
 

@@ -9,7 +9,7 @@ extension Response {
             guard resource.isModified(for: request) else {
                 return Response.status(304).withHead { $0.fields = resource.fields }
             }
-            guard resource.honoursRange, let range = request["Range"].flatMap(RangeRequest.init),
+            guard resource.supportsRanges, let range = request["Range"].flatMap(RequestedRange.init),
                 resource.satisfiesIfRange(of: request)
             else {
                 return whole(resource)
@@ -28,7 +28,7 @@ extension Response {
 
     /// Serves one range of a resource with a 206, whatever was asked.
     package static func part(_ range: Range<Int64>, of resource: Resource) -> Response {
-        let total = resource.tellsTotal ? "\(resource.size)" : "*"
+        let total = resource.includesCompleteLength ? "\(resource.size)" : "*"
         return .status(206, body: resource.body.slice(range))
             .withHead { $0.fields = resource.fields + $0.fields }
             .contentRange("bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)")

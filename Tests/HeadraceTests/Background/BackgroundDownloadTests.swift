@@ -25,7 +25,7 @@ struct BackgroundDownloadTests {
                 #expect(fields == ["accept-encoding", "user-agent"])
                 daemon.transfers?.woken { woken.withLock { $0 += 1 } }
                 try daemon.finish(0, bytes, in: folder)
-                daemon.transfers?.toldAll()
+                daemon.transfers?.reportedAll()
                 let file = try await download.value
                 #expect(file.lastPathComponent == "a.bin")
                 #expect(try FileProbe.bytes(of: file) == bytes)
@@ -63,7 +63,7 @@ struct BackgroundDownloadTests {
         for (resumes, boot) in [(false, "8f5b"), (true, "")] {
             try await withTemporaryDirectory { folder in
                 let daemon = Daemon()
-                var files = FileCalls.system
+                var files = FileSystem.system
                 files.bootID = { () throws(SystemError) in boot }
                 try await daemon.withManager(folder, files: files) {
                     $0.resumesPartialDownloads = resumes
@@ -165,7 +165,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file that was purged before anybody looked is asked for again`() async throws {
+    @Test func `a file that was purged before anybody looked is requested for again`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -201,7 +201,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file that is not what its checksum says is asked for again, and then fails`() async throws {
+    @Test func `a file that is not what its checksum says is requested for again, and then fails`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -222,12 +222,12 @@ struct BackgroundDownloadTests {
     @Test func `a file on another volume is copied, and the partial of an earlier kind gives way to it`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
-            var files = FileCalls.system
+            var files = FileSystem.system
             files.replace = { path, newPath throws(SystemError) in
                 if path.contains("CFNetwork") { throw SystemError(errno: EXDEV) }
-                try FileCalls.system.replace(path, newPath)
+                try FileSystem.system.replace(path, newPath)
             }
-            let partial = URL(filePath: DestinationNames(try Daemon.request(in: folder)).partialPath)
+            let partial = URL(filePath: DestinationPaths(try Daemon.request(in: folder)).partialPath)
             try Data("old".utf8).write(to: partial)
             try await daemon.withManager(folder, files: files) { manager in
                 let download = try await manager.download(Daemon.request(in: folder))

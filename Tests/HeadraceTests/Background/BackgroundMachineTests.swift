@@ -26,18 +26,18 @@ struct BackgroundMachineTests {
     }
 
     /// A machine with one task that runs.
-    private func fetching(_ note: BackgroundNote? = nil, sizeLimit: Int64? = nil) -> BackgroundMachine {
+    private func fetching(_ note: BackgroundTaskState? = nil, sizeLimit: Int64? = nil) -> BackgroundMachine {
         var machine = machine(sizeLimit: sizeLimit).machine
         _ = machine.fetch(id, note: note, at: 0)
         _ = machine.made(task)
         return machine
     }
 
-    private func file(_ size: Int64 = 5) throws -> BackgroundFile {
+    private func file(_ size: Int64 = 5) throws -> DeliveredFile {
         let url = try #require(URL(string: "https://example.org/a"))
         let head = ResponseHead(url: url, status: 200, fields: [HeaderField(name: "Content-Length", value: "\(size)")])
-        let body = try AcceptedBody(ofFile: head, size: size, askedFor: url, DownloadManager.Configuration())
-        return BackgroundFile(head: head, body: body, path: "/folder/a")
+        let body = try BodyPlacement(ofFile: head, size: size, askedFor: url, DownloadConfiguration())
+        return DeliveredFile(head: head, body: body, path: "/folder/a")
     }
 
     @Test func `a file that came meanwhile is taken over at once, and the system is called when it has its name`()
@@ -51,10 +51,10 @@ struct BackgroundMachineTests {
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
         #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil), .end(id, .file(file))])
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        #expect(machine.toldAll() == [], "the file is being compared and named")
+        #expect(machine.reportedAll() == [], "the file is being compared and named")
         machine.left(id)
         #expect(machine.ended(id, .unwanted) == [.call([handler])])
-        #expect(machine.toldAll() == [])
+        #expect(machine.reportedAll() == [])
         #expect(machine.ended(id, .unwanted) == [])
     }
 
@@ -67,7 +67,7 @@ struct BackgroundMachineTests {
         #expect(machine.woken(handler) == [])
         #expect(machine.finished(task, standing, hasFile: true) == [.takeOver(task)])
         #expect(machine.tookOver(task, .success(file), standing) == [.save(id, nil)])
-        #expect(machine.toldAll() == (standing == .running ? [] : [.call([handler])]))
+        #expect(machine.reportedAll() == (standing == .running ? [] : [.call([handler])]))
         #expect(machine.fetch(id, note: nil, at: 0) == [.end(id, .file(file))])
         machine.left(id)
         #expect(machine.ended(id, .unwanted) == (standing == .running ? [.call([handler])] : []))
@@ -82,7 +82,7 @@ struct BackgroundMachineTests {
         machine.left(id)
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
         #expect(machine.tookOver(task, .success(try file()), .running) == [.save(id, nil)])
-        #expect(machine.toldAll() == [])
+        #expect(machine.reportedAll() == [])
         #expect(machine.ended(id, .waiting) == [.call([handler])])
     }
 
@@ -242,7 +242,7 @@ struct BackgroundMachineTests {
         #expect(machine.completed(task, .running, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
     }
 
-    @Test func `a file that was purged before it could be taken over is asked for again, with the reason`() {
+    @Test func `a file that was purged before it could be taken over is requested for again, with the reason`() {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: 60)
         let purged = BackgroundMachine.Effect.restarted(id, .filePurged, wastedBytes: 60)
@@ -296,11 +296,11 @@ struct BackgroundMachineTests {
 
     @Test func `a handler that comes after the last event of the process's first wake is called at once`() {
         var machine = BackgroundMachine()
-        #expect(machine.toldAll() == [])
+        #expect(machine.reportedAll() == [])
         let (first, second) = (BackgroundHandler(number: 1), BackgroundHandler(number: 2))
         #expect(machine.woken(first) == [.call([first])])
         #expect(machine.woken(second) == [])
-        #expect(machine.toldAll() == [.call([second])])
+        #expect(machine.reportedAll() == [.call([second])])
     }
 
     @Test func `a file that is larger than allowed is stopped as soon as that is known`() {

@@ -11,7 +11,7 @@ struct BackgroundWalk {
 
     private struct Item {
         var state = State.waiting
-        var note: BackgroundNote?
+        var note: BackgroundTaskState?
         /// Whether the complete partial is on the disk.
         var hasFile = false
         /// Whether this process has put it there: one that ended before may have stopped a task too late.
@@ -76,7 +76,7 @@ struct BackgroundWalk {
         default: conclude()
         }
         if !isListed, chance(8) { list() }
-        if isWaking, tasksOfWake.allSatisfy({ mail[$0] == nil }) { toldAll() }
+        if isWaking, tasksOfWake.allSatisfy({ mail[$0] == nil }) { reportedAll() }
     }
 
     /// From now on all goes well.
@@ -87,7 +87,7 @@ struct BackgroundWalk {
             for id in items.keys where items[id]?.state == .paused { items[id]?.state = .waiting }
             for task in sorted(running.keys) { finish(task) }
             while !mail.isEmpty { deliver() }
-            if isWaking { toldAll() }
+            if isWaking { reportedAll() }
             while items.values.contains(where: \.isBeginning) { ask() }
             while items.values.contains(where: { $0.outcome != nil }) { conclude() }
             run()
@@ -253,10 +253,10 @@ struct BackgroundWalk {
         perform(machine.woken(BackgroundHandler(number: lastHandler)))
     }
 
-    private mutating func toldAll() {
+    private mutating func reportedAll() {
         guard isWaking, !isInvalid else { return }
         isWaking = false
-        perform(machine.toldAll())
+        perform(machine.reportedAll())
     }
 
     private mutating func invalidate() {
@@ -289,9 +289,9 @@ struct BackgroundWalk {
                     continue
                 }
                 end(task, .interrupted)
-                let answer = Callback.gave(chance(3) ? nil : ResumeData(bytes: [2], time: now))
+                let response = Callback.gave(chance(3) ? nil : ResumeData(bytes: [2], time: now))
                 let place = Int.random(in: 0...(mail[task]?.count ?? 0), using: &random)
-                mail[task]?.insert(answer, at: place)
+                mail[task]?.insert(response, at: place)
             case .takeOver(let task):
                 if task != mayTakeOver { fail("No file is there for \(task)") }
                 if items[task.download]?.isTaken == true { fail("A second file of \(task.download)") }
@@ -313,7 +313,7 @@ struct BackgroundWalk {
         }
     }
 
-    private mutating func takeOver(_ id: Download.ID) -> Result<BackgroundFile, DownloadError> {
+    private mutating func takeOver(_ id: Download.ID) -> Result<DeliveredFile, DownloadError> {
         guard !chance(8), let url = URL(string: "https://example.org/\(id)") else {
             return .failure(DownloadError(.httpStatus, "The server answered with status 403.", statusCode: 403))
         }
@@ -323,8 +323,8 @@ struct BackgroundWalk {
         items[id]?.isDue = isRunning
         let head = ResponseHead(url: url, status: 200)
         return Result { () throws(DownloadError) in
-            let body = try AcceptedBody(ofFile: head, size: 5, askedFor: url, DownloadManager.Configuration())
-            return BackgroundFile(head: head, body: body, path: "/a")
+            let body = try BodyPlacement(ofFile: head, size: 5, askedFor: url, DownloadConfiguration())
+            return DeliveredFile(head: head, body: body, path: "/a")
         }
     }
 

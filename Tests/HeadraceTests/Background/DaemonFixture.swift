@@ -61,7 +61,7 @@ final class Daemon: BackgroundSystem {
     }
 
     /// The test tells what there is to go on with, by ``end(_:code:resumeData:)``.
-    func cancel(_ number: Int, producing tell: @escaping @Sendable ([UInt8]?) -> Void) { cancel(number) }
+    func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void) { cancel(number) }
 
     // MARK: The test
 
@@ -116,11 +116,11 @@ final class Daemon: BackgroundSystem {
     /// Runs a manager that has the session, and a registry in a folder.
     func withManager(
         _ folder: URL,
-        files: FileCalls = .system,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        files: FileSystem = .system,
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
         _ body: (DownloadManager) async throws -> Void
     ) async throws {
-        var configuration = DownloadManager.Configuration {
+        var configuration = DownloadConfiguration {
             $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
             $0.retryPolicy.baseDelay = .zero
             $0.retryPolicy.maxRetriesPerHostAndMinute = nil
@@ -131,7 +131,7 @@ final class Daemon: BackgroundSystem {
                 configuration: configuration,
                 transport: NoTransport(),
                 files: files,
-                clock: ClockWitness(ContinuousClock())
+                clock: AnyClock(ContinuousClock())
             ),
             background: self
         )

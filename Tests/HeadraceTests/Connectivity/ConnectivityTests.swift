@@ -15,15 +15,15 @@ struct ConnectivityTests {
     private static let firstBytes = 60_000
 
     /// Answers a request by its number, and may change the network.
-    private typealias Answer = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Answer
+    private typealias Reply = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Reply
 
-    private static let whole: Answer = { _, request, _ in DiskFixture.answer(request) }
+    private static let whole: Reply = { _, request, _ in DiskFixture.response(request) }
 
     /// A part of the file, and then a network on which nothing comes any more.
-    private static let silentFirst: Answer = { number, request, network in
+    private static let silentFirst: Reply = { number, request, network in
         number == 0
-            ? FakeTransport.Answer(DiskFixture.answer(request, sending: firstBytes), end: .silence)
-            : DiskFixture.answer(request)
+            ? FakeTransport.Reply(DiskFixture.response(request, sending: firstBytes), end: .silence)
+            : DiskFixture.response(request)
     }
 
     private struct Fixture {
@@ -68,7 +68,7 @@ struct ConnectivityTests {
         waits: Bool = true,
         retries: Int = 0,
         clock: any Clock<Duration> = ContinuousClock(),
-        answer: @escaping Answer = silentFirst,
+        response: @escaping Reply = silentFirst,
         _ body: (Fixture) async throws -> Void
     ) async throws {
         let network = NetworkMonitor(fixed: path)
@@ -78,19 +78,19 @@ struct ConnectivityTests {
                 count += 1
                 return count - 1
             }
-            return try answer(number, request, network)
+            return try response(number, request, network)
         }
         try await withTemporaryDirectory { folder in
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration {
+                    configuration: DownloadConfiguration {
                         $0.retryPolicy.maxFailures = retries
                         $0.retryPolicy.baseDelay = .zero
                         $0.maxConnectionsPerDownload = 1
                         $0.waitsForConnectivity = waits
                     },
                     transport: transport,
-                    clock: ClockWitness(clock),
+                    clock: AnyClock(clock),
                     network: network
                 )
             )
@@ -108,16 +108,16 @@ struct ConnectivityTests {
             list.network.update(Self.down)
             await hold(download)
             #expect(download.state == .waiting)
-            #expect(download.networkObstacle == .offline)
-            #expect(list.manager.list.snapshots().map(\.networkObstacle) == [.offline])
+            #expect(download.networkBlocker == .offline)
+            #expect(list.manager.list.snapshots().map(\.networkBlocker) == [.offline])
             list.network.update(Self.up)
             try await list.expectExact(download, starts: [0, Self.firstBytes])
-            #expect(download.networkObstacle == nil)
+            #expect(download.networkBlocker == nil)
         }
     }
 
     @Test func `a download that is added without a network asks nothing before there is one`() async throws {
-        try await withManager(on: Self.down, answer: Self.whole) { list in
+        try await withManager(on: Self.down, response: Self.whole) { list in
             let download = try await list.download()
             await hold(download)
             #expect(list.transport.requests.isEmpty)
@@ -151,15 +151,15 @@ struct ConnectivityTests {
     }
 
     @Test func `a failure while there is no network is a wait for it, and no retry`() async throws {
-        let failsFirst: Answer = { number, request, network in
-            guard number == 0 else { return DiskFixture.answer(request) }
+        let failsFirst: Reply = { number, request, network in
+            guard number == 0 else { return DiskFixture.response(request) }
             network.update(Self.down)
             throw DownloadError(.connection, "The network is unreachable.")
         }
-        try await withManager(on: Self.up, answer: failsFirst) { list in
+        try await withManager(on: Self.up, response: failsFirst) { list in
             let download = try await list.download()
             await hold(download)
-            #expect(download.networkObstacle == .offline)
+            #expect(download.networkBlocker == .offline)
             list.network.update(Self.up)
             try await list.expectExact(download, starts: [0, 0])
         }
@@ -169,11 +169,11 @@ struct ConnectivityTests {
         async throws
     {
         let clock = TestClock()
-        let failsFirst: Answer = { number, request, _ in
-            guard number == 0 else { return DiskFixture.answer(request) }
+        let failsFirst: Reply = { number, request, _ in
+            guard number == 0 else { return DiskFixture.response(request) }
             throw DownloadError(.connection, "No route to host.")
         }
-        try await withManager(on: Self.down, clock: clock, answer: failsFirst) { list in
+        try await withManager(on: Self.down, clock: clock, response: failsFirst) { list in
             let download = try await list.download()
             await hold(download)
             list.network.update(Self.up)
@@ -185,11 +185,11 @@ struct ConnectivityTests {
 
     @Test func `a failure on a network that is there for a while is one of the server`() async throws {
         let clock = TestClock()
-        let fails: Answer = { _, _, _ in
-            clock.advance(by: NetworkGate.settlingTime)
+        let fails: Reply = { _, _, _ in
+            clock.advance(by: NetworkAdmission.settlingTime)
             throw DownloadError(.connection, "No route to host.")
         }
-        try await withManager(on: Self.down, clock: clock, answer: fails) { list in
+        try await withManager(on: Self.down, clock: clock, response: fails) { list in
             let download = try await list.download()
             await hold(download)
             list.network.update(Self.up)
@@ -200,13 +200,13 @@ struct ConnectivityTests {
     }
 
     @Test func `a policy holds up its own download alone`() async throws {
-        try await withManager(on: Self.mobile, answer: Self.whole) { list in
+        try await withManager(on: Self.mobile, response: Self.whole) { list in
             let held = try await list.download { $0.networkPolicy = .notExpensive }
             let other = try await list.download { $0.destination = .file(list.folder.appending(path: "other")) }
             let file = try await other.value
             #expect(DiskFixture.isExact(file))
             await hold(held)
-            #expect(held.networkObstacle == .expensive)
+            #expect(held.networkBlocker == .expensive)
             list.network.update(Self.up)
             let isExact = DiskFixture.isExact(try await held.value)
             #expect(isExact)
@@ -215,7 +215,7 @@ struct ConnectivityTests {
 
     @Test(arguments: ["localhost", "127.0.0.1", "[::1]"])
     func `a loopback host is there without a network`(_ host: String) async throws {
-        try await withManager(on: Self.down, answer: Self.whole) { list in
+        try await withManager(on: Self.down, response: Self.whole) { list in
             let url = try #require(URL(string: "http://\(host)/file.bin"))
             let download = try await list.download {
                 $0.url = url
@@ -226,10 +226,10 @@ struct ConnectivityTests {
     }
 
     @Test func `who does not wait for a network spends retries, and fails`() async throws {
-        let failure: Answer = { _, _, _ in
+        let failure: Reply = { _, _, _ in
             throw DownloadError(.connection, "The network is unreachable.")
         }
-        try await withManager(on: Self.down, waits: false, retries: 2, answer: failure) { list in
+        try await withManager(on: Self.down, waits: false, retries: 2, response: failure) { list in
             let download = try await list.download()
             let error = await #expect(throws: DownloadError.self) { try await download.value }
             #expect(error?.code == .connection)
@@ -238,7 +238,7 @@ struct ConnectivityTests {
     }
 
     @Test func `where nobody tells of the network, downloads run`() async throws {
-        try await withManager(on: nil, answer: Self.whole) { list in
+        try await withManager(on: nil, response: Self.whole) { list in
             let download = try await list.download { $0.networkPolicy = .wifiOrWired }
             try await list.expectExact(download, starts: [0])
         }
@@ -253,7 +253,7 @@ struct ConnectivityTests {
             await download.pause()
             #expect(download.state == .paused)
             await download.resume()
-            #expect(download.networkObstacle == .offline)
+            #expect(download.networkBlocker == .offline)
             await download.cancel()
             #expect(download.state == .cancelled)
             #expect(try FileProbe.names(in: list.folder).isEmpty)

@@ -51,7 +51,7 @@ enum NetlinkFixture {
         var state = NetlinkState()
         var question = state.restart()
         apply(messages, to: &state)
-        while case .ask(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: { _ in nil }) {
+        while case .query(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: { _ in nil }) {
             question = next
         }
         return state

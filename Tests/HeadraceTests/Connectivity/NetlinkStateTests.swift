@@ -45,25 +45,27 @@ struct NetlinkStateTests {
         let links = state.restart()
         Fixture.apply(Self.wired, to: &state)
         #expect(state.path == nil)
-        var asked = [links.kind]
+        var requested = [links.kind]
         var question = links
         // The answer to another question is none.
         let other = state.apply(.done(question.sequence &+ 9, isWhole: true), deviceType: Fixture.deviceType)
         #expect(other == .none)
-        while case .ask(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: Fixture.deviceType)
-        {
-            asked.append(next.kind)
+        while case .query(let next) = state.apply(
+            .done(question.sequence, isWhole: true),
+            deviceType: Fixture.deviceType
+        ) {
+            requested.append(next.kind)
             question = next
         }
-        #expect(asked == [.links, .addresses, .routes])
+        #expect(requested == [.links, .addresses, .routes])
         #expect(state.path?.isUp == true)
     }
 
-    @Test func `what changed while it was told is asked for again, and what is refused ends it`() {
+    @Test func `what changed while it was told is requested for again, and what is refused ends it`() {
         var state = NetlinkState()
         let first = state.restart()
         let again = state.apply(.done(first.sequence, isWhole: false), deviceType: Fixture.deviceType)
-        guard case .ask(let second) = again else {
+        guard case .query(let second) = again else {
             Issue.record("\(again)")
             return
         }
@@ -74,7 +76,7 @@ struct NetlinkStateTests {
         #expect(refusal == .fail(errno: 16))
     }
 
-    @Test func `what was lost is asked for again once nothing is left to read`() {
+    @Test func `what was lost is requested for again once nothing is left to read`() {
         var state = NetlinkState()
         let first = state.restart()
         Fixture.apply(Self.wired, to: &state)

@@ -33,7 +33,7 @@ struct NetworkMonitorTests {
     #if os(Linux)
     @Test func `the system tells the path before anybody asks, or not at all`() {
         let told = Locked<[NetworkPath?]>([])
-        guard let watch = NetworkWatch({ path in told.withLock { $0.append(path) } }) else { return }
+        guard let watch = NetworkPathObserver({ path in told.withLock { $0.append(path) } }) else { return }
         #expect(told.withLock { $0.count } == 1)
         watch.refresh()
         // Whatever network this machine has, something is up, or else there is only the loopback.

@@ -39,7 +39,7 @@ struct BodyFramingTests {
     }
 
     @Test(arguments: ["gzip, chunked", "gzip", "identity, gzip", "chunked, chunked"])
-    func `a transfer coding that was not asked for is a violation`(_ coding: String) {
+    func `a transfer coding that was not requested for is a violation`(_ coding: String) {
         #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", coding)]) }
     }
 

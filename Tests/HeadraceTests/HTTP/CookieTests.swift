@@ -8,9 +8,9 @@ import Testing
 struct CookieTests {
     private static let now: Int64 = 784_111_777
 
-    private func place(_ url: String) throws -> CookiePlace {
+    private func place(_ url: String) throws -> CookieScope {
         let url = try #require(URL(string: url))
-        return try #require(CookiePlace(url))
+        return try #require(CookieScope(url))
     }
 
     /// The field for a URL after another one has set cookies.

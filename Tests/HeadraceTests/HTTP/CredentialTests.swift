@@ -82,9 +82,9 @@ struct CredentialTests {
         let first = try #require(URL(string: "https://a.example/x"))
         let other = try #require(URL(string: "https://b.example/x"))
         let request = DownloadRequest(first, to: .directory(URL(filePath: "/")), headers: [field])
-        var chain = RedirectChain(request, at: first, DownloadManager.Configuration())
+        var chain = RedirectChain(request, at: first, DownloadConfiguration())
         chain.follow(other)
-        let isSent = chain.request(with: [], DownloadManager.Configuration()).fields.contains(field)
+        let isSent = chain.request(with: [], DownloadConfiguration()).fields.contains(field)
         #expect(isSent == (name == "Referer" ? false : !isCredential))
     }
 
@@ -99,10 +99,10 @@ struct CredentialTests {
         var chain = RedirectChain(
             DownloadRequest(first, to: .directory(URL(filePath: "/"))),
             at: first,
-            DownloadManager.Configuration()
+            DownloadConfiguration()
         )
         chain.follow(try #require(URL(string: location)))
-        #expect(chain.request(with: [], DownloadManager.Configuration()).fields.first?.value == value)
+        #expect(chain.request(with: [], DownloadConfiguration()).fields.first?.value == value)
     }
 
     @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
@@ -112,8 +112,8 @@ struct CredentialTests {
             to: .directory(URL(filePath: "/")),
             headers: [HeaderField(name: "X-Mine", value: "k", isSecret: true), HeaderField(name: "X", value: "1")]
         )
-        var chain = RedirectChain(request, at: first, DownloadManager.Configuration())
-        func names() -> [String] { chain.request(with: [], DownloadManager.Configuration()).fields.map(\.name) }
+        var chain = RedirectChain(request, at: first, DownloadConfiguration())
+        func names() -> [String] { chain.request(with: [], DownloadConfiguration()).fields.map(\.name) }
         #expect(names() == ["X-Mine", "X"])
         chain.follow(try #require(URL(string: "https://a.example:443/y")))
         #expect(names() == ["X-Mine", "X"])
@@ -122,12 +122,12 @@ struct CredentialTests {
         chain.follow(first)
         #expect(names() == ["X"])
         let mirror = try #require(URL(string: "https://b.example/x"))
-        chain = RedirectChain(request, at: mirror, DownloadManager.Configuration())
+        chain = RedirectChain(request, at: mirror, DownloadConfiguration())
         #expect(names() == ["X"])
         // Of one that a server told of, nobody has said that it may know the caller's fields.
-        chain = RedirectChain(request, at: mirror, isTold: true, DownloadManager.Configuration())
+        chain = RedirectChain(request, at: mirror, isAdvertised: true, DownloadConfiguration())
         #expect(names() == [])
-        chain = RedirectChain(request, at: first, isTold: true, DownloadManager.Configuration())
+        chain = RedirectChain(request, at: first, isAdvertised: true, DownloadConfiguration())
         #expect(names() == ["X-Mine", "X"])
     }
 }

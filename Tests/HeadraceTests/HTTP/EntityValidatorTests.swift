@@ -40,7 +40,7 @@ struct EntityTagTests {
 @Suite(.timeLimit(.minutes(4)))
 struct EntityValidatorTests {
     private func validator(_ fields: KeyValuePairs<String, String>) -> EntityValidator? {
-        EntityValidator(of: Representation(of: HeadFixture.head(200, fields), totalBytes: nil))
+        EntityValidator(of: RepresentationMetadata(of: HeadFixture.head(200, fields), totalBytes: nil))
     }
 
     @Test func `a strong tag is preferred and echoed byte for byte`() {
@@ -53,7 +53,7 @@ struct EntityValidatorTests {
     @Test(arguments: [
         "Tue, 15 Nov 1994 12:44:26 GMT", "Tuesday, 15-Nov-94 12:44:26 GMT", "Tue Nov 15 12:44:26 1994",
     ])
-    func `V06 a date 60 s older than the answer is echoed byte for byte`(_ lastModified: String) {
+    func `V06 a date 60 s older than the response is echoed byte for byte`(_ lastModified: String) {
         let validator = validator(["Last-Modified": lastModified, "Date": HeadFixture.date])
         #expect(validator == .lastModified(lastModified))
         #expect(validator?.headerValue == lastModified)
@@ -73,7 +73,7 @@ struct EntityValidatorTests {
         #expect(validator(["Last-Modified": lastModified, "Date": date]) == nil)
     }
 
-    @Test func `V07 a date in an answer without a date proves nothing`() {
+    @Test func `V07 a date in an response without a date proves nothing`() {
         #expect(validator(["Last-Modified": HeadFixture.lastModified]) == nil)
     }
 
@@ -98,11 +98,11 @@ struct EntityValidatorTests {
         _ proves: Bool?
     ) {
         let fields: KeyValuePairs = ["ETag": tag, "Last-Modified": "Thu, 01 Jan 1970 00:00:01 GMT"]
-        let version = Representation(of: HeadFixture.head(200, fields), totalBytes: size)
+        let version = RepresentationMetadata(of: HeadFixture.head(200, fields), totalBytes: size)
         #expect(EntityValidator(of: version).map { _ in true } == proves)
-        #expect(VersionCondition(of: version).map { _ in true } == proves)
+        #expect(Precondition(of: version).map { _ in true } == proves)
         let dated: KeyValuePairs = ["ETag": tag, "Last-Modified": HeadFixture.lastModified]
-        #expect(EntityValidator(of: Representation(of: HeadFixture.head(200, dated), totalBytes: size)) != nil)
+        #expect(EntityValidator(of: RepresentationMetadata(of: HeadFixture.head(200, dated), totalBytes: size)) != nil)
     }
 
     @Test func `V08 no field proves nothing`() {
@@ -131,6 +131,6 @@ struct EntityValidatorTests {
         representation.contentCoding = "br"
         representation.refusesRanges = true
         let data = try JSONEncoder().encode(representation)
-        #expect(try JSONDecoder().decode(Representation.self, from: data) == representation)
+        #expect(try JSONDecoder().decode(RepresentationMetadata.self, from: data) == representation)
     }
 }

@@ -9,7 +9,7 @@ enum HeadFixture {
     static let laterModified = "Tue, 15 Nov 1994 12:30:00 GMT"
 
     /// A version with a strong tag, of 1000 bytes.
-    static let tagged = Representation(
+    static let tagged = RepresentationMetadata(
         entityTag: #""v1""#,
         lastModified: lastModified,
         date: date,
@@ -18,9 +18,9 @@ enum HeadFixture {
     )
 
     /// A version with a strong date and no tag, of 1000 bytes.
-    static let dated = Representation(
+    static let dated = RepresentationMetadata(
         lastModified: lastModified,
-        place: Representation.place(of: head(200).url),
+        place: RepresentationMetadata.place(of: head(200).url),
         date: date,
         totalBytes: 1000,
         contentType: "application/zip"
@@ -58,22 +58,27 @@ enum HeadFixture {
 
     /// Asks for the bytes from 400 on, of which the first 400 are held.
     static func rest(
-        of known: Representation = tagged,
+        of known: RepresentationMetadata = tagged,
         to end: Int64? = nil,
-        lateProof: RangeAsk.LateProof? = nil
-    ) throws -> RangeAsk {
+        deferredVerification: RangeRequest.DeferredVerification? = nil
+    ) throws -> RangeRequest {
         guard let range = ByteRange(from: 400, to: end) else { throw RestartReason.noValidator }
-        return try RangeAsk(continuing: known, with: range, heldBytes: 400, lateProof: lateProof)
+        return try RangeRequest(
+            continuing: known,
+            with: range,
+            heldBytes: 400,
+            deferredVerification: deferredVerification
+        )
     }
 
     /// Asks for the whole after a restart, while the first 400 bytes of a version are still held.
-    static func again(_ known: Representation = tagged) -> RangeAsk {
-        RangeAsk(known: known, heldBytes: 400)
+    static func again(_ known: RepresentationMetadata = tagged) -> RangeRequest {
+        RangeRequest(known: known, heldBytes: 400)
     }
 }
 
 extension ResponseVerdict {
-    var body: AcceptedBody? {
+    var body: BodyPlacement? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body): body
         default: nil

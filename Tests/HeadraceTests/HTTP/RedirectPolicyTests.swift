@@ -32,7 +32,7 @@ struct RedirectPolicyTests {
         #expect(try policy.target(of: try head(status, ["http://b.example/z"]), after: 0) == nil)
     }
 
-    @Test func `a redirect without a location is an answer like any other`() throws {
+    @Test func `a redirect without a location is an response like any other`() throws {
         #expect(try policy.target(of: try head(302, []), after: 0) == nil)
     }
 
@@ -46,7 +46,7 @@ struct RedirectPolicyTests {
         ("/a b", "http://a.example/a%20b"),
         ("/ä", "http://a.example/%C3%A4"),
     ])
-    func `D03 a location is resolved against the URL that was asked`(_ location: String, _ target: String) throws {
+    func `D03 a location is resolved against the URL that was requested`(_ location: String, _ target: String) throws {
         #expect(try policy.target(of: try head(302, [location]), after: 0)?.absoluteString == target)
     }
 

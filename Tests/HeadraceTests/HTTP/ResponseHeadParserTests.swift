@@ -62,7 +62,7 @@ struct ResponseHeadParserTests {
         #expect(steps[3] == .repeated)
     }
 
-    @Test func `interim answers are skipped, with their fields`() throws {
+    @Test func `interim responses are skipped, with their fields`() throws {
         let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", count: 50)
         let head = try #require(try head(interim + "HTTP/1.1 200 OK\r\nX: y\r\n\r\n"))
         #expect(head.fields == [HeaderField(name: "X", value: "y")])
@@ -75,19 +75,19 @@ struct ResponseHeadParserTests {
         ]
         let putsOff = lines.map { line in
             defer { _ = parser.consume(Array(line.utf8)) }
-            return parser.putsOffStall
+            return parser.extendsStallTimeout
         }
         #expect(putsOff == [true, false, true, false, false, false])
     }
 
-    @Test func `interim answers do not put off a stall without end`() throws {
+    @Test func `interim responses do not put off a stall without end`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
-        for _ in 0...ResponseHeadParser.mostPatience {
-            #expect(parser.putsOffStall)
+        for _ in 0...ResponseHeadParser.maxInterimResponses {
+            #expect(parser.extendsStallTimeout)
             _ = parser.consume(Array("HTTP/1.1 103 Early Hints\r\n".utf8))
             _ = parser.consume(Array("\r\n".utf8))
         }
-        #expect(!parser.putsOffStall)
+        #expect(!parser.extendsStallTimeout)
         _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
         guard case .head = parser.consume(Array("\r\n".utf8)) else { throw DownloadError(.protocolViolation, "none") }
     }

@@ -31,7 +31,7 @@ struct RetryAfterTests {
 
     /// A century off or right, it is the server's clock that both dates are of.
     @Test(arguments: ["1894", "1994", "2094", "9994"])
-    func `T15 a date is seen from the answer's own date`(_ year: String) {
+    func `T15 a date is seen from the response's own date`(_ year: String) {
         let fields: KeyValuePairs = [
             "Date": "Tue, 15 Nov \(year) 12:45:26 GMT", "Retry-After": "Tue, 15 Nov \(year) 12:45:28 GMT",
         ]

@@ -6,52 +6,52 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct SizeVerdictTests {
     /// 900 bytes, 1000 and 1100 are expected, and the file has 1000.
-    private func judge(_ head: ResponseHead, for ask: RangeAsk) -> [ResponseVerdict] {
+    private func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> [ResponseVerdict] {
         [Int64(900), 1000, 1100].map { size in
-            var ask = ask
-            ask.expectedSize = size
-            return .judge(head, for: ask)
+            var rangeRequest = rangeRequest
+            rangeRequest.expectedSize = size
+            return .evaluate(head, for: rangeRequest)
         }
     }
 
-    private func refusals(_ head: ResponseHead, for ask: RangeAsk) -> [Int64?] {
-        judge(head, for: ask).map { if case .fail(.wrongSize(let size, _)) = $0 { size } else { nil } }
+    private func refusals(_ head: ResponseHead, for rangeRequest: RangeRequest) -> [Int64?] {
+        evaluate(head, for: rangeRequest).map { if case .fail(.wrongSize(let size, _)) = $0 { size } else { nil } }
     }
 
     @Test func `a whole of another size is refused`() throws {
-        for ask in [RangeAsk.whole, HeadFixture.again(), try HeadFixture.rest().withoutIfRange] {
-            #expect(refusals(HeadFixture.whole(), for: ask) == [1000, nil, 1000])
+        for rangeRequest in [RangeRequest.whole, HeadFixture.again(), try HeadFixture.rest().withoutIfRange] {
+            #expect(refusals(HeadFixture.whole(), for: rangeRequest) == [1000, nil, 1000])
         }
     }
 
     @Test func `a part of a file of another size is refused`() throws {
         var known = HeadFixture.tagged
         known.totalBytes = nil
-        let ask = try HeadFixture.rest(of: known)
-        #expect(refusals(HeadFixture.part(), for: ask) == [1000, nil, 1000])
+        let rangeRequest = try HeadFixture.rest(of: known)
+        #expect(refusals(HeadFixture.part(), for: rangeRequest) == [1000, nil, 1000])
         // Of one that does not tell, as far as it goes beyond.
         let part = HeadFixture.part(["Content-Range": "bytes 400-999/*"])
-        #expect(refusals(part, for: ask) == [1000, nil, nil])
+        #expect(refusals(part, for: rangeRequest) == [1000, nil, nil])
     }
 
     @Test func `the end of a file of another size is not taken for the end`() throws {
         let end = HeadFixture.head(416, ["Content-Range": "bytes */1000", "ETag": #""v1""#])
         var known = HeadFixture.tagged
         known.totalBytes = nil
-        var ask = try HeadFixture.rest(of: known)
-        ask.heldBytes = 1000
-        #expect(refusals(end, for: ask) == [1000, nil, 1000])
-        #expect(judge(end, for: ask)[1] == .complete(totalBytes: 1000))
+        var rangeRequest = try HeadFixture.rest(of: known)
+        rangeRequest.heldBytes = 1000
+        #expect(refusals(end, for: rangeRequest) == [1000, nil, 1000])
+        #expect(evaluate(end, for: rangeRequest)[1] == .complete(totalBytes: 1000))
     }
 
-    @Test func `a body without a length is taken, and what has none is judged as ever`() throws {
+    @Test func `a body without a length is taken, and what has none is evaluated as ever`() throws {
         let chunked = HeadFixture.whole(["Content-Length": "", "Transfer-Encoding": "chunked"])
-        #expect(judge(chunked, for: .whole).allSatisfy { $0.isAccepted })
+        #expect(evaluate(chunked, for: .whole).allSatisfy { $0.isAccepted })
         for head in [HeadFixture.head(404), HeadFixture.head(503), HeadFixture.head(304)] {
-            #expect(Set(judge(head, for: .whole)) == [.judge(head, for: .whole)])
+            #expect(Set(evaluate(head, for: .whole)) == [.evaluate(head, for: .whole)])
         }
         // Another version is asked for as a whole, which is judged then.
-        let (part, ask) = (HeadFixture.part(["Content-Range": "bytes 400-999/1001"]), try HeadFixture.rest())
-        #expect(Set(judge(part, for: ask)).count == 1)
+        let (part, rangeRequest) = (HeadFixture.part(["Content-Range": "bytes 400-999/1001"]), try HeadFixture.rest())
+        #expect(Set(evaluate(part, for: rangeRequest)).count == 1)
     }
 }

@@ -5,35 +5,39 @@ import Testing
 /// What a status other than 200 and 206 means.
 @Suite(.timeLimit(.minutes(4)))
 struct StatusVerdictTests {
-    private func judge(
+    private func evaluate(
         _ status: Int,
         _ fields: KeyValuePairs<String, String> = [:],
-        for ask: RangeAsk? = nil
+        for rangeRequest: RangeRequest? = nil
     ) throws -> ResponseVerdict {
-        .judge(HeadFixture.head(status, fields), for: try ask ?? HeadFixture.rest())
+        .evaluate(HeadFixture.head(status, fields), for: try rangeRequest ?? HeadFixture.rest())
     }
 
     @Test func `R19 a 416 with the size that is held and recorded is the end`() throws {
-        var ask = try HeadFixture.rest()
-        ask.heldBytes = 1000
-        #expect(try judge(416, ["Content-Range": "bytes */1000"], for: ask) == .complete(totalBytes: 1000))
+        var rangeRequest = try HeadFixture.rest()
+        rangeRequest.heldBytes = 1000
+        #expect(try evaluate(416, ["Content-Range": "bytes */1000"], for: rangeRequest) == .complete(totalBytes: 1000))
     }
 
     @Test func `R19 a 416 that tells the size first counts if it is about the same version`() throws {
         var known = HeadFixture.tagged
         known.totalBytes = nil
-        let ask = try HeadFixture.rest(of: known)
+        let rangeRequest = try HeadFixture.rest(of: known)
         let size = "bytes */400"
-        #expect(try judge(416, ["Content-Range": size, "ETag": #""v1""#], for: ask) == .complete(totalBytes: 400))
-        // Of another version than that of If-Range the range would not have been looked at.
-        #expect(try judge(416, ["Content-Range": size], for: ask) == .complete(totalBytes: 400))
-        let unconditional = ask.withoutIfRange
-        #expect(try judge(416, ["Content-Range": size], for: unconditional) == .restart(.unsatisfiable(length: 400)))
         #expect(
-            try judge(416, ["Content-Range": size, "ETag": #""v2""#], for: ask) == .restart(.unsatisfiable(length: 400))
+            try evaluate(416, ["Content-Range": size, "ETag": #""v1""#], for: rangeRequest)
+                == .complete(totalBytes: 400)
         )
-        let checked = try HeadFixture.rest(of: known, lateProof: .checksum)
-        #expect(try judge(416, ["Content-Range": size], for: checked) == .complete(totalBytes: 400))
+        // Of another version than that of If-Range the range would not have been looked at.
+        #expect(try evaluate(416, ["Content-Range": size], for: rangeRequest) == .complete(totalBytes: 400))
+        let unconditional = rangeRequest.withoutIfRange
+        #expect(try evaluate(416, ["Content-Range": size], for: unconditional) == .restart(.unsatisfiable(length: 400)))
+        #expect(
+            try evaluate(416, ["Content-Range": size, "ETag": #""v2""#], for: rangeRequest)
+                == .restart(.unsatisfiable(length: 400))
+        )
+        let checked = try HeadFixture.rest(of: known, deferredVerification: .checksum)
+        #expect(try evaluate(416, ["Content-Range": size], for: checked) == .complete(totalBytes: 400))
     }
 
     @Test(
@@ -47,30 +51,34 @@ struct StatusVerdictTests {
         _ size: Int64,
         _ reason: RestartReason
     ) throws {
-        #expect(try judge(416, ["Content-Range": "bytes */\(size)"]) == .restart(reason))
+        #expect(try evaluate(416, ["Content-Range": "bytes */\(size)"]) == .restart(reason))
     }
 
     @Test func `R21 a 416 without a size is a restart, unless all is held`() throws {
-        var ask = try HeadFixture.rest()
-        #expect(try judge(416, for: ask) == .restart(.unsatisfiable(length: nil)))
-        #expect(try judge(416, ["Content-Range": "junk"], for: ask) == .restart(.unsatisfiable(length: nil)))
-        ask.heldBytes = 1000
-        #expect(try judge(416, for: ask) == .complete(totalBytes: 1000))
+        var rangeRequest = try HeadFixture.rest()
+        #expect(try evaluate(416, for: rangeRequest) == .restart(.unsatisfiable(length: nil)))
+        #expect(
+            try evaluate(416, ["Content-Range": "junk"], for: rangeRequest) == .restart(.unsatisfiable(length: nil))
+        )
+        rangeRequest.heldBytes = 1000
+        #expect(try evaluate(416, for: rangeRequest) == .complete(totalBytes: 1000))
     }
 
-    @Test func `a 416 of an empty file is asked for again without a range`() throws {
-        let ask = RangeAsk(range: ByteRange(from: 0))
-        #expect(try judge(416, ["Content-Range": "bytes */0"], for: ask) == .restart(.unsatisfiable(length: 0)))
+    @Test func `a 416 of an empty file is requested for again without a range`() throws {
+        let rangeRequest = RangeRequest(range: ByteRange(from: 0))
+        #expect(
+            try evaluate(416, ["Content-Range": "bytes */0"], for: rangeRequest) == .restart(.unsatisfiable(length: 0))
+        )
     }
 
-    @Test func `R22 a 412 is a restart where a range was asked for`() throws {
-        #expect(try judge(412) == .restart(.preconditionFailed))
-        #expect(try judge(412, for: .whole) == .fail(.status(412)))
+    @Test func `R22 a 412 is a restart where a range was requested for`() throws {
+        #expect(try evaluate(412) == .restart(.preconditionFailed))
+        #expect(try evaluate(412, for: .whole) == .fail(.status(412)))
     }
 
     @Test func `V16 a 304 to a request without a condition is refused`() throws {
-        #expect(try judge(304) == .fail(.notModified))
-        #expect(try judge(304, for: .whole) == .fail(.notModified))
+        #expect(try evaluate(304) == .fail(.notModified))
+        #expect(try evaluate(304, for: .whole) == .fail(.notModified))
     }
 
     @Test(arguments: [
@@ -78,9 +86,9 @@ struct StatusVerdictTests {
         511,
     ])
     func `L14 R33 T04 T08 D05 D12 D14 other statuses are refused at once and nothing is lost`(_ status: Int) throws {
-        #expect(try judge(status, ["Retry-After": "1", "ETag": #""v1""#]) == .fail(.status(status)))
-        #expect(try judge(status, for: .whole) == .fail(.status(status)))
-        #expect(Refusal.status(status).statusCode == status)
+        #expect(try evaluate(status, ["Retry-After": "1", "ETag": #""v1""#]) == .fail(.status(status)))
+        #expect(try evaluate(status, for: .whole) == .fail(.status(status)))
+        #expect(ResponseRejection.status(status).statusCode == status)
     }
 
     @Test(
@@ -91,25 +99,26 @@ struct StatusVerdictTests {
             ("Digest realm=x", "basic", .unsupportedLogin(scheme: "digest")),
             // The caller's own field may be of any kind.
             ("Digest realm=x", "digest", .loginRefused),
-        ] as [(String, String?, Refusal)]
+        ] as [(String, String?, ResponseRejection)]
     )
-    func `D12 D13 a 401 tells what it is for`(_ challenge: String, _ sent: String?, _ refusal: Refusal) throws {
+    func `D12 D13 a 401 tells what it is for`(_ challenge: String, _ sent: String?, _ refusal: ResponseRejection) throws
+    {
         var head = HeadFixture.head(401, ["WWW-Authenticate": challenge])
         head.refusedLogin = sent
-        #expect(ResponseVerdict.judge(head, for: .whole) == .fail(refusal))
+        #expect(ResponseVerdict.evaluate(head, for: .whole) == .fail(refusal))
         #expect(refusal.error().statusCode == 401)
         #expect((refusal.error().remedy == .login) == (refusal == .status(401)))
     }
 
     @Test func `a 416 to a plain request is refused`() throws {
-        #expect(try judge(416, ["Content-Range": "bytes */1000"], for: .whole) == .fail(.status(416)))
+        #expect(try evaluate(416, ["Content-Range": "bytes */1000"], for: .whole) == .fail(.status(416)))
     }
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524])
     func `R28 T03 T07 a passing failure is tried again and none of its body is used`(_ status: Int) throws {
         let page: KeyValuePairs = ["Content-Length": "1000000", "Content-Type": "text/html"]
-        #expect(try judge(status, page) == .retry(.status(status), after: nil))
-        #expect(try judge(status, for: .whole) == .retry(.status(status), after: nil))
+        #expect(try evaluate(status, page) == .retry(.status(status), after: nil))
+        #expect(try evaluate(status, for: .whole) == .retry(.status(status), after: nil))
     }
 
     @Test(
@@ -121,25 +130,26 @@ struct StatusVerdictTests {
     )
     func `T05 T06 the server's time is passed on`(_ text: String, _ seconds: Int?) throws {
         let fields: KeyValuePairs = ["Date": HeadFixture.date, "Retry-After": text]
-        #expect(try judge(503, fields) == .retry(.status(503), after: seconds.map { .seconds($0) }))
+        #expect(try evaluate(503, fields) == .retry(.status(503), after: seconds.map { .seconds($0) }))
     }
 
-    @Test func `T05 T15 a date in an answer without a date is no delay`() throws {
-        #expect(try judge(429, ["Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"]) == .retry(.status(429), after: nil))
+    @Test func `T05 T15 a date in an response without a date is no delay`() throws {
+        #expect(try evaluate(429, ["Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"]) == .retry(.status(429), after: nil))
     }
 
     @Test func `each reason has a sentence`() {
         let reasons: [RestartReason] = [
             .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
-            .otherPlace,
-            .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored, .rangeMisplaced(asked: 1, got: 2),
+            .differentURL,
+            .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored,
+            .rangeMisplaced(requested: 1, got: 2),
             .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
             .overlapDiffers, .overlapMissing,
             .unsatisfiable(length: 1), .unsatisfiable(length: nil), .partRefused(length: 1),
         ]
-        let refusals: [Refusal] = [
+        let refusals: [ResponseRejection] = [
             .status(404), .loginRefused, .unsupportedLogin(scheme: "digest"),
-            .notModified, .partNotAskedFor, .lengthMismatch(announced: 1, range: 0..<2),
+            .notModified, .unrequestedRange, .lengthMismatch(announced: 1, range: 0..<2),
             .unexpectedContent(mediaType: "text/html"), .unexpectedContent(mediaType: nil), .violation("No."),
         ]
         let sentences = reasons.map(\.sentence) + refusals.map(\.sentence)

@@ -30,10 +30,10 @@ struct VerdictInvariantTests {
     private func only(_ name: String, _ head: ResponseHead) -> String? { head.values(name).first }
 
     @Test func `V02 R05 R08 nothing is appended that does not carry the recorded tag and position`() throws {
-        let ask = try HeadFixture.rest()
+        let rangeRequest = try HeadFixture.rest()
         var count = 0
         for head in Self.heads {
-            guard case .accept(let body) = ResponseVerdict.judge(head, for: ask) else { continue }
+            guard case .accept(let body) = ResponseVerdict.evaluate(head, for: rangeRequest) else { continue }
             count += 1
             #expect(only("etag", head) == #""v1""#)
             #expect(only("last-modified", head) != HeadFixture.laterModified)
@@ -50,9 +50,11 @@ struct VerdictInvariantTests {
     }
 
     @Test func `R16 R18 only a 200 that is a whole file replaces what is held`() throws {
-        for ask in [try HeadFixture.rest(), try HeadFixture.rest(lateProof: .checksum), HeadFixture.again()] {
+        for rangeRequest in [
+            try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum), HeadFixture.again(),
+        ] {
             for head in Self.heads {
-                let verdict = ResponseVerdict.judge(head, for: ask)
+                let verdict = ResponseVerdict.evaluate(head, for: rangeRequest)
                 guard let body = verdict.body, body.offset == 0 else { continue }
                 #expect(head.status == 200)
                 #expect(only("content-type", head) != "text/html" || only("etag", head) == #""v1""#)
@@ -60,25 +62,28 @@ struct VerdictInvariantTests {
                 #expect(body.length == body.framing.length)
                 let range = only("content-range", head)
                 // A plain request's 200 is the whole, and a field that names no part does not make it one.
-                if let range, ask.range != nil || range != "bytes */1000" {
+                if let range, rangeRequest.range != nil || range != "bytes */1000" {
                     #expect(body.length == 1000 || body.length == nil && range == "bytes 0-999/1000")
                 }
             }
         }
     }
 
-    @Test func `V10 R17 no answer is asked for again without If-Range twice`() throws {
-        for ask in [try HeadFixture.rest(), try HeadFixture.rest(lateProof: .checksum)] {
+    @Test func `V10 R17 no response is requested for again without If-Range twice`() throws {
+        for rangeRequest in [try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum)] {
             for head in Self.heads {
-                #expect(ResponseVerdict.judge(head, for: ask.withoutIfRange) != .askAgainWithoutIfRange)
+                #expect(ResponseVerdict.evaluate(head, for: rangeRequest.withoutIfRange) != .retryWithoutIfRange)
             }
         }
     }
 
     @Test func `under a checksum no part of another length or coding is appended`() throws {
-        let ask = try HeadFixture.rest(of: Representation(totalBytes: 1000), lateProof: .checksum)
+        let rangeRequest = try HeadFixture.rest(
+            of: RepresentationMetadata(totalBytes: 1000),
+            deferredVerification: .checksum
+        )
         for head in Self.heads {
-            guard case .accept(let body) = ResponseVerdict.judge(head, for: ask) else { continue }
+            guard case .accept(let body) = ResponseVerdict.evaluate(head, for: rangeRequest) else { continue }
             #expect(body.totalBytes == 1000)
             #expect(body.offset == 400)
             #expect(only("content-encoding", head) == nil)

@@ -14,13 +14,13 @@ struct ChecksumOfFileTests {
         case rewritten
 
         func make(at path: String) throws(SystemError) {
-            let file = try FileCalls.system.open(path)
+            let file = try FileSystem.system.open(path)
             switch self {
-            case .longer: try FileCalls.system.truncate(file, 4)
-            case .shorter: try FileCalls.system.truncate(file, 2)
-            case .rewritten: try FileCalls.system.setModified(file, 1)
+            case .longer: try FileSystem.system.truncate(file, 4)
+            case .shorter: try FileSystem.system.truncate(file, 2)
+            case .rewritten: try FileSystem.system.setModified(file, 1)
             }
-            try FileCalls.system.close(file)
+            try FileSystem.system.close(file)
         }
     }
 

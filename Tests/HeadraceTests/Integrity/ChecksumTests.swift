@@ -189,7 +189,7 @@ struct ChecksumListTests {
         }
     }
 
-    @Test func `lines that contradict each other tell nothing`() throws {
+    @Test func `lines that contradict each other publish nothing`() throws {
         #expect(try list("\(Self.a256)  x\n\(Self.b256) *x\n").checksum(forFileNamed: "x") == nil)
         #expect(try list("\(Self.a256)  x\n\(Self.a256) *x\n").checksum(forFileNamed: "x") != nil)
         #expect(try list("\(Self.a256)  a/x\n\(Self.b256)  b/x\n").checksum(forFileNamed: "x") == nil)

@@ -85,7 +85,7 @@ struct DigestFieldsTests {
         #expect(digests(fields).representation == checksums([.sha512, .sha256, .md5]))
     }
 
-    @Test func `an old and a new field that contradict each other tell nothing`() {
+    @Test func `an old and a new field that contradict each other publish nothing`() {
         let fields: KeyValuePairs = ["Repr-Digest": "sha-256=:\(Self.sha256):", "Digest": "SHA-256=\(Self.zeros)"]
         #expect(digests(fields).representation == [])
     }

@@ -75,7 +75,7 @@ struct ReceivedPiecesTests {
             var record = ControlRecord(
                 url: url,
                 fileName: "a",
-                representation: Representation(),
+                representation: RepresentationMetadata(),
                 totalBytes: total,
                 bootID: "boot",
                 file: .init(device: 1, inode: 2)
@@ -98,7 +98,7 @@ struct ReceivedPiecesTests {
         var record = ControlRecord(
             url: try #require(URL(string: "http://h/a")),
             fileName: "a",
-            representation: Representation(),
+            representation: RepresentationMetadata(),
             totalBytes: .max,
             bootID: "boot",
             file: .init(device: 1, inode: 2)

@@ -13,14 +13,14 @@ struct HTTP2EndTests {
         etag: String? = "\"v1\"",
         lastModified: String? = nil,
         acceptRanges: String? = "bytes",
-        honoursRange: Bool = true
+        supportsRanges: Bool = true
     ) -> Resource {
         Resource(
             Fixture.file.body,
             etag: etag,
             lastModified: lastModified,
             acceptRanges: acceptRanges,
-            honoursRange: honoursRange
+            supportsRanges: supportsRanges
         )
     }
 
@@ -52,7 +52,7 @@ struct HTTP2EndTests {
         _ acceptRanges: String?,
         _ isCut: Bool
     ) async throws {
-        let resource = Self.resource(etag: nil, acceptRanges: acceptRanges, honoursRange: false)
+        let resource = Self.resource(etag: nil, acceptRanges: acceptRanges, supportsRanges: false)
         for fallback in [Response.file(resource).chunked(), .file(resource)] {
             let outcome = try await Fixture.run(fallback: fallback) { request in
                 isCut ? Self.cut(request, resource) : HTTP2Step.file(resource, for: request, omitsLength: true)
@@ -66,7 +66,7 @@ struct HTTP2EndTests {
 
     @Test(arguments: [true, false])
     func `an end that nothing verifies is no file, and its bytes are saved`(_ isCut: Bool) async throws {
-        let resource = Self.resource(honoursRange: false)
+        let resource = Self.resource(supportsRanges: false)
         let outcome = try await Fixture.run { request in
             let steps = HTTP2Step.file(resource, for: request, omitsLength: true)
             return isCut ? [Fixture.unboundedHead, Fixture.part, .reset(.noError)] : steps
@@ -97,7 +97,7 @@ struct HTTP2EndTests {
         #expect(outcome.names.count == 2 && !outcome.names.contains("file.bin"), "\(outcome.names)")
     }
 
-    @Test func `a server that is busy is asked for the end again`() async throws {
+    @Test func `a server that is busy is requested for the end again`() async throws {
         let outcome = try await Fixture.run { request in
             request.index == 1
                 ? [.head(429, [("retry-after", "0")], endsStream: true)]

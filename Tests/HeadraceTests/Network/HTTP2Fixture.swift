@@ -46,7 +46,7 @@ enum HTTP2Fixture {
         settings: [(identifier: UInt16, value: UInt32)] = [],
         fallback: Response? = nil,
         retries: Int = 3,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
         change: (inout DownloadRequest) -> Void = { _ in },
         script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]
     ) async throws -> HTTP2Outcome {
@@ -58,7 +58,7 @@ enum HTTP2Fixture {
                 let fallbackServer = fallback == nil ? nil : server
                 return try await withHTTP2Server(settings: settings, fallback: fallbackServer, script: script) {
                     origin in
-                    var configuration = DownloadManager.Configuration {
+                    var configuration = DownloadConfiguration {
                         $0.retryPolicy.maxFailures = retries
                         $0.retryPolicy.baseDelay = .zero
                         $0.retryPolicy.maxRetriesPerHostAndMinute = nil

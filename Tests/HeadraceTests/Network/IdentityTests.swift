@@ -10,18 +10,18 @@ struct IdentityTests {
     private static let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
     private func run(
-        asksForCertificate: Bool = false,
-        _ configure: @Sendable (inout DownloadManager.Configuration, URL) throws -> Void
+        requiresCertificate: Bool = false,
+        _ configure: @Sendable (inout DownloadConfiguration, URL) throws -> Void
     ) async throws -> (outcome: NetworkOutcome, requests: Int) {
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
-            var configuration = DownloadManager.Configuration { $0.certificateAuthorities = authority }
+            var configuration = DownloadConfiguration { $0.certificateAuthorities = authority }
             try configure(&configuration, folder)
             return try await withFaultServer(.ok("hello")) { server in
                 try await withFaultProxy(
                     to: server,
                     presenting: .trusted,
-                    asksForCertificate: asksForCertificate
+                    requiresCertificate: requiresCertificate
                 ) { proxy in
                     let outcome = try await NetworkFixture.run(proxy.url("/a")) { [configuration] in
                         $0.certificateAuthorities = configuration.certificateAuthorities
@@ -50,20 +50,20 @@ struct IdentityTests {
     ])
     func `what is no pin is refused`(_ text: String) {
         let error = #expect(throws: DownloadError.self) {
-            try DownloadManager.Configuration { $0.pinnedPublicKeys = [text] }.validate()
+            try DownloadConfiguration { $0.pinnedPublicKeys = [text] }.validate()
         }
         #expect(error?.code == .invalidRequest)
     }
 
     @Test func `a client certificate is presented to a server that asks for one`() async throws {
-        let (outcome, _) = try await run(asksForCertificate: true) { configuration, folder in
+        let (outcome, _) = try await run(requiresCertificate: true) { configuration, folder in
             configuration.clientCertificate = ClientCertificate(file: try TestCertificate.writeClient(in: folder))
         }
         #expect(outcome.bytes == Array("hello".utf8), "\(outcome.told)")
     }
 
     @Test func `a server that asks for a certificate refuses who has none`() async throws {
-        let (outcome, requests) = try await run(asksForCertificate: true) { _, _ in }
+        let (outcome, requests) = try await run(requiresCertificate: true) { _, _ in }
         #expect(outcome.error != nil)
         #expect(requests == 0)
     }

@@ -14,17 +14,17 @@ struct LoginTests {
     /// What was asked for, with an answer to each.
     private final class Provider: Sendable {
         private let log = Locked<[CredentialRequest]>([])
-        private let answer: @Sendable (CredentialRequest) async throws -> Credential?
+        private let reply: @Sendable (CredentialRequest) async throws -> Credential?
 
-        init(_ answer: @escaping @Sendable (CredentialRequest) async throws -> Credential?) {
-            self.answer = answer
+        init(_ reply: @escaping @Sendable (CredentialRequest) async throws -> Credential?) {
+            self.reply = reply
         }
 
         var requests: [CredentialRequest] { log.withLock { $0 } }
 
         func ask(_ request: CredentialRequest) async throws -> Credential? {
             log.withLock { $0.append(request) }
-            return try await answer(request)
+            return try await reply(request)
         }
     }
 
@@ -121,7 +121,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `D13 a login that is refused is asked about once more, and not sent again`() async throws {
+    @Test func `D13 a login that is refused is requested about once more, and not sent again`() async throws {
         let provider = Provider { _ in .basic(user: "user", password: "bad") }
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = provider.ask }
@@ -197,7 +197,7 @@ struct LoginTests {
     }
 
     @Test func `when the download that asks ends, another one asks`() async throws {
-        let (asked, firstAsks) = AsyncStream.makeStream(of: Void.self)
+        let (requested, firstAsks) = AsyncStream.makeStream(of: Void.self)
         let isFirst = Locked(true)
         let provider = Provider { _ in
             let isFirst = isFirst.withLock { isFirst in
@@ -214,7 +214,7 @@ struct LoginTests {
                 let configuration = NetworkFixture.configuration { $0.credentials = provider.ask }
                 try await withDownloadManager(configuration) { manager in
                     let first = try await manager.download(DownloadRequest(server.url("/1"), to: .directory(folder)))
-                    for await _ in asked {}
+                    for await _ in requested {}
                     let second = try await manager.download(DownloadRequest(server.url("/2"), to: .directory(folder)))
                     try await server.waitForRequests(count: 2)
                     await first.cancel()
@@ -246,7 +246,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a field of the request wins over its URL, and is not asked about`() async throws {
+    @Test func `a field of the request wins over its URL, and is not requested about`() async throws {
         let provider = Provider { _ in Self.good }
         try await withFaultServer(Self.guarded()) { server in
             let field = HeaderField(name: "authorization", value: "Basic other")
@@ -258,7 +258,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login of a netrc file is sent to its host, the one for all where it is asked for`() async throws {
+    @Test func `a login of a netrc file is sent to its host, the one for all where it is requested for`() async throws {
         let own = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.netrc = own }
@@ -284,7 +284,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login is tried before a new link is asked for`() async throws {
+    @Test func `a login is tried before a new link is requested for`() async throws {
         let links = Locked(0)
         try await withFaultServer(Self.guarded()) { server in
             try await withTemporaryDirectory { folder in

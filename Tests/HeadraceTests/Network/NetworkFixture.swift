@@ -17,7 +17,7 @@ enum NetworkFixture {
     static func run(
         _ url: URL,
         headers: [HeaderField] = [],
-        _ configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+        _ configure: (inout DownloadConfiguration) -> Void = { _ in }
     ) async throws -> NetworkOutcome {
         try await withTemporaryDirectory { folder in
             try await withDownloadManager(configuration(configure)) { manager in
@@ -27,9 +27,9 @@ enum NetworkFixture {
     }
 
     static func configuration(
-        _ configure: (inout DownloadManager.Configuration) -> Void
-    ) -> DownloadManager.Configuration {
-        DownloadManager.Configuration {
+        _ configure: (inout DownloadConfiguration) -> Void
+    ) -> DownloadConfiguration {
+        DownloadConfiguration {
             $0.retryPolicy.maxFailures = 0
             $0.proxy = .none
             configure(&$0)

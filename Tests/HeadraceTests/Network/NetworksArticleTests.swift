@@ -6,9 +6,9 @@ import Testing
 func configuration(
     asking user: @escaping @Sendable (_ realm: String) async -> (name: String, password: String)?
 )
-    -> DownloadManager.Configuration
+    -> DownloadConfiguration
 {
-    DownloadManager.Configuration {
+    DownloadConfiguration {
         $0.proxy = .environment
         $0.cookies = CookieJar()
         $0.credentials = { request in

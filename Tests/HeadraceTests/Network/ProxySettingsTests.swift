@@ -102,7 +102,7 @@ struct ProxySettingsTests {
         let server = try ProxyServer(parsing: "http://us%40er:se%3Acret@p:3128")
         #expect(server.user == "us@er" && server.password == "se:cret")
         #expect(server.address == "http://p:3128")
-        let configuration = DownloadManager.Configuration {
+        let configuration = DownloadConfiguration {
             $0.proxy = .url(URL(filePath: "/"), except: ["x"])
             if let url = URL(string: "http://user:secret@p:1") { $0.proxy = .url(url) }
         }
@@ -115,7 +115,7 @@ struct ProxySettingsTests {
 
     @Test func `a proxy that is given holds for both schemes, but for its exceptions`() throws {
         let url = try #require(URL(string: "http://u:p@p:1"))
-        let configuration = DownloadManager.Configuration { $0.proxy = .url(url, except: ["b.example"]) }
+        let configuration = DownloadConfiguration { $0.proxy = .url(url, except: ["b.example"]) }
         let settings = try ProxySettings(configuration, environment: ["http_proxy": "http://other:1", "no_proxy": "*"])
         func address(_ text: String) throws -> String? {
             settings.proxy(for: try #require(URL(string: text)))?.address
@@ -125,8 +125,8 @@ struct ProxySettingsTests {
         #expect(try address("https://x.b.example/") == nil)
     }
 
-    @Test func `where addresses are asked about there is no proxy, and one that is given is an error`() throws {
-        var configuration = DownloadManager.Configuration { $0.allowsAddress = { _ in true } }
+    @Test func `where addresses are requested about there is no proxy, and one that is given is an error`() throws {
+        var configuration = DownloadConfiguration { $0.allowsAddress = { _ in true } }
         let a = try #require(URL(string: "http://a/"))
         #expect(try ProxySettings(configuration, environment: ["http_proxy": "p"]).proxy(for: a) == nil)
         try configuration.validate()

@@ -7,7 +7,7 @@ import Testing
 /// Cookies on the way, and secrets that are nowhere else.
 @Suite(.timeLimit(.minutes(4)))
 struct SecretsTests {
-    @Test func `S09 cookies that answers set are sent on each hop to whom they are for`() async throws {
+    @Test func `S09 cookies that responses set are sent on each hop to whom they are for`() async throws {
         let other = Response.ok("hello").header("Set-Cookie", "other=1")
         try await withFaultServer(other) { other in
             let routes: [String: Response] = [
@@ -50,12 +50,12 @@ struct SecretsTests {
         }
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                let asked = Locked(0)
+                let requested = Locked(0)
                 let configuration = NetworkFixture.configuration {
                     $0.registryDirectory = folder.appending(path: "list", directoryHint: .isDirectory)
                     $0.maxConnectionsPerDownload = 1
                     $0.credentials = { _ in
-                        asked.withLock { $0 += 1 }
+                        requested.withLock { $0 += 1 }
                         return .basic(user: "u", password: "hidden")
                     }
                 }
@@ -69,7 +69,7 @@ struct SecretsTests {
                     let file = try await download.value
                     #expect(ResumeFixture.old.body.difference(fromFileAt: file) == nil)
                 }
-                #expect(asked.withLock { $0 } == 2)
+                #expect(requested.withLock { $0 } == 2)
                 #expect(server.requests.map { $0["Authorization"] } == [nil, login, nil, login])
                 #expect(server.requests.map { $0["Range"] != nil } == [false, false, true, true])
             }

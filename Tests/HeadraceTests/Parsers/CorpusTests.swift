@@ -49,7 +49,7 @@ struct CorpusTests {
     }
 
     private func isCookie(_ text: String) -> Bool {
-        let place = URL(string: "http://a.b.example/x/y").flatMap(CookiePlace.init)
+        let place = URL(string: "http://a.b.example/x/y").flatMap(CookieScope.init)
         return place.flatMap { Cookie(parsing: text, from: $0, at: 0) } != nil
     }
 
@@ -59,6 +59,6 @@ struct CorpusTests {
         guard (try? reader.read(ParserProperty.journal(of: payloads))) != nil, (try? reader.finish()) != nil else {
             return false
         }
-        return reader.findings == RegistryFindings()
+        return reader.findings == RegistryDiagnostics()
     }
 }

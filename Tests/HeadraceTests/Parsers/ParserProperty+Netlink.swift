@@ -21,13 +21,14 @@ extension ParserProperty {
         func apply(_ messages: [NetlinkMessage]) {
             for message in messages { _ = state.apply(message) { $0.hasPrefix("w") ? "wlan" : nil } }
         }
-        func answer(_ first: NetlinkState.Question) {
+        func response(_ first: NetlinkState.Question) {
             var question = first
-            while case .ask(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: { _ in nil }) {
+            while case .query(let next) = state.apply(.done(question.sequence, isWhole: true), deviceType: { _ in nil })
+            {
                 question = next
             }
         }
-        answer(state.restart())
+        response(state.restart())
         guard state.path == NetworkPath(isUp: false, interface: .loopback) else {
             return "there is a path without links"
         }

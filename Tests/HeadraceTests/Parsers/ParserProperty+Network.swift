@@ -22,7 +22,7 @@ extension ParserProperty {
 
     static func cookieViolation(_ text: String) -> String? {
         let now: Int64 = 784_111_777
-        guard let url = URL(string: "http://a.b.example/x/y"), let place = CookiePlace(url) else { return "no place" }
+        guard let url = URL(string: "http://a.b.example/x/y"), let place = CookieScope(url) else { return "no place" }
         guard var cookie = Cookie(parsing: text, from: place, at: now) else { return nil }
         guard ["a.b.example", "b.example"].contains(cookie.domain) else {
             return "\(cookie) is not this server's to set"

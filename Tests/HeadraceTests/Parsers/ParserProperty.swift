@@ -75,7 +75,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
             }
         }
         guard let url = URL(string: "http://host/asked") else { return "no URL" }
-        let names = DestinationNames(DownloadRequest(url, to: .directory(URL(filePath: "/d.d/"))))
+        let names = DestinationPaths(DownloadRequest(url, to: .directory(URL(filePath: "/d.d/"))))
         let field = HeaderField(name: "Content-Disposition", value: text)
         let path = names.path(for: ResponseHead(url: url, status: 200, fields: [field]))
         guard names.contains(path) else { return "\(path.debugDescription) is not in the directory" }
@@ -161,9 +161,10 @@ extension ParserProperty {
         guard let inPieces = read(bytes, pieceBytes: 7), inPieces.image == reader.image,
             inPieces.findings == reader.findings, inPieces.goodBytes == reader.goodBytes
         else { return "in pieces it is another journal" }
-        guard reader.findings.list.count <= RegistryFindings.maxCount + 2 else { return "too much is found" }
-        guard (0...Int64(bytes.count)).contains(reader.goodBytes), reader.weight >= reader.image.entries.count else {
-            return "\(reader.goodBytes) good bytes, \(reader.weight) downloads told of"
+        guard reader.findings.list.count <= RegistryDiagnostics.maxCount + 2 else { return "too much is found" }
+        guard (0...Int64(bytes.count)).contains(reader.goodBytes), reader.recordCount >= reader.image.entries.count
+        else {
+            return "\(reader.goodBytes) good bytes, \(reader.recordCount) downloads told of"
         }
         // What is cut, and then added to, tells the same and more.
         let added = RegistryChange.priority(1, 1)
@@ -176,7 +177,7 @@ extension ParserProperty {
         return snapshotViolation(of: reader.image, isSmall: bytes.count < RegistryJournal.maxEntryBytes / 8)
     }
 
-    private static func snapshotViolation(of image: RegistryImage, isSmall: Bool) -> String? {
+    private static func snapshotViolation(of image: RegistrySnapshot, isSmall: Bool) -> String? {
         for entry in image.entries {
             if let violation = violation(of: entry.request) { return violation }
         }
@@ -189,14 +190,14 @@ extension ParserProperty {
             return isSmall ? "\(image) is not written: \(error)" : nil
         }
         guard let reader = read(bytes, pieceBytes: bytes.count) else { return "what is written is too new" }
-        return reader.image == image && reader.findings == RegistryFindings() ? nil : "\(image) is not read back"
+        return reader.image == image && reader.findings == RegistryDiagnostics() ? nil : "\(image) is not read back"
     }
 
     private static func violation(of request: RegistryRequest) -> String? {
-        let bases = RegistryBases(home: "/home/user", registry: "/home/user/.local/state", temporary: "/tmp")
+        let bases = RegistryBaseDirectories(home: "/home/user", registry: "/home/user/.local/state", temporary: "/tmp")
         guard request.url.withoutUserInfo == request.url else { return "\(request.url) has a user" }
         let path = request.destination.path
-        guard RegistryPath(path.description) == path else { return "\(path) is not read back" }
+        guard RelocatablePath(path.description) == path else { return "\(path) is not read back" }
         guard let absolute = path.resolved(in: bases), absolute.utf8.first == UInt8(ascii: "/") else {
             return "\(path) is not absolute"
         }

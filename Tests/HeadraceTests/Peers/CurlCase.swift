@@ -16,7 +16,7 @@ struct CurlCase: Sendable, CustomTestStringConvertible {
     let number: Int
     let what: String
     /// The answers to the requests in their order; the last one to all further ones as well.
-    let answers: [Response]
+    let responses: [Response]
     let expectation: Expectation
     /// The target of the last request, where it is not that of the first.
     let lastTarget: String
@@ -28,7 +28,7 @@ struct CurlCase: Sendable, CustomTestStringConvertible {
     init(
         _ number: Int,
         _ what: String,
-        _ answers: [Response],
+        _ responses: [Response],
         _ expectation: Expectation,
         at lastTarget: String = "/want/file.bin",
         beside existing: [String] = [],
@@ -36,7 +36,7 @@ struct CurlCase: Sendable, CustomTestStringConvertible {
     ) {
         self.number = number
         self.what = what
-        self.answers = answers
+        self.responses = responses
         self.expectation = expectation
         self.lastTarget = lastTarget
         self.existing = existing

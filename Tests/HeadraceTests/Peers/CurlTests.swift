@@ -9,7 +9,7 @@ import Testing
 struct CurlTests {
     @Test(arguments: CurlCase.all)
     func `a case of curl's ends as it should`(_ row: CurlCase) async throws {
-        let response = Response.answering { row.answers[min($0.index, row.answers.count - 1)] }
+        let response = Response.answering { row.responses[min($0.index, row.responses.count - 1)] }
         try await withTemporaryDirectory { folder in
             for name in row.existing { try Data("old".utf8).write(to: folder.appending(path: name)) }
             try await withFaultServer(response) { server in

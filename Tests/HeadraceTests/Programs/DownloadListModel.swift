@@ -28,7 +28,7 @@ final class DownloadListModel {
 
 /// The model of the documentation at work, without the view.
 @Suite(.timeLimit(.minutes(4)))
-struct DownloadListModelTests {
+struct DownloadQueueModelTests {
     @Test func `the model of the sample has a row for each download, and its button works`() async throws {
         let gate = try Gate()
         let file = Response.file(Resource(size: 300_000))

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct FoundationProgressTests {
     private let body = Response.Body.pattern(size: 300_000)
-    private let configuration = DownloadManager.Configuration {
+    private let configuration = DownloadConfiguration {
         $0.retryPolicy.maxFailures = 0
         $0.stallTimeout = .seconds(3600)
     }

@@ -8,7 +8,7 @@ struct ControlRecordTests {
     @Test func `a record is read back as it was written`() throws {
         var record = try ControlRecord.sample()
         #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
-        record.representation = Representation()
+        record.representation = RepresentationMetadata()
         record.totalBytes = nil
         record.written = ByteRangeSet([0..<Int64.max])
         record.durable = ByteRangeSet()
@@ -88,7 +88,7 @@ struct ControlRecordTests {
         #expect(record.trusted(bootID: bootID, fileSize: 1000, file: record.file) == record.durable)
     }
 
-    @Test func `a boot that the system does not tell is never the same`() throws {
+    @Test func `a boot that the system does not publish is never the same`() throws {
         var record = try ControlRecord.sample()
         record.bootID = ""
         #expect(record.trusted(bootID: "", fileSize: 1000, file: record.file) == record.durable)
@@ -128,8 +128,8 @@ struct ControlRecordTests {
         device.device += 1
         var inode = device
         inode.inode -= 1
-        #expect(record.isOf(device))
-        #expect(!record.isOf(inode))
+        #expect(record.matches(device))
+        #expect(!record.matches(inode))
         for bootID in ["other", "", "8f5b"] {
             #expect(record.trusted(bootID: bootID, fileSize: 1000, file: device) == record.durable)
             #expect(record.trusted(bootID: bootID, fileSize: 1000, file: inode).isEmpty)
@@ -171,7 +171,7 @@ extension ControlRecord {
         var record = ControlRecord(
             url: try #require(url),
             fileName: "näme.zip",
-            representation: Representation(
+            representation: RepresentationMetadata(
                 entityTag: #""v\"1""#,
                 lastModified: "Tue, 01 Jul 2025 10:00:00 GMT",
                 contentType: "text/plain",

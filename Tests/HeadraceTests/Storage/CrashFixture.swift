@@ -13,28 +13,28 @@ struct CrashFixture {
     private let chunkBytes: Int
     private let connections: Int
     /// Answers a request by its number and itself.
-    private let answer: @Sendable (Int, TransportRequest) throws -> FakeTransport.Answer
+    private let response: @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
 
     init(
         size: Int,
         chunkBytes: Int,
         connections: Int,
-        answer: @escaping @Sendable (Int, TransportRequest) throws -> FakeTransport.Answer
+        response: @escaping @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
     ) {
         expected = Array(DiskFixture.bytes.prefix(size))
         self.chunkBytes = chunkBytes
         self.connections = connections
-        self.answer = answer
+        self.response = response
     }
 
     private func partialPath() throws -> String {
-        DestinationNames(try DiskFixture.request(to: Self.destination)).partialPath
+        DestinationPaths(try DiskFixture.request(to: Self.destination)).partialPath
     }
 
     /// The download, from its first request to its end.
     func run(
         on disk: MemoryDisk,
-        _ durability: DownloadManager.Configuration.Durability = .full
+        _ durability: DownloadConfiguration.Durability = .full
     ) async throws -> DiskOutcome {
         let count = Locked(0)
         let transport = FakeTransport(chunkBytes: chunkBytes) { request in
@@ -42,10 +42,10 @@ struct CrashFixture {
                 count += 1
                 return count - 1
             }
-            return try answer(index, request)
+            return try response(index, request)
         }
         let environment = TransferEnvironment(
-            configuration: DownloadManager.Configuration {
+            configuration: DownloadConfiguration {
                 $0.retryPolicy.maxFailures = 3
                 $0.retryPolicy.baseDelay = .zero
                 $0.retryPolicy.maxRetriesPerHostAndMinute = nil
@@ -54,14 +54,14 @@ struct CrashFixture {
             },
             transport: transport,
             files: disk.calls,
-            clock: ClockWitness(TestClock())
+            clock: AnyClock(TestClock())
         )
         // Without a manager and its threads, of which a crash test would need hundreds.
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
             request: try DiskFixture.request(to: Self.destination, .overwrite)
         )
-        var attempts: Attempts?
+        var attempts: TransferState?
         var outcome: TransferOutcome
         repeat {
             let transfer = DownloadTransfer(record, StopSignal(), after: attempts, in: environment)
@@ -78,14 +78,14 @@ struct CrashFixture {
     private func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
         let path = try partialPath()
         guard let status = try disk.calls.status(path),
-            case .record(let record) = try RecordFile(of: path, calls: SharedFileCalls(disk.calls)).read()
+            case .record(let record) = try RecordFile(of: path, calls: SharedFileSystem(disk.calls)).read()
         else { return ByteRangeSet() }
         return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
     }
 
     /// The changes of a run without a crash; which connection is how fast is chance, and with several of them one is looked
     /// for of which a record tells parts that lie apart.
-    private func changes(_ durability: DownloadManager.Configuration.Durability) async throws -> [DiskChange] {
+    private func changes(_ durability: DownloadConfiguration.Durability) async throws -> [DiskChange] {
         for _ in 0..<100 {
             let disk = MemoryDisk()
             #expect(try await run(on: disk, durability).error == nil)
@@ -115,7 +115,7 @@ struct CrashFixture {
     }
 
     /// Stops after each change, and looks at what is left and at what a second run makes of it.
-    func crashEverywhere(_ crash: Crash, _ durability: DownloadManager.Configuration.Durability) async throws {
+    func crashEverywhere(_ crash: Crash, _ durability: DownloadConfiguration.Durability) async throws {
         let changes = try await changes(durability)
         let bootID = crash == .kill ? "first" : "second"
         var resumed = 0

@@ -10,13 +10,13 @@ struct CrashTests {
     private static let size = 8000
     /// One download with a cut and a record every three chunks.
     private let stream = CrashFixture(size: size, chunkBytes: 1000, connections: 1) { _, request in
-        DiskFixture.answer(request, sending: 3000, of: size)
+        DiskFixture.response(request, sending: 3000, of: size)
     }
 
     /// One download over four connections that are cut as well, and refused together now and then.
     private let parts = CrashFixture(size: 2_200_000, chunkBytes: 100_000, connections: 4) { index, request in
         guard index % 8 < 5 else { throw DownloadError(.connectionLost, "Cut.") }
-        return DiskFixture.answer(request, sending: 300_000, of: 2_200_000)
+        return DiskFixture.response(request, sending: 300_000, of: 2_200_000)
     }
 
     @Test(arguments: Crash.allCases)
@@ -39,7 +39,7 @@ struct CrashTests {
             let disk = MemoryDisk(image, bootID: "\(round)")
             // Each run is cut by its server, and then stopped at another change each time.
             _ = try await DiskFixture.run(to: CrashFixture.destination, files: disk.calls) {
-                DiskFixture.answer($0, sending: 100, of: Self.size)
+                DiskFixture.response($0, sending: 100, of: Self.size)
             }
             let before = image
             image = replay(disk.changes.dropLast(round % 5), on: before)

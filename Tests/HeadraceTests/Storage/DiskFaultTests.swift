@@ -8,8 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct DiskFaultTests {
     /// Writes as a file system does that is full from an offset on.
-    private func full(from limit: Int64) -> FileCalls {
-        FileCallRecorder { call throws(SystemError) in
+    private func full(from limit: Int64) -> FileSystem {
+        FileSystemRecorder { call throws(SystemError) in
             if case .write(let offset, let count) = call, offset + Int64(count) > limit {
                 throw SystemError(errno: ENOSPC)
             }
@@ -37,7 +37,7 @@ struct DiskFaultTests {
         try await withTemporaryDirectory { folder in
             let limit: Int64 = 700_000
             let isFull = Locked(false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 switch call {
                 case .write(let offset, let count) where offset + Int64(count) > limit:
                     isFull.withLock { $0 = true }
@@ -63,7 +63,7 @@ struct DiskFaultTests {
     func `too many open files pass, and the download is tried again`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let creations = Locked(0)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard call == .create else { return }
                 let count = creations.withLock { count in
                     count += 1
@@ -86,12 +86,12 @@ struct DiskFaultTests {
     @Test func `K02 a record that cannot be written leaves the old one as it was`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                DiskFixture.answer($0, sending: 300_000)
+                DiskFixture.response($0, sending: 300_000)
             }
             let record = URL(filePath: try DiskFixture.partial(in: folder).path + RecordFile.suffix)
             let old = try FileProbe.bytes(of: record)
             let isBody = Locked(false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 switch call {
                 case .write(let offset, _) where offset > 0: isBody.withLock { $0 = true }
                 case .write where isBody.withLock { $0 }: throw SystemError(errno: ENOSPC)
@@ -99,7 +99,7 @@ struct DiskFaultTests {
                 }
             }
             let second = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls) {
-                DiskFixture.answer($0, sending: 300_000)
+                DiskFixture.response($0, sending: 300_000)
             }
             #expect(second.starts == [300_000])
             #expect(second.error?.code == .connectionLost)
@@ -112,8 +112,8 @@ struct DiskFaultTests {
     }
 
     /// Once each answer put off the next record, so that a kill cost all of them.
-    @Test func `X01 many short answers put off no record`() async throws {
-        let (clock, recorder) = (TestClock(), FileCallRecorder())
+    @Test func `X01 many short responses put off no record`() async throws {
+        let (clock, recorder) = (TestClock(), FileSystemRecorder())
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(
                 to: .directory(folder),
@@ -123,10 +123,10 @@ struct DiskFaultTests {
                 connections: 1
             ) { request in
                 let start = DiskFixture.start(of: request)
-                guard start > 0 else { return DiskFixture.answer(request, sending: 300_000) }
+                guard start > 0 else { return DiskFixture.response(request, sending: 300_000) }
                 clock.advance(by: CheckpointPolicy.recordInterval / 2)
                 let end = start + 100_000
-                return FakeTransport.Answer(
+                return FakeTransport.Reply(
                     206,
                     fields: [
                         ("ETag", "\"v1\""), ("Content-Length", "\(end - start)"),
@@ -145,7 +145,7 @@ struct DiskFaultTests {
 
     @Test func `K06 a sync that fails at the end is not tried again, and no file is there`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .sync { throw SystemError(errno: EIO) }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
@@ -167,9 +167,9 @@ struct DiskFaultTests {
             clock: clock,
             retries: 3
         ) { request in
-            var answer = DiskFixture.answer(request)
-            if !hasLength { answer = FakeTransport.Answer(fields: [("ETag", "\"v1\"")], body: DiskFixture.bytes) }
-            return answer
+            var response = DiskFixture.response(request)
+            if !hasLength { response = FakeTransport.Reply(fields: [("ETag", "\"v1\"")], body: DiskFixture.bytes) }
+            return response
         }
         #expect(outcome.error?.code == .fileSystem)
         #expect(outcome.error?.cause as? SystemError == SystemError(errno: EIO))
@@ -215,26 +215,26 @@ struct DiskFaultTests {
     @Test func `X03 data, its sync, the record, the name, the folder, in this order`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                DiskFixture.answer($0, sending: 1_250_000)
+                DiskFixture.response($0, sending: 1_250_000)
             }
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             let outcome = try await DiskFixture.run(
                 to: .directory(folder),
                 files: recorder.fileCalls,
                 chunkBytes: 256 << 10
             )
             #expect(outcome.error == nil)
-            let looks: Set<FileCallRecorder.Call> = [.status, .openStatus, .read, .close]
+            let looks: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
             let order = recorder.calls.filter { !looks.contains($0) }.map { call in
                 // The record's length is not the point.
-                if case .write(0, _) = call { FileCallRecorder.Call.write(offset: 0, count: 0) } else { call }
+                if case .write(0, _) = call { FileSystemRecorder.Call.write(offset: 0, count: 0) } else { call }
             }
             #expect(
                 order == [
                     .checkDirectory, .open, .lock, .remove, .truncate(1_250_000), .freeSpace,
                     .write(offset: 1_250_000, count: 50_000), .sync,
                     .remove, .create, .write(offset: 0, count: 0), .sync, .replace, .syncDirectory,
-                    .setMode(FileCalls.newFileMode), .move, .syncDirectory, .remove, .remove,
+                    .setMode(FileSystem.newFileMode), .move, .syncDirectory, .remove, .remove,
                 ]
             )
         }
@@ -244,13 +244,13 @@ struct DiskFaultTests {
     private func runWithoutFolderSync(
         in folder: URL,
         _ errno: Int32,
-        from begin: FileCallRecorder.Call? = nil
-    ) async throws -> (outcome: DiskOutcome, calls: [FileCallRecorder.Call]) {
+        from begin: FileSystemRecorder.Call? = nil
+    ) async throws -> (outcome: DiskOutcome, calls: [FileSystemRecorder.Call]) {
         _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
-            DiskFixture.answer($0, sending: 300_000)
+            DiskFixture.response($0, sending: 300_000)
         }
         let hasBegun = Locked(begin == nil)
-        let recorder = FileCallRecorder { call throws(SystemError) in
+        let recorder = FileSystemRecorder { call throws(SystemError) in
             if call == begin { hasBegun.withLock { $0 = true } }
             if call == .syncDirectory, hasBegun.withLock({ $0 }) { throw SystemError(errno: errno) }
         }
@@ -276,7 +276,7 @@ struct DiskFaultTests {
         _ errno: Int32,
         _ code: DownloadError.Code
     ) async throws {
-        for begin in [nil, FileCallRecorder.Call.move] {
+        for begin in [nil, FileSystemRecorder.Call.move] {
             try await withTemporaryDirectory { folder in
                 let (outcome, _) = try await runWithoutFolderSync(in: folder, errno, from: begin)
                 let error = try #require(outcome.error)
@@ -301,20 +301,20 @@ struct DiskFaultTests {
             request: try DiskFixture.request(to: .file(URL(filePath: "/folder/file.bin")))
         )
         let environment = TransferEnvironment(
-            configuration: DownloadManager.Configuration(),
-            transport: FakeTransport { _ in FakeTransport.Answer(fields: [], body: []) },
+            configuration: DownloadConfiguration(),
+            transport: FakeTransport { _ in FakeTransport.Reply(fields: [], body: []) },
             files: disk.calls,
-            clock: ClockWitness(TestClock())
+            clock: AnyClock(TestClock())
         )
-        var session = PartialSession(record, environment)
+        var session = PartialDownload(record, environment)
         defer { session.close() }
         let bytes = Array("hello".utf8)
-        let body = AcceptedBody(
+        let body = BodyPlacement(
             offset: 0,
             length: 5,
             totalBytes: 5,
             framing: .length(5),
-            representation: Representation(),
+            representation: RepresentationMetadata(),
             proof: .nothingHeld
         )
         try session.begin(body, for: "/folder/file.bin")
@@ -333,11 +333,11 @@ struct DiskFaultTests {
     @Test(arguments: [0, 300_000])
     func `K23 a file that is refused its name is kept, unless it is empty`(_ size: Int) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: EEXIST) }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), .fail, files: recorder.fileCalls) {
-                DiskFixture.answer($0, of: size)
+                DiskFixture.response($0, of: size)
             }
             let error = try #require(outcome.error)
             let partial = try DiskFixture.partial(in: folder)
@@ -353,7 +353,7 @@ struct DiskFaultTests {
     {
         try await withTemporaryDirectory { folder in
             let isWritten = Locked(false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 switch call {
                 case .write(let offset, let count) where Int(offset) + count == DiskFixture.size:
                     isWritten.withLock { $0 = true }
@@ -374,14 +374,14 @@ struct DiskFaultTests {
     @Test func `K24 a name on another file system keeps the bytes, which need no second body`() async throws {
         try await withTemporaryDirectory { folder in
             for policy in [DownloadRequest.ConflictPolicy.rename, .overwrite] {
-                let recorder = FileCallRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder { call throws(SystemError) in
                     if call == .move { throw SystemError(errno: EXDEV) }
                 }
                 var calls = recorder.fileCalls
                 calls.replace = { path, newPath throws(SystemError) in
                     // The record's replacement stays within the folder.
                     guard path.hasSuffix(".new") else { throw SystemError(errno: EXDEV) }
-                    try FileCalls.system.replace(path, newPath)
+                    try FileSystem.system.replace(path, newPath)
                 }
                 let outcome = try await DiskFixture.run(to: .directory(folder), policy, files: calls)
                 let error = try #require(outcome.error)
@@ -404,7 +404,7 @@ struct DiskFaultTests {
             DownloadRequest.Destination.directory(URL(filePath: "/folder/")), .directory(URL(filePath: "/folder")),
             .file(URL(filePath: "/folder/file.bin")), .file(URL(filePath: "/other/../folder/file.bin").standardized),
         ] {
-            let names = DestinationNames(DownloadRequest(url, to: destination))
+            let names = DestinationPaths(DownloadRequest(url, to: destination))
             let record = RecordFile(of: names.partialPath, calls: .system).path
             for path in [names.partialPath, record, names.plannedPath] {
                 #expect(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false) == "/folder/")
@@ -414,7 +414,7 @@ struct DiskFaultTests {
 
     @Test func `K12 a partial that is removed under the download is never called complete`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
                 unlink(folder.appending(path: name).path)
             }
@@ -426,7 +426,7 @@ struct DiskFaultTests {
 
     @Test func `K08 a process without descriptors fails this download, and the next run has the file`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .create || call == .open { throw SystemError(errno: EMFILE) }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
@@ -440,7 +440,7 @@ struct DiskFaultTests {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "folder")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if case .write = call { try? FileManager.default.removeItem(at: folder) }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)

@@ -18,17 +18,17 @@ enum DiskFixture {
     static let bytes = Pattern(seed: 5).bytes(in: 0..<2_200_000)
 
     /// Answers as an origin with a strong entity tag does; sends so many bytes and then loses the connection.
-    static func answer(
+    static func response(
         _ request: TransportRequest,
         sending most: Int = .max,
         of size: Int = DiskFixture.size
-    ) -> FakeTransport.Answer {
+    ) -> FakeTransport.Reply {
         let (start, end) = (start(of: request), end(of: request) ?? size)
         let isPart = request.fields.contains { $0.name == "Range" }
         var fields = [("ETag", "\"v1\""), ("Accept-Ranges", "bytes"), ("Content-Length", "\(end - start)")]
         if isPart { fields.append(("Content-Range", "bytes \(start)-\(end - 1)/\(size)")) }
         let body = bytes[start..<end].prefix(most)
-        return FakeTransport.Answer(
+        return FakeTransport.Reply(
             isPart ? 206 : 200,
             fields: fields,
             body: Array(body),
@@ -50,21 +50,21 @@ enum DiskFixture {
     static func run(
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
-        files: FileCalls,
+        files: FileSystem,
         clock: TestClock = TestClock(),
         retries: Int = 0,
-        durability: DownloadManager.Configuration.Durability = .full,
+        durability: DownloadConfiguration.Durability = .full,
         chunkBytes: Int = 64 << 10,
         resumes: Bool = true,
         connections: Int? = nil,
         checksums: [Checksum] = [],
         pieces: PieceHashes? = nil,
-        answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer = { DiskFixture.answer($0) }
+        response: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Reply = { DiskFixture.response($0) }
     ) async throws -> DiskOutcome {
-        let transport = FakeTransport(chunkBytes: chunkBytes, answer)
+        let transport = FakeTransport(chunkBytes: chunkBytes, response)
         let manager = try await DownloadManager(
             environment: TransferEnvironment(
-                configuration: DownloadManager.Configuration {
+                configuration: DownloadConfiguration {
                     $0.retryPolicy.maxFailures = retries
                     $0.retryPolicy.baseDelay = .zero
                     $0.retryPolicy.maxRetriesPerHostAndMinute = nil
@@ -74,7 +74,7 @@ enum DiskFixture {
                 },
                 transport: transport,
                 files: files,
-                clock: ClockWitness(clock)
+                clock: AnyClock(clock)
             )
         )
         var request = try request(to: destination, policy)
@@ -122,7 +122,7 @@ enum DiskFixture {
         _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { folder in
-            _ = try await run(to: .directory(folder), files: .system) { answer($0, sending: Int(held)) }
+            _ = try await run(to: .directory(folder), files: .system) { response($0, sending: Int(held)) }
             let partial = try partial(in: folder)
             #expect(FileProbe.size(of: partial) == held)
             try await body(folder, partial, URL(filePath: partial.path + RecordFile.suffix))
@@ -144,12 +144,12 @@ enum DiskFixture {
         guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
         (record.state, record.totalBytes) = (.finalising(final.lastPathComponent), record.written.count)
         try recordFile.write(record, syncing: nil)
-        try FileCalls.system.move(partial.path, final.path)
+        try FileSystem.system.move(partial.path, final.path)
     }
 
     /// The partial's name for a download into a folder.
     static func partial(in folder: URL) throws -> URL {
-        URL(filePath: DestinationNames(try request(to: .directory(folder))).partialPath)
+        URL(filePath: DestinationPaths(try request(to: .directory(folder))).partialPath)
     }
 
     static func isExact(_ file: URL) -> Bool {

@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct FallbackTests {
     /// The calls of a file system whose calls for a free name answer this; 0 stands for success.
-    private func calls(_ recorder: FileCallRecorder, renaming: Int32, linking: Int32) -> FileCalls {
+    private func calls(_ recorder: FileSystemRecorder, renaming: Int32, linking: Int32) -> FileSystem {
         let recorded = recorder.fileCalls
         var calls = recorded
         calls.move = { path, newPath throws(SystemError) in
             try recorded.takeFreeName(path, newPath) { path, newPath throws(SystemError) in
                 guard renaming == 0 else { throw SystemError(errno: renaming) }
-                try FileCalls.system.move(path, newPath)
+                try FileSystem.system.move(path, newPath)
             } linking: { path, newPath throws(SystemError) in
                 guard linking == 0 else { throw SystemError(errno: linking) }
                 guard link(path, newPath) == 0 else { throw SystemError(errno: errno) }
@@ -31,7 +31,7 @@ struct FallbackTests {
     ) async throws {
         try await withTemporaryDirectory { folder in
             for name in ["file.bin", "file (1).bin", "file (2).bin"] {
-                let recorder = FileCallRecorder(to: .unsynced)
+                let recorder = FileSystemRecorder(to: .unsynced)
                 let outcome = try await DiskFixture.run(
                     to: .directory(folder),
                     files: calls(recorder, renaming: renaming, linking: linking)
@@ -44,7 +44,7 @@ struct FallbackTests {
             let outcome = try await DiskFixture.run(
                 to: .directory(folder),
                 .fail,
-                files: calls(FileCallRecorder(to: .unsynced), renaming: renaming, linking: linking)
+                files: calls(FileSystemRecorder(to: .unsynced), renaming: renaming, linking: linking)
             )
             #expect(outcome.error?.code == .fileExists)
             #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
@@ -58,7 +58,7 @@ struct FallbackTests {
     @Test(arguments: otherFailures)
     func `another failure to take a name is one, and nothing else is tried`(_ renaming: Int32, _ linking: Int32) throws
     {
-        let recorder = FileCallRecorder()
+        let recorder = FileSystemRecorder()
         let error = #expect(throws: SystemError.self) {
             try calls(recorder, renaming: renaming, linking: linking).move("/missing/a", "/missing/b")
         }
@@ -70,11 +70,11 @@ struct FallbackTests {
     func `a file system without locks takes files, and goes on with those of earlier runs`(_ errno: Int32) async throws
     {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }
             }
             let first = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls) {
-                DiskFixture.answer($0, sending: 300_000)
+                DiskFixture.response($0, sending: 300_000)
             }
             #expect(first.error?.code == .connectionLost)
             let second = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
@@ -90,7 +90,7 @@ struct FallbackTests {
     @Test(arguments: [EIO, EINTR])
     func `a new partial whose lock fails is told with the reason, and does not stay`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
@@ -104,7 +104,7 @@ struct FallbackTests {
     @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
     func `a list on a file system without locks is refused with that reason`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }
             }
             let error = #expect(throws: DownloadError.self) {

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct FileStampTests {
     private func stamp(_ file: URL) throws -> FileStamp {
-        FileStamp(try #require(try FileCalls.system.status(file.path)))
+        FileStamp(try #require(try FileSystem.system.status(file.path)))
     }
 
     @Test func `a file has its stamp under every name, and no other file has it`() async throws {
@@ -19,14 +19,14 @@ struct FileStampTests {
             #expect(before.size == 3)
             let seconds = Date().timeIntervalSince1970
             #expect(abs(Double(before.modified) / 1e9 - seconds) < 600)
-            try FileCalls.system.move(file.path, moved.path)
+            try FileSystem.system.move(file.path, moved.path)
             #expect(try stamp(moved) == before)
             try Data("two".utf8).write(to: file)
             #expect(try stamp(file) != before)
-            let open = try FileCalls.system.open(moved.path)
-            #expect(FileStamp(try FileCalls.system.openStatus(open)) == before)
-            try FileCalls.system.truncate(open, 4)
-            try FileCalls.system.close(open)
+            let open = try FileSystem.system.open(moved.path)
+            #expect(FileStamp(try FileSystem.system.openStatus(open)) == before)
+            try FileSystem.system.truncate(open, 4)
+            try FileSystem.system.close(open)
             #expect(try stamp(moved) != before)
         }
     }

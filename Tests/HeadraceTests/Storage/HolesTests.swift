@@ -57,7 +57,7 @@ struct HolesTests {
 
     /// A disk that has lost what is in the hole, and what came last to the block before it.
     private func damagedDisk(
-        _ durability: DownloadManager.Configuration.Durability = .none,
+        _ durability: DownloadConfiguration.Durability = .none,
         intercept: @escaping @Sendable (DiskChange) throws(SystemError) -> Void = { _ throws(SystemError) in }
     ) async throws -> MemoryDisk {
         let disk = MemoryDisk()
@@ -77,7 +77,7 @@ struct HolesTests {
     }
 
     /// The calls of a disk that reports the hole until the bytes are written again.
-    private func calls(_ disk: MemoryDisk, while isThere: @escaping @Sendable () -> Bool = { true }) -> FileCalls {
+    private func calls(_ disk: MemoryDisk, while isThere: @escaping @Sendable () -> Bool = { true }) -> FileSystem {
         let system = disk.calls
         var calls = system
         let state = Locked((isReported: false, isFilled: false))
@@ -102,8 +102,8 @@ struct HolesTests {
     }
 
     private func run(
-        _ calls: FileCalls,
-        _ durability: DownloadManager.Configuration.Durability = .none,
+        _ calls: FileSystem,
+        _ durability: DownloadConfiguration.Durability = .none,
         _ policy: DownloadRequest.ConflictPolicy = .overwrite,
         retries: Int = 0,
         sending count: Int = .max
@@ -114,7 +114,7 @@ struct HolesTests {
             files: calls,
             retries: retries,
             durability: durability
-        ) { DiskFixture.answer($0, sending: count) }
+        ) { DiskFixture.response($0, sending: count) }
     }
 
     private func expectExact(_ disk: MemoryDisk) {
@@ -144,7 +144,7 @@ struct HolesTests {
     }
 
     @Test(arguments: [EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS, ENOTTY])
-    func `a file system that does not tell of holes has none`(_ errno: Int32) async throws {
+    func `a file system that does not publish of holes has none`(_ errno: Int32) async throws {
         let disk = MemoryDisk()
         _ = try await run(disk.calls.withoutSync, sending: Self.written)
         var calls = disk.calls
@@ -154,7 +154,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a file that cannot be asked for holes fails its download, and stays`() async throws {
+    @Test func `a file that cannot be requested for holes fails its download, and stays`() async throws {
         let disk = try await damagedDisk()
         var failing = disk.calls
         failing.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EIO) }
@@ -268,27 +268,27 @@ struct HolesTests {
     )
     func `data is found by seeks of every system`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
         let file = SparseFile(data: data, isOnAPFS: isOnAPFS)
-        var calls = FileCalls.system
+        var calls = FileSystem.system
         calls.dataRange = { _, offset throws(SystemError) in
-            try FileCalls.nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
+            try FileSystem.nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
         }
         #expect(try calls.dataRanges(-1, size: file.size).ranges == data)
     }
 
     /// Nil where the folder's file system does not tell of holes.
     private func holes(of file: URL) throws -> [Range<Int64>]? {
-        let descriptor = try FileCalls.system.open(file.path)
-        defer { try? FileCalls.system.close(descriptor) }
-        let size = try FileCalls.system.openStatus(descriptor).size
-        let holes = try FileCalls.system.dataRanges(descriptor, size: size).gaps(in: 0..<size)
+        let descriptor = try FileSystem.system.open(file.path)
+        defer { try? FileSystem.system.close(descriptor) }
+        let size = try FileSystem.system.openStatus(descriptor).size
+        let holes = try FileSystem.system.dataRanges(descriptor, size: size).gaps(in: 0..<size)
         return holes.isEmpty ? nil : holes
     }
 
     @Test func `the system tells of the hole that a cut and a growth leave`() async throws {
         try await withTemporaryDirectory { folder in
-            let calls = FileCalls.system.withoutSync
+            let calls = FileSystem.system.withoutSync
             let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, durability: .none) {
-                DiskFixture.answer($0, sending: Self.written)
+                DiskFixture.response($0, sending: Self.written)
             }
             #expect(outcome.error?.code == .connectionLost)
             let partial = try DiskFixture.partial(in: folder)
@@ -307,16 +307,16 @@ struct HolesTests {
 
     @Test func `the system tells of an empty file that it has nothing`() async throws {
         try await withTemporaryDirectory { folder in
-            let file = try FileCalls.system.create(folder.appending(path: "empty").path)
-            defer { try? FileCalls.system.close(file) }
-            #expect(try FileCalls.system.dataRange(file, 0) == nil)
+            let file = try FileSystem.system.create(folder.appending(path: "empty").path)
+            defer { try? FileSystem.system.close(file) }
+            #expect(try FileSystem.system.dataRange(file, 0) == nil)
         }
     }
 }
 
-extension FileCalls {
+extension FileSystem {
     /// What is written without being synced at the stop, as by a process that is killed.
-    fileprivate var withoutSync: FileCalls {
+    fileprivate var withoutSync: FileSystem {
         var calls = self
         calls.sync = { _ throws(SystemError) in throw SystemError(errno: ENOTSUP) }
         return calls

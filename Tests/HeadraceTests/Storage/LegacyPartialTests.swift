@@ -32,19 +32,19 @@ struct LegacyPartialTests {
     }
 
     /// As after Ctrl-C, and a restart of the machine in the evening.
-    @Test(arguments: [DownloadManager.Configuration.Durability.none, .full])
+    @Test(arguments: [DownloadConfiguration.Durability.none, .full])
     func `bytes that were kept at a stop are gone on with after another start of the system`(
-        _ durability: DownloadManager.Configuration.Durability
+        _ durability: DownloadConfiguration.Durability
     ) async throws {
         let first = MemoryDisk(bootID: "first")
         let cut = try await DiskFixture.run(to: CrashFixture.destination, files: first.calls, durability: durability) {
-            DiskFixture.answer($0, sending: 3000, of: 8000)
+            DiskFixture.response($0, sending: 3000, of: 8000)
         }
         #expect(cut.error != nil)
         let next = MemoryDisk(first.image, bootID: "next")
         let outcome = try await DiskFixture.run(to: CrashFixture.destination, files: next.calls, durability: durability)
         {
-            DiskFixture.answer($0, sending: 8000, of: 8000)
+            DiskFixture.response($0, sending: 8000, of: 8000)
         }
         #expect(outcome.error == nil)
         #expect(outcome.starts == [3000])
@@ -139,7 +139,7 @@ struct LegacyPartialTests {
     @Test func `X03 a record without its partial goes when the file is skipped`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
-            let names = DestinationNames(try DiskFixture.request(to: .file(file)))
+            let names = DestinationPaths(try DiskFixture.request(to: .file(file)))
             let path = names.partialPath + RecordFile.suffix
             var record = try ControlRecord.sample()
             try Data("whole".utf8).write(to: file)
@@ -159,9 +159,9 @@ struct LegacyPartialTests {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             _ = try await DiskFixture.run(to: .file(file), files: .system) {
-                DiskFixture.answer($0, sending: Int(Self.held))
+                DiskFixture.response($0, sending: Int(Self.held))
             }
-            let partialPath = DestinationNames(try DiskFixture.request(to: .file(file))).partialPath
+            let partialPath = DestinationPaths(try DiskFixture.request(to: .file(file))).partialPath
             let record = URL(filePath: partialPath + RecordFile.suffix)
             try Data("headrace-record 2 00000000 2\n{}\n".utf8).write(to: record)
             try Data("whole".utf8).write(to: file)
@@ -177,7 +177,7 @@ struct LegacyPartialTests {
             let file = folder.appending(path: "file.bin")
             let destination = isNamed ? DownloadRequest.Destination.file(file) : .directory(folder)
             _ = try await DiskFixture.run(to: destination, files: .system) {
-                DiskFixture.answer($0, sending: Int(Self.held))
+                DiskFixture.response($0, sending: Int(Self.held))
             }
             #expect(try FileProbe.names(in: folder).count == 2)
             try Data("whole".utf8).write(to: file)
@@ -187,7 +187,9 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `X03 a file that has its name already is the result, where it is what is asked for now`() async throws {
+    @Test func `X03 a file that has its name already is the result, where it is what is requested for now`()
+        async throws
+    {
         let right = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(Int(Self.held)))))
         for checksums in [[], [right]] {
             try await DiskFixture.withNamedLeftovers { folder, final in
@@ -203,7 +205,7 @@ struct LegacyPartialTests {
 
     /// Once it was the result, also with another checksum than the one that was asked for.
     @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .overwrite])
-    func `X03 a file that has its name already is fetched again, where it is not what is asked for now`(
+    func `X03 a file that has its name already is fetched again, where it is not what is requested for now`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         let other = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(DiskFixture.size))))
@@ -229,7 +231,7 @@ struct LegacyPartialTests {
         try await DiskFixture.withNamedLeftovers { folder, final in
             if !isRight { try Data(repeating: 7, count: bytes.count).write(to: final) }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, pieces: pieces) {
-                DiskFixture.answer($0, of: bytes.count)
+                DiskFixture.response($0, of: bytes.count)
             }
             #expect(outcome.error == nil)
             #expect(outcome.starts == (isRight ? [] : [0]))
@@ -253,17 +255,17 @@ struct LegacyPartialTests {
             request.checksums = [right]
             let record = DownloadRecord(id: Download.ID(rawValue: 1), request: request)
             let stop = StopSignal()
-            var files = FileCalls.system
+            var files = FileSystem.system
             files.status = { path throws(SystemError) in
                 // It is looked up just before it is read.
                 if path.hasSuffix("/file.bin") { stop.stop(reason) }
-                return try FileCalls.system.status(path)
+                return try FileSystem.system.status(path)
             }
             let environment = TransferEnvironment(
-                configuration: DownloadManager.Configuration(),
-                transport: FakeTransport { DiskFixture.answer($0) },
+                configuration: DownloadConfiguration(),
+                transport: FakeTransport { DiskFixture.response($0) },
                 files: files,
-                clock: ClockWitness(TestClock())
+                clock: AnyClock(TestClock())
             )
             // A task of its own, which is the one that is cancelled.
             async let stopped = stop.cancellingTask {
@@ -287,15 +289,15 @@ struct LegacyPartialTests {
     @Test func `X03 a record whose partial cannot be looked up stays`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
-            let partialPath = DestinationNames(try DiskFixture.request(to: .file(file))).partialPath
+            let partialPath = DestinationPaths(try DiskFixture.request(to: .file(file))).partialPath
             var record = try ControlRecord.sample()
             record.state = .finalising("file.bin")
             try Data("whole".utf8).write(to: file)
             try Data(try #require(record.encoded())).write(to: URL(filePath: partialPath + RecordFile.suffix))
-            var files = FileCalls.system
+            var files = FileSystem.system
             files.status = { path throws(SystemError) in
                 guard path != partialPath else { throw SystemError(errno: EIO) }
-                return try FileCalls.system.status(path)
+                return try FileSystem.system.status(path)
             }
             let outcome = try await DiskFixture.run(to: .file(file), .skip, files: files)
             #expect(outcome.events.contains(.skipped(file)))

@@ -8,16 +8,16 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct LostBytesTests {
     /// The system's calls, with the file cut to a size by another program after some of the writes.
-    private static func calls(cuttingTo size: Int64, after writes: Set<Int>) -> FileCalls {
-        var calls = FileCalls.system
+    private static func calls(cuttingTo size: Int64, after writes: Set<Int>) -> FileSystem {
+        var calls = FileSystem.system
         let count = Locked(0)
         calls.write = { file, bytes, offset throws(SystemError) in
-            let written = try FileCalls.system.write(file, bytes, offset)
+            let written = try FileSystem.system.write(file, bytes, offset)
             let number = count.withLock {
                 $0 += 1
                 return $0
             }
-            if writes.contains(number) { try FileCalls.system.truncate(file, size) }
+            if writes.contains(number) { try FileSystem.system.truncate(file, size) }
             return written
         }
         return calls
@@ -32,11 +32,11 @@ struct LostBytesTests {
     /// Whether the folder's file system reports holes.
     private static func reportsHoles(_ folder: URL) throws -> Bool {
         let path = folder.appending(path: "hole").path
-        let file = try FileCalls.system.create(path)
-        defer { try? FileCalls.system.close(file) }
-        try FileCalls.system.truncate(file, 1 << 20)
-        try FileCalls.system.remove(path)
-        return try FileCalls.system.dataRanges(file, size: 1 << 20).isEmpty
+        let file = try FileSystem.system.create(path)
+        defer { try? FileSystem.system.close(file) }
+        try FileSystem.system.truncate(file, 1 << 20)
+        try FileSystem.system.remove(path)
+        return try FileSystem.system.dataRanges(file, size: 1 << 20).isEmpty
     }
 
     private static func notices(_ outcome: DiskOutcome) -> Int {
@@ -47,7 +47,7 @@ struct LostBytesTests {
         var size: Int64 = 0
         var connections: Int?
         var isChecked = false
-        var durability: DownloadManager.Configuration.Durability = .none
+        var durability: DownloadConfiguration.Durability = .none
     }
 
     @Test(arguments: [
@@ -107,14 +107,14 @@ struct LostBytesTests {
     /// Some file systems store zeros as a hole.
     @Test func `a hole is no loss where zeros were written`() async throws {
         try await withTemporaryDirectory { folder in
-            var calls = FileCalls.system
+            var calls = FileSystem.system
             calls.dataRange = { _, offset throws(SystemError) in
                 if offset < 65_536 { return offset..<65_536 }
                 return offset < 262_144 ? max(offset, 131_072)..<262_144 : nil
             }
             for isZeros in [true, false] {
                 let path = folder.appending(path: "\(isZeros)").path
-                let file = try PartialFile.create(path, calls: SharedFileCalls(calls))
+                let file = try PartialFile.create(path, calls: SharedFileSystem(calls))
                 defer { file.close() }
                 // No write begins or ends at a block.
                 let bytes = (0..<262_144).map { UInt8(isZeros && (60_000..<140_000).contains($0) ? 0 : 1) }
@@ -132,10 +132,10 @@ struct LostBytesTests {
     @Test func `a file that is written at once is not checked for holes`() async throws {
         try await withTemporaryDirectory { folder in
             let looks = Locked(0)
-            var calls = FileCalls.system
+            var calls = FileSystem.system
             calls.dataRange = { file, offset throws(SystemError) in
                 looks.withLock { $0 += 1 }
-                return try FileCalls.system.dataRange(file, offset)
+                return try FileSystem.system.dataRange(file, offset)
             }
             let sizes = [(1_000, 0), (DiskFixture.size, 1)]
             for (size, expected) in sizes {
@@ -145,7 +145,7 @@ struct LostBytesTests {
                     files: calls,
                     durability: .none,
                     connections: 1
-                ) { DiskFixture.answer($0, of: size) }
+                ) { DiskFixture.response($0, of: size) }
                 #expect(outcome.error == nil)
                 #expect(looks.withLock { $0 } == expected)
             }

@@ -36,8 +36,8 @@ final class MemoryDisk: Sendable {
     /// All changes that succeeded, in order.
     var changes: [DiskChange] { state.withLock { $0.changes } }
 
-    var calls: FileCalls {
-        FileCalls(
+    var calls: FileSystem {
+        FileSystem(
             create: { path throws(SystemError) in try self.create(path) },
             open: { path throws(SystemError) in try self.open(path) },
             openForReading: { path throws(SystemError) in try self.open(path) },

@@ -15,16 +15,16 @@ struct PartialFileTests {
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
-        calls: FileCalls = .system
+        calls: FileSystem = .system
     ) async throws -> URL {
         let manager = try await DownloadManager(
             environment: TransferEnvironment(
-                configuration: DownloadManager.Configuration(),
+                configuration: DownloadConfiguration(),
                 transport: FakeTransport { _ in
-                    FakeTransport.Answer(fields: [("Content-Length", "\(body.count)")], body: body)
+                    FakeTransport.Reply(fields: [("Content-Length", "\(body.count)")], body: body)
                 },
                 files: calls,
-                clock: ClockWitness(TestClock())
+                clock: AnyClock(TestClock())
             )
         )
         var request = DownloadRequest(try #require(URL(string: url)), to: destination, conflictPolicy: policy)
@@ -39,7 +39,7 @@ struct PartialFileTests {
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
-        calls: FileCalls = .system
+        calls: FileSystem = .system
     ) async throws -> DownloadError {
         try await #require(throws: DownloadError.self) {
             try await download(to: destination, policy, refetching: refetchPolicy, calls: calls)
@@ -48,12 +48,12 @@ struct PartialFileTests {
 
     @Test func `the name comes last, after all bytes`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
             #expect(
                 recorder.calls == [
                     .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
-                    .write(offset: 0, count: 5), .sync, .openStatus, .status, .setMode(FileCalls.newFileMode), .move,
+                    .write(offset: 0, count: 5), .sync, .openStatus, .status, .setMode(FileSystem.newFileMode), .move,
                     .syncDirectory, .close,
                 ]
             )
@@ -63,7 +63,7 @@ struct PartialFileTests {
     @Test func `X01 a kill before the first record leaves nothing behind in the end`() async throws {
         try await withTemporaryDirectory { folder in
             let request = DownloadRequest(try #require(URL(string: url)), to: .directory(folder))
-            let partial = DestinationNames(request).partialPath
+            let partial = DestinationPaths(request).partialPath
             for path in [partial, partial + ".record.new"] {
                 try Data("half".utf8).write(to: URL(filePath: path))
             }
@@ -75,7 +75,7 @@ struct PartialFileTests {
     @Test func `S05 a partial is for its owner only`() async throws {
         try await withTemporaryDirectory { folder in
             let mode = Locked<UInt16?>(nil)
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
                 mode.withLock { $0 = FileProbe.permissions(of: folder.appending(path: name)) }
             }
@@ -86,7 +86,7 @@ struct PartialFileTests {
 
     @Test func `K09 short writes are gone on with`() async throws {
         try await withTemporaryDirectory { folder in
-            let system = FileCalls.system
+            let system = FileSystem.system
             var calls = system
             calls.write = { file, bytes, offset throws(SystemError) in
                 try system.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<min(bytes.count, 7)]), offset)
@@ -107,12 +107,12 @@ struct PartialFileTests {
     )
         async throws
     {
-        let failing: [FileCallRecorder.Call] = [
-            .checkDirectory, .create, .write(offset: 0, count: 5), .setMode(FileCalls.newFileMode), .move,
+        let failing: [FileSystemRecorder.Call] = [
+            .checkDirectory, .create, .write(offset: 0, count: 5), .setMode(FileSystem.newFileMode), .move,
         ]
         for call in failing {
             try await withTemporaryDirectory { folder in
-                let recorder = FileCallRecorder { made throws(SystemError) in
+                let recorder = FileSystemRecorder { made throws(SystemError) in
                     if made == call { throw SystemError(errno: errno) }
                 }
                 let error = try await failure(to: .directory(folder), calls: recorder.fileCalls)
@@ -132,12 +132,12 @@ struct PartialFileTests {
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if case .setMode = call { throw SystemError(errno: errno) }
             }
             let file = try await download(to: .directory(folder), policy, calls: recorder.fileCalls)
             #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
-            #expect(recorder.calls.contains(.setMode(FileCalls.newFileMode)))
+            #expect(recorder.calls.contains(.setMode(FileSystem.newFileMode)))
         }
     }
 
@@ -146,7 +146,7 @@ struct PartialFileTests {
         _ mode: UInt32,
         _ hasGroup: Bool
     ) async throws {
-        var calls = FileCalls.system
+        var calls = FileSystem.system
         if !hasGroup { calls.setGroup = { _, _ throws(SystemError) in throw SystemError(errno: EPERM) } }
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
@@ -158,7 +158,7 @@ struct PartialFileTests {
             let new = try #require(try calls.status(file.path))
             let isSameForAll = mode & 0o007 == mode >> 3 & 0o007
             let most = hasGroup || isSameForAll ? mode : 0o600
-            #expect(new.mode == FileCalls.newFileMode & (most | 0o600))
+            #expect(new.mode == FileSystem.newFileMode & (most | 0o600))
             #expect(new.group == group)
         }
     }
@@ -167,7 +167,7 @@ struct PartialFileTests {
     func `a file in the place of one with an access list gets that, or is its owner's alone`(
         _ isTaken: Bool
     ) async throws {
-        var calls = FileCalls.system
+        var calls = FileSystem.system
         let list = Locked<[UInt8]>([])
         calls.attribute = { _, name, _ throws(SystemError) in
             guard name == "system.posix_acl_access" else { throw SystemError(errno: ENODATA) }
@@ -189,7 +189,7 @@ struct PartialFileTests {
 
     @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
-            var calls = FileCalls.system
+            var calls = FileSystem.system
             calls.freeSpace = { _ in 1 }
             let error = try await failure(to: .directory(folder), calls: calls)
             #expect(error.code == .diskFull)
@@ -200,9 +200,9 @@ struct PartialFileTests {
 
     #if os(Linux)
     @Test func `L17 a file system that counts no blocks is not full`() throws {
-        let file = try FileCalls.system.openForReading("/proc/self/stat")
-        defer { try? FileCalls.system.close(file) }
-        #expect(throws: SystemError.self) { try FileCalls.system.freeSpace(file) }
+        let file = try FileSystem.system.openForReading("/proc/self/stat")
+        defer { try? FileSystem.system.close(file) }
+        #expect(throws: SystemError.self) { try FileSystem.system.freeSpace(file) }
     }
     #endif
 
@@ -252,7 +252,7 @@ struct PartialFileTests {
     @Test func `K23 a name that is taken meanwhile is not overwritten`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if case .write = call { try? Data("rival".utf8).write(to: file) }
             }
             let error = try await failure(to: .file(file), .fail, calls: recorder.fileCalls)
@@ -266,7 +266,7 @@ struct PartialFileTests {
             let file = folder.appending(path: "file.bin")
             for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
                 try? FileManager.default.removeItem(at: file)
-                let recorder = FileCallRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder { call throws(SystemError) in
                     if case .write = call { try? Data("rival".utf8).write(to: file) }
                 }
                 let result = try await download(to: destination, .skip, calls: recorder.fileCalls)
@@ -279,7 +279,7 @@ struct PartialFileTests {
 
     @Test func `K23 what is no file is not skipped to, though it came meanwhile`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call else { return }
                 try? FileManager.default.createDirectory(
                     at: folder.appending(path: "file.bin"),
@@ -293,13 +293,13 @@ struct PartialFileTests {
 
     /// Once the file lay beside the directory, as `d (1)`.
     @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
-    func `a directory that is given as the file is refused before anything is asked for`(
+    func `a directory that is given as the file is refused before anything is requested for`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await withTemporaryDirectory { folder in
             let directory = folder.appending(path: "d")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             let error = try await failure(to: .file(directory), policy, calls: recorder.fileCalls)
             #expect(error.code == .fileSystem)
             #expect(error.message.contains("is a directory"))
@@ -330,28 +330,28 @@ struct PartialFileTests {
         try await withTemporaryDirectory { folder in
             let pipe = folder.appending(path: "file.bin")
             #expect(mkfifo(pipe.path, 0o600) == 0)
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             let error = try await failure(to: .file(pipe), policy, refetching: refetchPolicy, calls: recorder.fileCalls)
             #expect(error.code == .fileSystem)
             #expect(error.message == "\(pipe.path) is no file but a device, a pipe or a socket. Choose another name.")
             #expect(recorder.calls == [.checkDirectory, .status])
-            #expect(try FileCalls.system.status(pipe.path)?.kind == .other)
+            #expect(try FileSystem.system.status(pipe.path)?.kind == .other)
             #expect(try FileProbe.names(in: folder) == ["file.bin"])
         }
-        #expect(try FileCalls.system.status("/dev/null")?.kind == .other)
+        #expect(try FileSystem.system.status("/dev/null")?.kind == .other)
     }
 
     @Test func `a pipe of the server's name, or one that comes with the bytes, is not replaced`() async throws {
         for comesLate in [false, true] {
             try await withTemporaryDirectory { folder in
                 let pipe = folder.appending(path: "file.bin")
-                let recorder = FileCallRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder { call throws(SystemError) in
                     if case .write = call { mkfifo(pipe.path, 0o600) }
                 }
                 if !comesLate { #expect(mkfifo(pipe.path, 0o600) == 0) }
                 let error = try await failure(to: .directory(folder), .overwrite, calls: recorder.fileCalls)
                 #expect(error.code == (comesLate ? .fileExists : .fileSystem))
-                #expect(try FileCalls.system.status(pipe.path)?.kind == .other)
+                #expect(try FileSystem.system.status(pipe.path)?.kind == .other)
             }
         }
     }
@@ -365,7 +365,7 @@ struct PartialFileTests {
             #expect(symlink("nowhere", link.path) == 0)
             let error = try await failure(to: .file(link), policy)
             #expect(error.code == (policy == .fail ? .fileExists : .fileSystem))
-            #expect(try FileCalls.system.status(link.path)?.kind == .link)
+            #expect(try FileSystem.system.status(link.path)?.kind == .link)
             #expect(try FileProbe.names(in: folder) == ["file.bin"])
         }
     }
@@ -380,11 +380,11 @@ struct PartialFileTests {
                 request: try DiskFixture.request(to: .directory(out))
             )
             let environment = TransferEnvironment(
-                configuration: DownloadManager.Configuration(),
-                transport: FakeTransport { _ in FakeTransport.Answer(fields: [], body: []) },
-                clock: ClockWitness(TestClock())
+                configuration: DownloadConfiguration(),
+                transport: FakeTransport { _ in FakeTransport.Reply(fields: [], body: []) },
+                clock: AnyClock(TestClock())
             )
-            var session = PartialSession(record, environment)
+            var session = PartialDownload(record, environment)
             defer { session.close() }
             let error = #expect(throws: DownloadError.self) {
                 try session.finish(as: out.path + "/" + name, from: record.request.url) { _, _ in }
@@ -397,11 +397,11 @@ struct PartialFileTests {
 
     @Test func `a directory that is missing is made with all above it, and outlives a power cut`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             let missing = folder.appending(path: "a/b")
             let first = try await download(to: .directory(missing), calls: recorder.fileCalls)
             #expect(first.path == missing.path + "/file.bin")
-            let made: [FileCallRecorder.Call] = [
+            let made: [FileSystemRecorder.Call] = [
                 .checkDirectory, .status, .status, .createDirectory, .syncDirectory, .createDirectory, .syncDirectory,
                 .checkDirectory,
             ]
@@ -428,7 +428,7 @@ struct PartialFileTests {
     @Test(arguments: [EACCES, ENOSPC, EROFS])
     func `K26 a directory that cannot be made is told with the reason`(_ number: Int32) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .createDirectory { throw SystemError(errno: number) }
             }
             let error = try await failure(to: .directory(folder.appending(path: "new")), calls: recorder.fileCalls)

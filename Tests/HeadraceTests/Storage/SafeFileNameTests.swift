@@ -104,16 +104,16 @@ struct SafeFileNameTests {
         ("http://h/a?b/c", "http://h/x", "a"),
         ("http://h/%E2%80%AEtxt.exe", "http://h/x", "txt.exe"), ("http://h/a/%CC%81b", "http://h/x", "\u{301}b"),
     ])
-    func `S02 the final URL names the file, else the one that was asked`(
+    func `S02 the final URL names the file, else the one that was requested`(
         _ final: String,
-        _ asked: String,
+        _ requested: String,
         _ name: String
     )
         throws
     {
         let final = try #require(URL(string: final))
-        let asked = try #require(URL(string: asked))
-        #expect(SafeFileName.forDownload(finalURL: final, requestURL: asked) == name)
+        let requested = try #require(URL(string: requested))
+        #expect(SafeFileName.forDownload(finalURL: final, requestURL: requested) == name)
     }
 
     @Test(arguments: [

@@ -15,7 +15,7 @@ struct StalledDiskTests {
         let folder: URL
         let stalled: [Download]
 
-        var inbox: RegistryInbox { RegistryInbox(in: folder.appending(path: "registry").path) }
+        var inbox: CommandSpool { CommandSpool(in: folder.appending(path: "registry").path) }
     }
 
     /// The length of the files whose writes wait; nothing else is that long.
@@ -29,11 +29,11 @@ struct StalledDiskTests {
     private func environment(
         _ folder: URL,
         limit: Int,
-        _ files: FileCalls,
+        _ files: FileSystem,
         _ clock: TestClock
     ) -> TransferEnvironment {
         TransferEnvironment(
-            configuration: DownloadManager.Configuration {
+            configuration: DownloadConfiguration {
                 $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
                 $0.startsDownloads = limit > 0
                 $0.maxConcurrentDownloads = max(1, limit)
@@ -41,10 +41,10 @@ struct StalledDiskTests {
             transport: FakeTransport { request in
                 let isStalled = request.url.path.hasPrefix("/stalled")
                 let body = isStalled ? [UInt8](repeating: 7, count: Self.size) : Array("hello".utf8)
-                return FakeTransport.Answer(fields: [("Content-Length", "\(body.count)")], body: body)
+                return FakeTransport.Reply(fields: [("Content-Length", "\(body.count)")], body: body)
             },
             files: files,
-            clock: ClockWitness(clock)
+            clock: AnyClock(clock)
         )
     }
 
@@ -53,7 +53,7 @@ struct StalledDiskTests {
         try await withTemporaryDirectory { folder in
             let (gate, clock) = (RecordGate(), TestClock())
             let (writes, note) = AsyncStream.makeStream(of: Void.self)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 guard case .write(_, let count) = call, count == Self.size else { return }
                 note.yield()
                 gate.wait()
@@ -83,7 +83,7 @@ struct StalledDiskTests {
     }
 
     /// Once eight writes took all threads, and everything else of the manager waited for the disk.
-    @Test func `downloads whose disk does not answer hold up no other one, nor the list`() async throws {
+    @Test func `downloads whose disk does not response hold up no other one, nor the list`() async throws {
         try await withStalled(20) { scene in
             _ = try await scene.manager.download(try request("other", to: scene.folder)).value
             let paused = try await paused(in: scene)
@@ -180,10 +180,10 @@ struct StalledDiskTests {
             requests[1].startsPaused = true
             let ids = try await kept.download(requests).map(\.id.rawValue)
             await kept.shutdown()
-            let inbox = RegistryInbox(in: folder.appending(path: "registry").path)
+            let inbox = CommandSpool(in: folder.appending(path: "registry").path)
             try inbox.post(.pause([ids[0]]), at: 1)
             try inbox.post(.resume([ids[1]]), at: 2)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 switch call {
                 // The commands are looked for when the disk does not answer any more.
                 case .names: isStalled.wait()

@@ -15,18 +15,18 @@ struct StrangersFileTests {
     }
 
     /// The system's calls, to which these files, and no later ones of their names, are another user's.
-    private func calls(_ owner: Owner, of files: [URL], in folder: URL) throws -> FileCalls {
-        let inodes = Set(try files.map { try #require(try FileCalls.system.status($0.path)).inode })
-        let folderInode = try #require(try FileCalls.system.status(folder.path)).inode
+    private func calls(_ owner: Owner, of files: [URL], in folder: URL) throws -> FileSystem {
+        let inodes = Set(try files.map { try #require(try FileSystem.system.status($0.path)).inode })
+        let folderInode = try #require(try FileSystem.system.status(folder.path)).inode
         let seen: @Sendable (FileStatus) -> FileStatus = { status in
             var status = status
             if inodes.contains(status.inode) { status.owner = 12_345 }
             if status.inode == folderInode { status.owner = owner == .stranger ? 54_321 : 12_345 }
             return status
         }
-        var calls = FileCalls.system
-        calls.status = { path throws(SystemError) in try FileCalls.system.status(path).map(seen) }
-        calls.openStatus = { file throws(SystemError) in seen(try FileCalls.system.openStatus(file)) }
+        var calls = FileSystem.system
+        calls.status = { path throws(SystemError) in try FileSystem.system.status(path).map(seen) }
+        calls.openStatus = { file throws(SystemError) in seen(try FileSystem.system.openStatus(file)) }
         return calls
     }
 
@@ -66,15 +66,15 @@ struct StrangersFileTests {
     @Test(arguments: [12_345, 65_534] as [UInt32])
     func `what has the owner that a file of ours gets there is ours`(_ owner: UInt32) async throws {
         try await DiskFixture.withLeftovers { folder, _, _ in
-            let folderInode = try #require(try FileCalls.system.status(folder.path)).inode
+            let folderInode = try #require(try FileSystem.system.status(folder.path)).inode
             let seen: @Sendable (FileStatus) -> FileStatus = { status in
                 var status = status
                 status.owner = status.inode == folderInode ? 0 : owner
                 return status
             }
-            var files = FileCalls.system
-            files.status = { path throws(SystemError) in try FileCalls.system.status(path).map(seen) }
-            files.openStatus = { file throws(SystemError) in seen(try FileCalls.system.openStatus(file)) }
+            var files = FileSystem.system
+            files.status = { path throws(SystemError) in try FileSystem.system.status(path).map(seen) }
+            files.openStatus = { file throws(SystemError) in seen(try FileSystem.system.openStatus(file)) }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
             #expect(outcome.error == nil)
             #expect(outcome.starts == [Self.held])
@@ -109,7 +109,7 @@ struct StrangersFileTests {
     }
 
     @Test func `a file that cannot replace another leaves nothing behind`() async throws {
-        var files = FileCalls.system
+        var files = FileSystem.system
         files.replace = { _, _ throws(SystemError) in throw SystemError(errno: EPERM) }
         try await withTemporaryDirectory { folder in
             let path = folder.appending(path: "a").path

@@ -13,10 +13,10 @@ struct SuspensionTests {
     private func withManager(
         _ container: URL,
         isSilent: Bool,
-        files: FileCalls = .system,
+        files: FileSystem = .system,
         _ body: (DownloadManager) async throws -> Void
     ) async throws {
-        let configuration = DownloadManager.Configuration {
+        let configuration = DownloadConfiguration {
             $0.registryDirectory = container.appending(path: "registry", directoryHint: .isDirectory)
             $0.maxConnectionsPerDownload = 1
         }
@@ -24,12 +24,12 @@ struct SuspensionTests {
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: FakeTransport { request in
-                    guard isSilent else { return DiskFixture.answer(request) }
-                    return FakeTransport.Answer(DiskFixture.answer(request, sending: Self.cut), end: .silence)
+                    guard isSilent else { return DiskFixture.response(request) }
+                    return FakeTransport.Reply(DiskFixture.response(request, sending: Self.cut), end: .silence)
                 },
                 files: files,
                 // No time passes, so that no record is written but the one that is asked for.
-                clock: ClockWitness(TestClock())
+                clock: AnyClock(TestClock())
             )
         )
         do {
@@ -59,7 +59,7 @@ struct SuspensionTests {
         async throws
     {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             try await withManager(folder, isSilent: true, files: recorder.fileCalls) { manager in
                 let download = try await download(manager, to: folder)
                 #expect(try record(of: download) == nil)
@@ -87,7 +87,7 @@ struct SuspensionTests {
     @Test func `a download that was recorded before a suspension leaves no record behind when it ends`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = RecordGate()
-            let recorder = FileCallRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
                 if case .write(let offset, _) = call, offset > 1_000_000 { gate.wait() }
             }
             try await withManager(folder, isSilent: false, files: recorder.fileCalls) { manager in

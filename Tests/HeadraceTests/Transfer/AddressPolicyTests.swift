@@ -10,16 +10,16 @@ struct AddressPolicyTests {
     /// What came of one download, and which addresses were asked about.
     private struct Outcome {
         var error: DownloadError?
-        var asked: [String]
+        var requested: [String]
         var events: [DownloadEvent]
     }
 
     private static func run(_ url: URL, allowing allowed: Set<String>) async throws -> Outcome {
-        let asked = Locked<[String]>([])
-        let configuration = DownloadManager.Configuration {
+        let requested = Locked<[String]>([])
+        let configuration = DownloadConfiguration {
             $0.retryPolicy.baseDelay = .zero
             $0.allowsAddress = { address in
-                asked.withLock { $0.append(address.description) }
+                requested.withLock { $0.append(address.description) }
                 return allowed.contains(address.description)
             }
         }
@@ -30,7 +30,7 @@ struct AddressPolicyTests {
                 for await event in download.events { events.append(event) }
                 var error: DownloadError?
                 if case .failed(let failure) = download.state { error = failure }
-                return Outcome(error: error, asked: asked.withLock { $0 }, events: events)
+                return Outcome(error: error, requested: requested.withLock { $0 }, events: events)
             }
         }
     }
@@ -40,7 +40,7 @@ struct AddressPolicyTests {
         ("127.0.0.2", "127.0.0.2"), ("169.254.169.254", "169.254.169.254"), ("0.0.0.0", "0.0.0.0"),
         ("2130706434", "127.0.0.2"), ("0x7f.2", "127.0.0.2"), ("[::1]", "::1"), ("[::ffff:127.0.0.2]", "127.0.0.2"),
     ])
-    func `D11 each hop is asked about, and a refused address is not connected to`(
+    func `D11 each hop is requested about, and a refused address is not connected to`(
         _ host: String,
         _ address: String
     ) async throws {
@@ -52,18 +52,18 @@ struct AddressPolicyTests {
             let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
             #expect(outcome.error?.code == .addressRefused)
             #expect(outcome.error?.message.contains("its address \(address) is not allowed") == true)
-            #expect(outcome.asked == ["127.0.0.1", address])
+            #expect(outcome.requested == ["127.0.0.1", address])
             #expect(server.requests.count == 1)
             #expect(server.connectionCount == 1)
             #expect(!outcome.events.contains { if case .retrying = $0 { true } else { false } })
         }
     }
 
-    @Test func `D11 the first hop is asked about as well`() async throws {
+    @Test func `D11 the first hop is requested about as well`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: [])
             #expect(outcome.error?.code == .addressRefused)
-            #expect(outcome.asked == ["127.0.0.1"])
+            #expect(outcome.requested == ["127.0.0.1"])
             #expect(server.connectionCount == 0)
         }
     }
@@ -72,32 +72,32 @@ struct AddressPolicyTests {
         try await withFaultServer(.ok("hello")) { server in
             let outcome = try await Self.run(server.url("/file.bin", host: "localhost"), allowing: ["127.0.0.1"])
             #expect(outcome.error == nil)
-            #expect(outcome.asked.last == "127.0.0.1")
-            #expect(Set(outcome.asked).isSubset(of: ["::1", "127.0.0.1"]))
+            #expect(outcome.requested.last == "127.0.0.1")
+            #expect(Set(outcome.requested).isSubset(of: ["::1", "127.0.0.1"]))
         }
     }
 
-    @Test func `T01 D11 an allowed address that does not answer is tried again`() async throws {
+    @Test func `T01 D11 an allowed address that does not response is tried again`() async throws {
         try await withFaultServer(.ok("hello"), isListening: false) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
             #expect(outcome.error?.code == .connection)
-            #expect(outcome.asked.count == 6)
+            #expect(outcome.requested.count == 6)
         }
     }
 
-    @Test func `D11 a kept connection was asked about when it was made`() async throws {
+    @Test func `D11 a kept connection was requested about when it was made`() async throws {
         let response = Response.routes(["/file.bin": .redirect(to: "/there")], otherwise: .ok("hello"))
         try await withFaultServer(response) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
             #expect(outcome.error == nil)
-            #expect(outcome.asked == ["127.0.0.1"])
+            #expect(outcome.requested == ["127.0.0.1"])
             #expect(server.requests.count == 2)
             #expect(server.connectionCount == 1)
         }
     }
 
     /// In a process of its own, whose environment is nobody else's.
-    @Test func `D11 no proxy is used where addresses are asked about`() async {
+    @Test func `D11 no proxy is used where addresses are requested about`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in
                 try await withFaultServer(.ok("hello")) { server in

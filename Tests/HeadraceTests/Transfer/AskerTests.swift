@@ -48,14 +48,14 @@ struct AskerTests {
         arguments: ["Accept-Language", "Cookie", "Authorization"],
         [("a", "b"), (nil, "b"), ("a", nil)] as [(String?, String?)]
     )
-    func `a date proves nothing of bytes that another has asked for`(
+    func `a date proves nothing of bytes that another has requested for`(
         _ name: String,
         _ values: (String?, String?)
     ) async throws {
         let outcome = try await outcome(name, values, Self.dated(1), Self.dated(2))
         #expect(outcome.isExact)
         #expect(outcome.restarts.map(\.bytes) == [Fixture.cut])
-        #expect(outcome.restarts.map(\.reason) == [RestartReason.otherAsker.sentence])
+        #expect(outcome.restarts.map(\.reason) == [RestartReason.differentRequester.sentence])
     }
 
     @Test(arguments: ["Accept-Language", "Authorization"])
@@ -66,7 +66,7 @@ struct AskerTests {
     }
 
     /// As a token that is another one for each run.
-    @Test func `an entity tag proves bytes whoever has asked for them`() async throws {
+    @Test func `an entity tag proves bytes whoever has requested for them`() async throws {
         let outcome = try await outcome("Authorization", ("a", "b"), Fixture.old, Fixture.old)
         #expect(outcome.isExact)
         #expect(outcome.resumes == [Fixture.cut])
@@ -74,7 +74,7 @@ struct AskerTests {
 
     /// The download is complete, and its name was taken meanwhile.
     @Test(arguments: [true, false])
-    func `a complete partial is the result of those alone who have asked for it`(_ isSame: Bool) async throws {
+    func `a complete partial is the result of those alone who have requested for it`(_ isSame: Bool) async throws {
         let gate = try Gate()
         let first = Response.file(Fixture.old).held(after: Fixture.cut, until: gate)
         try await withTemporaryDirectory { folder in
@@ -129,7 +129,7 @@ struct AskerTests {
 
     @Test func `what tells logins apart tells nobody what they are`() throws {
         var request = DownloadRequest(try #require(URL(string: "http://h/f")), to: .directory(URL(filePath: "/tmp")))
-        let configuration = DownloadManager.Configuration()
+        let configuration = DownloadConfiguration()
         #expect(request.asker(configuration).isEmpty)
         request.headers = Self.field("Authorization", "secret")
         let variant = request.variant(configuration, tellingLogins: true)
@@ -139,18 +139,18 @@ struct AskerTests {
         #expect(request.variant(configuration, tellingLogins: true) != variant)
     }
 
-    @Test func `logins of netrc files, cookies and certificates tell who asks`() throws {
+    @Test func `logins of netrc files, cookies and certificates publish who asks`() throws {
         let request = DownloadRequest(try #require(URL(string: "https://h/f")), to: .directory(URL(filePath: "/tmp")))
-        var askers: Set<String> = [request.asker(DownloadManager.Configuration())]
+        var askers: Set<String> = [request.asker(DownloadConfiguration())]
         for user in ["a", "b"] {
             let netrc = try Netrc(parsing: "machine h login \(user) password x".utf8)
-            askers.insert(request.asker(DownloadManager.Configuration { $0.netrc = netrc }))
+            askers.insert(request.asker(DownloadConfiguration { $0.netrc = netrc }))
             let jar = CookieJar()
             try jar.add(netscapeFile: "h\tFALSE\t/\tFALSE\t0\tu\t\(user)\n".utf8)
-            askers.insert(request.asker(DownloadManager.Configuration { $0.cookies = jar }))
+            askers.insert(request.asker(DownloadConfiguration { $0.cookies = jar }))
             let file = URL(filePath: "/tmp/\(user).pem")
             let certificate = ClientCertificate(file: file, key: file)
-            askers.insert(request.asker(DownloadManager.Configuration { $0.clientCertificate = certificate }))
+            askers.insert(request.asker(DownloadConfiguration { $0.clientCertificate = certificate }))
         }
         #expect(askers.count == 7)
     }

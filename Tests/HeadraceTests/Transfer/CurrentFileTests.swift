@@ -116,9 +116,9 @@ struct CurrentFileTests {
     @Test func `of a file that everybody can write nothing is believed`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fetch(fixture)
-            let file = try FileCalls.system.open(fixture.file.path)
-            try FileCalls.system.setMode(file, 0o666)
-            try FileCalls.system.close(file)
+            let file = try FileSystem.system.open(fixture.file.path)
+            try FileSystem.system.setMode(file, 0o666)
+            try FileSystem.system.close(file)
             #expect(try await fetch(fixture).isFinished)
             #expect(try fixture.names == ["file (1).bin", "file.bin"])
         }
@@ -130,10 +130,10 @@ struct CurrentFileTests {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fetch(fixture)
             let tag = try #require(EntityTag(parsing: "\"v1\""))
-            let note = KeptVersion(.noneMatch(tag), of: fixture.url, try fixture.stamp, bootID: "another")
-            let open = try FileCalls.system.open(fixture.file.path)
-            try FileCalls.system.setAttribute(open, KeptVersion.attribute, try #require(note.encoded))
-            try FileCalls.system.close(open)
+            let note = SavedValidator(.noneMatch(tag), of: fixture.url, try fixture.stamp, bootID: "another")
+            let open = try FileSystem.system.open(fixture.file.path)
+            try FileSystem.system.setAttribute(open, SavedValidator.attribute, try #require(note.encoded))
+            try FileSystem.system.close(open)
             #expect(try await fetch(fixture).isFinished)
             #expect(fixture.conditions == [])
             #expect(try fixture.names == ["file (1).bin", "file.bin"])

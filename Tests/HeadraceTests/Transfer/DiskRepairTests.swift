@@ -27,12 +27,12 @@ struct DiskRepairTests {
     }
 
     private static func flip(_ offsets: [Int64], in folder: URL) throws {
-        let handle = try FileCalls.system.open(try partial(in: folder).path)
-        defer { try? FileCalls.system.close(handle) }
+        let handle = try FileSystem.system.open(try partial(in: folder).path)
+        defer { try? FileSystem.system.close(handle) }
         for offset in offsets {
-            var bytes = try FileCalls.system.readAt(handle, offset, 1)
+            var bytes = try FileSystem.system.readAt(handle, offset, 1)
             bytes[0] ^= 1
-            try FileCalls.system.writeAll(handle, bytes, at: offset)
+            try FileSystem.system.writeAll(handle, bytes, at: offset)
         }
     }
 
@@ -123,16 +123,16 @@ struct DiskRepairTests {
 
     /// The first byte is never read as it was written.
     @Test func `a disk that changes bytes again and again ends the download`() async throws {
-        var calls = FileCalls.unsynced
+        var calls = FileSystem.unsynced
         calls.readAt = { file, offset, count throws(SystemError) in
-            var bytes = try FileCalls.system.readAt(file, offset, count)
+            var bytes = try FileSystem.system.readAt(file, offset, count)
             if offset == 0 { bytes[0] ^= 1 }
             return bytes
         }
         let expected = try Checksum(.sha256, of: Array(DiskFixture.bytes.prefix(DiskFixture.size)))
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .unsynced, checksums: [expected]) {
-                DiskFixture.answer($0, sending: Int(Self.cut))
+                DiskFixture.response($0, sending: Int(Self.cut))
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, checksums: [expected])
             #expect(outcome.error?.code == .checksum)
@@ -164,7 +164,7 @@ struct DiskRepairTests {
         let (gate, held) = (try Gate(), Int64(1_500_000))
         try await withFaultServer(.file(file).held(after: held, until: gate)) { server in
             try await withTemporaryDirectory { folder in
-                let configuration = DownloadManager.Configuration { $0.maxConnectionsPerDownload = 2 }
+                let configuration = DownloadConfiguration { $0.maxConnectionsPerDownload = 2 }
                 try await withDownloadManager(configuration) { manager in
                     var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                     request.checksums = [expected]

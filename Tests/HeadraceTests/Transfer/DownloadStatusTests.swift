@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadStatusTests {
     @Test func `each reader has a stream of its own, and all see the end`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let early = [status.states(), status.states()]
         status.enter(.running, .started, turn: 1)
         status.enter(.cancelled, .cancelled, turn: 2)
@@ -18,7 +18,7 @@ struct DownloadStatusTests {
     }
 
     @Test func `C15 nothing comes after the end`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.cancelled, .cancelled, turn: 2)
         status.enter(.running, .started, turn: 1)
         status.publish(DownloadProgress(bytesReceived: 5))
@@ -27,7 +27,7 @@ struct DownloadStatusTests {
     }
 
     @Test func `a download that goes on after its end is followed again`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.cancelled, .cancelled, turn: 1)
         status.enter(.waiting, nil, turn: 2)
         let states = status.states()
@@ -43,7 +43,7 @@ struct DownloadStatusTests {
     func `what does not run has no speed, for those who follow it and those who come late`(
         _ state: DownloadState
     ) async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.running, .started, turn: 1)
         let early = status.progressUpdates()
         let running = DownloadProgress(
@@ -68,7 +68,7 @@ struct DownloadStatusTests {
     }
 
     @Test func `a late reader of events sees all that happened`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.running, .started, turn: 1)
         status.enter(.cancelled, .cancelled, turn: 2)
         var events: [DownloadEvent] = []
@@ -77,7 +77,7 @@ struct DownloadStatusTests {
     }
 
     @Test func `a slow reader of a long history misses the oldest events, and never the end`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.running, .started, turn: 1)
         for count in 1...1000 { status.publish(.piecesVerified(count: count)) }
         let late = status.events()
@@ -88,7 +88,7 @@ struct DownloadStatusTests {
     }
 
     @Test func `a reader that is gone is forgotten, and a slow one holds one value`() async {
-        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: ListObservers())
+        let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let task = Task { for await _ in status.progressUpdates() {} }
         task.cancel()
         await task.value

@@ -110,7 +110,7 @@ struct ExpectedSizeTests {
         #expect(outcome.restarts.allSatisfy { $0.bytes < size + 1 << 20 } && outcome.restarts.count == 1)
     }
 
-    @Test func `a connection that ends before the size is a cut, and the rest is asked for`() async throws {
+    @Test func `a connection that ends before the size is a cut, and the rest is requested for`() async throws {
         let part = Response.whole(Resource(file.body.slice(0..<cut))).closeDelimited
         let outcome = try await run(.sequence([part], then: .file(file)))
         #expect(outcome.isExact)
@@ -118,7 +118,7 @@ struct ExpectedSizeTests {
         #expect(outcome.requests.count == 2)
     }
 
-    @Test func `where no answer tells a length, the size is what progress and free space are reckoned by`()
+    @Test func `where no reply tells a length, the size is what progress and free space are reckoned by`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -140,16 +140,16 @@ struct ExpectedSizeTests {
         try await withTemporaryDirectory { folder in
             var request = try DiskFixture.request(to: .directory(folder))
             request.expectedSize = 2
-            var calls = FileCalls.system
+            var calls = FileSystem.system
             calls.freeSpace = { _ in 1 }
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration(),
+                    configuration: DownloadConfiguration(),
                     transport: FakeTransport { _ in
-                        FakeTransport.Answer(200, fields: [("Transfer-Encoding", "chunked")], body: Array("ab".utf8))
+                        FakeTransport.Reply(200, fields: [("Transfer-Encoding", "chunked")], body: Array("ab".utf8))
                     },
                     files: calls,
-                    clock: ClockWitness(TestClock())
+                    clock: AnyClock(TestClock())
                 )
             )
             let error = await #expect(throws: DownloadError.self) { try await manager.download(request).value }
@@ -163,11 +163,11 @@ struct ExpectedSizeTests {
 
     /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
     @Test(arguments: [true, false], [(true, "application/octet-stream"), (true, "image/png"), (false, "image/png")])
-    func `held bytes of another size are given up for an answer that has the right one, and only for that`(
+    func `held bytes of another size are given up for an reply that has the right one, and only for that`(
         _ isChunked: Bool,
-        _ answer: (isRight: Bool, mediaType: String)
+        _ reply: (isRight: Bool, mediaType: String)
     ) async throws {
-        let (isRight, mediaType) = answer
+        let (isRight, mediaType) = reply
         var short = Resource(size: cut - 1, seed: 3)
         short.contentType = mediaType
         let first = Response.file(file).truncated(after: cut)

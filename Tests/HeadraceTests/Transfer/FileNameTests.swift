@@ -74,7 +74,7 @@ struct FileNameTests {
         #expect(names == [String(repeating: "n", count: 248) + ".tar.gz"])
     }
 
-    @Test func `S01 a NUL in the field is no answer at all`() async throws {
+    @Test func `S01 a NUL in the field is no response at all`() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Disposition: attachment; filename=a\0b\r\n\r\nx"
         let (error, names) = try await run(.raw(.bytes(Array(head.utf8))))
         #expect(error?.code == .protocolViolation)
@@ -91,7 +91,7 @@ struct FileNameTests {
         #expect(names == [name])
     }
 
-    @Test func `a redirect's own proposal is nothing, that of the answer counts`() async throws {
+    @Test func `a redirect's own proposal is nothing, that of the response counts`() async throws {
         let response = Response.routes([
             "/a": .redirect(to: "/b").header("Content-Disposition", "attachment; filename=wrong"),
             "/b": disposition("attachment; filename=right"),
@@ -129,7 +129,7 @@ struct FileNameTests {
     }
 
     /// The second answer proposes another name, as one that carries the time does.
-    @Test func `a download that is gone on with keeps the name of its first answer`() async throws {
+    @Test func `a download that is gone on with keeps the name of its first response`() async throws {
         let first = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=first")
         let second = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=second")
         let cuts = [first.truncated(after: ResumeFixture.cut), second.truncated(after: 50_000), .status(404)]

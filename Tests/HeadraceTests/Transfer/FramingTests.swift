@@ -116,7 +116,7 @@ struct FramingTests {
         }
     }
 
-    @Test func `L15 interim answers and then none are tried again`() async throws {
+    @Test func `L15 interim responses and then none are tried again`() async throws {
         let interim = Response.raw("HTTP/1.1 100 Continue\r\n\r\n")
         #expect(try await run(interim, .file(file).interim(103, count: 50), then: .file(file)).isExact)
     }
@@ -128,7 +128,7 @@ struct FramingTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `L21 a connection that ends without an answer is tried again`() async throws {
+    @Test func `L21 a connection that ends without an response is tried again`() async throws {
         let outcome = try await run(.nothing(by: .fin), .nothing(by: .reset), then: .file(file))
         #expect(outcome.isExact)
         #expect(outcome.requests.count >= 3)
@@ -140,7 +140,8 @@ struct FramingTests {
     }
 
     @Test(arguments: ["gzip", "x-unknown", "gzip, gzip, gzip, gzip, gzip, gzip"])
-    func `E02 E06 E07 bytes in a coding that was not asked for are kept as they came`(_ coding: String) async throws {
+    func `E02 E06 E07 bytes in a coding that was not requested for are kept as they came`(_ coding: String) async throws
+    {
         let coded = Response.file(file).header("Content-Encoding", coding)
         let outcome = try await run(coded.truncated(after: Fixture.cut), then: coded)
         #expect(outcome.isExact)
@@ -157,9 +158,9 @@ struct FramingTests {
         #expect(outcome.requests.count <= 5)
     }
 
-    @Test func `E08 a transfer coding that was not asked for is refused`() async throws {
-        let answer = Response.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
-        let outcome = try await run(then: answer)
+    @Test func `E08 a transfer coding that was not requested for is refused`() async throws {
+        let response = Response.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
+        let outcome = try await run(then: response)
         #expect(outcome.error?.code == .protocolViolation)
         #expect(outcome.requests.count == 1)
     }

@@ -7,7 +7,7 @@ import Testing
 /// Links that end, and those who give new ones.
 @Suite(.timeLimit(.minutes(4)))
 struct FreshLinkTests {
-    private struct Refusal: Error {}
+    private struct ResponseRejection: Error {}
 
     private let file = ResumeFixture.old
     private let cut = ResumeFixture.cut
@@ -19,19 +19,19 @@ struct FreshLinkTests {
         expires: Date? = nil,
         expecting expected: Resource = ResumeFixture.old,
         provide: @escaping @Sendable (FaultServer, Int) async throws -> DownloadRequest.Link
-    ) async throws -> (outcome: ResumeOutcome, asked: Int) {
+    ) async throws -> (outcome: ResumeOutcome, requested: Int) {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(routes)) { server in
-                let configuration = DownloadManager.Configuration { $0.retryPolicy.baseDelay = .zero }
+                let configuration = DownloadConfiguration { $0.retryPolicy.baseDelay = .zero }
                 return try await withDownloadManager(configuration) { manager in
-                    let asked = Asked()
+                    let requested = Asked()
                     var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
                     request.mirrors = mirrors.map { server.url($0) }
                     request.urlExpires = expires
                     request.linkProvider = .init {
                         try await provide(
                             server,
-                            asked.count.withLock {
+                            requested.count.withLock {
                                 $0 += 1
                                 return $0
                             }
@@ -44,7 +44,7 @@ struct FreshLinkTests {
                         in: folder,
                         expecting: expected
                     )
-                    return (outcome, asked.count.withLock { $0 })
+                    return (outcome, requested.count.withLock { $0 })
                 }
             }
         }
@@ -57,11 +57,11 @@ struct FreshLinkTests {
     @Test(arguments: [401, 403, 404, 410])
     func `R33 a link that ends in the middle is replaced, and the bytes are gone on with`(_ status: Int) async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(status))
-        let (outcome, asked) = try await run(["/old": old, "/new": .file(file)]) { server, _ in
+        let (outcome, requested) = try await run(["/old": old, "/new": .file(file)]) { server, _ in
             .init(server.url("/new"))
         }
         #expect(outcome.isExact, "\(outcome.events)")
-        #expect(asked == 1)
+        #expect(requested == 1)
         #expect(outcome.requests.map(\.path) == ["/old", "/old", "/new"])
         #expect(outcome.ranges.last == "bytes=\(cut)-")
         #expect(outcome.restarts.isEmpty)
@@ -77,38 +77,40 @@ struct FreshLinkTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `a link that has expired by the clock is not asked at all`() async throws {
-        let (outcome, asked) = try await run(
+    @Test func `a link that has expired by the clock is not requested at all`() async throws {
+        let (outcome, requested) = try await run(
             ["/old": .file(file), "/new": .file(file)],
             expires: .distantPast
         ) { server, _ in .init(server.url("/new"), expires: .distantFuture) }
         #expect(outcome.isExact)
-        #expect(asked == 1)
+        #expect(requested == 1)
         #expect(outcome.requests.map(\.path) == ["/new"])
     }
 
     @Test func `a provider that throws is the cause of the failure, and the bytes stay`() async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
-        let (outcome, asked) = try await run(["/old": old]) { _, _ in throw Refusal() }
+        let (outcome, requested) = try await run(["/old": old]) { _, _ in throw ResponseRejection() }
         let error = try #require(outcome.error)
-        #expect(asked == 1)
+        #expect(requested == 1)
         #expect(error.statusCode == 403)
-        #expect(error.cause is Refusal)
+        #expect(error.cause is ResponseRejection)
         #expect(error.message.contains("A new link could not be had"))
         #expect(outcome.names.contains { $0.hasSuffix(".part") })
     }
 
-    @Test func `a link that nothing can be asked with is refused`() async throws {
+    @Test func `a link that nothing can be requested with is refused`() async throws {
         let (outcome, _) = try await run(["/old": .status(403)]) { _, _ in .init(URL(filePath: "/etc/passwd")) }
         #expect(outcome.error?.message.contains("is not an http or https URL") == true)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `links that bring nothing are not asked for without end, and mirrors come after them`() async throws {
+    @Test func `links that bring nothing are not requested for without end, and mirrors come after them`() async throws
+    {
         let routes: [String: Response] = ["/old": .status(404), "/new": .status(410), "/mirror": .file(file)]
-        let (outcome, asked) = try await run(routes, mirrors: ["/mirror"]) { server, _ in .init(server.url("/new")) }
+        let (outcome, requested) = try await run(routes, mirrors: ["/mirror"]) { server, _ in .init(server.url("/new"))
+        }
         #expect(outcome.isExact)
-        #expect(asked == 3)
+        #expect(requested == 3)
         #expect(outcome.requests.map(\.path) == ["/old", "/new", "/new", "/new", "/mirror"])
         let (failure, _) = try await run(["/old": .status(404), "/new": .status(410)]) { server, _ in
             .init(server.url("/new"))
@@ -118,11 +120,11 @@ struct FreshLinkTests {
 
     @Test func `a mirror that has not got the file is left, and no link takes its place`() async throws {
         let routes: [String: Response] = ["/old": .status(500), "/gone": .status(404), "/mirror": .file(file)]
-        let (outcome, asked) = try await run(routes, mirrors: ["/gone", "/mirror"]) { server, _ in
+        let (outcome, requested) = try await run(routes, mirrors: ["/gone", "/mirror"]) { server, _ in
             .init(server.url("/mirror"))
         }
         #expect(outcome.isExact)
-        #expect(asked == 0)
+        #expect(requested == 0)
         #expect(outcome.requests.map(\.path) == ["/old", "/gone", "/mirror"])
     }
 

@@ -112,7 +112,7 @@ struct HostileAnswerTests {
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `E08 a coding that was not asked for`() async throws {
+    @Test func `E08 a coding that was not requested for`() async throws {
         let outcome = try await outcome(.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
@@ -133,7 +133,7 @@ struct HostileAnswerTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `L15 fifty interim answers, then the file`() async throws {
+    @Test func `L15 fifty interim responses, then the file`() async throws {
         let outcome = try await outcome(.ok("hello").interim(103, count: 50))
         #expect(outcome.names == ["file.bin"])
     }
@@ -192,11 +192,11 @@ struct HostileAnswerTests {
             let outcome = try await outcome(route, secrets)
             #expect(outcome.requests.map { $0["Authorization"] } == ["Bearer s", "Bearer s"])
             #expect(outcome.requests.map { $0["X-Api-Key"] } == ["k", "k"])
-            let asked = try #require(other.requests.first)
-            #expect(asked["Authorization"] == nil)
-            #expect(asked["Cookie"] == nil)
-            #expect(asked["X-Api-Key"] == nil)
-            #expect(asked["X-Open"] == "1")
+            let requested = try #require(other.requests.first)
+            #expect(requested["Authorization"] == nil)
+            #expect(requested["Cookie"] == nil)
+            #expect(requested["X-Api-Key"] == nil)
+            #expect(requested["X-Open"] == "1")
         }
     }
 }

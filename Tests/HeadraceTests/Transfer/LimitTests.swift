@@ -92,17 +92,17 @@ struct LimitTests {
     private func manager(
         _ clock: TestClock,
         limit: Duration,
-        answer: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Answer
+        reply: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Reply
     ) async throws -> DownloadManager {
         try await DownloadManager(
             environment: TransferEnvironment(
-                configuration: DownloadManager.Configuration {
+                configuration: DownloadConfiguration {
                     $0.maxConcurrentDownloads = 1
                     $0.retryPolicy.baseDelay = .zero
                     $0.timeLimit = limit
                 },
-                transport: FakeTransport(answer),
-                clock: ClockWitness(clock)
+                transport: FakeTransport(reply),
+                clock: AnyClock(clock)
             )
         )
     }
@@ -112,9 +112,9 @@ struct LimitTests {
             let clock = TestClock()
             let isSlow = Locked(true)
             let manager = try await manager(clock, limit: .seconds(60)) { request in
-                var answer = DiskFixture.answer(request, sending: isSlow.withLock { $0 } ? 60_000 : .max)
-                if isSlow.withLock({ $0 }) { answer = FakeTransport.Answer(answer, end: .silence) }
-                return answer
+                var reply = DiskFixture.response(request, sending: isSlow.withLock { $0 } ? 60_000 : .max)
+                if isSlow.withLock({ $0 }) { reply = FakeTransport.Reply(reply, end: .silence) }
+                return reply
             }
             let request = try DiskFixture.request(to: .directory(folder))
             let slow = try await manager.download(request)
@@ -144,8 +144,8 @@ struct LimitTests {
             let clock = TestClock()
             let manager = try await manager(clock, limit: .seconds(60)) { _ in
                 let body = [UInt8](repeating: 1, count: 60_000)
-                return FakeTransport.Answer(
-                    FakeTransport.Answer(fields: [("Content-Length", "100000")], body: body),
+                return FakeTransport.Reply(
+                    FakeTransport.Reply(fields: [("Content-Length", "100000")], body: body),
                     end: .silence
                 )
             }
@@ -164,9 +164,9 @@ struct LimitTests {
             let clock = TestClock()
             let manager = try await manager(clock, limit: .seconds(60)) { request in
                 guard request.url.path() == "/b" else {
-                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 1), end: .silence)
+                    return FakeTransport.Reply(DiskFixture.response(request, sending: 1), end: .silence)
                 }
-                return FakeTransport.Answer(503, fields: [("Retry-After", "3600")])
+                return FakeTransport.Reply(503, fields: [("Retry-After", "3600")])
             }
             let downloads = try await manager.download(
                 ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
@@ -185,10 +185,10 @@ struct LimitTests {
     {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
-            let asked = Locked<[String]>([])
+            let requested = Locked<[String]>([])
             let manager = try await manager(clock, limit: .seconds(2)) { request in
-                asked.withLock { $0.append(request.url.path()) }
-                return FakeTransport.Answer(503, fields: [("Retry-After", "60")])
+                requested.withLock { $0.append(request.url.path()) }
+                return FakeTransport.Reply(503, fields: [("Retry-After", "60")])
             }
             let downloads = try await manager.download(
                 ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
@@ -203,7 +203,7 @@ struct LimitTests {
                 #expect(error?.message.hasPrefix("The host has asked to wait 58 s, also for its other files") == true)
                 #expect(error?.message.contains("within 2 s") == true)
             }
-            #expect(asked.withLock { $0 } == ["/a"])
+            #expect(requested.withLock { $0 } == ["/a"])
             await manager.shutdown()
         }
     }
@@ -214,14 +214,14 @@ struct LimitTests {
             let refused = Locked(true)
             let manager = try await manager(clock, limit: .seconds(60)) { request in
                 if request.url.path() == "/b" {
-                    return FakeTransport.Answer(DiskFixture.answer(request, sending: 1), end: .silence)
+                    return FakeTransport.Reply(DiskFixture.response(request, sending: 1), end: .silence)
                 }
                 let isRefused = refused.withLock { refused in
                     defer { refused = false }
                     return refused
                 }
-                guard isRefused else { return DiskFixture.answer(request) }
-                return FakeTransport.Answer(503, fields: [("Retry-After", "5")])
+                guard isRefused else { return DiskFixture.response(request) }
+                return FakeTransport.Reply(503, fields: [("Retry-After", "5")])
             }
             // A host that asks to wait asks it of all downloads.
             let urls = try ["a", "b"].map { try #require(URL(string: "http://\($0)/\($0)")) }
@@ -235,7 +235,7 @@ struct LimitTests {
     }
 
     @Test func `limits that make no sense are refused`() async throws {
-        let changes: [@Sendable (inout DownloadManager.Configuration) -> Void] = [
+        let changes: [@Sendable (inout DownloadConfiguration) -> Void] = [
             { $0.minimumSpeed = 0 }, { $0.timeLimit = .zero }, { $0.maxFileSize = -1 },
         ]
         for change in changes {

@@ -33,10 +33,10 @@ struct LinkTests {
     }
 
     #if os(Linux)
-    @Test func `T12 a connection that nobody answers ends by its own timeout`() async throws {
+    @Test func `T12 a connection that nobody responses ends by its own timeout`() async throws {
         try await withTemporaryDirectory { folder in
             try await withSilentPort { url in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.connectTimeout = .milliseconds(300)
                     $0.retryPolicy.maxFailures = 1
                     $0.retryPolicy.baseDelay = .zero

@@ -55,14 +55,14 @@ struct MirrorLinkDownloadTests {
         #expect(outcome.requests.last?.path == "/m")
     }
 
-    @Test func `without a checksum no mirror is asked that the origin tells`() async throws {
+    @Test func `without a checksum no mirror is requested that the origin tells`() async throws {
         let outcome = try await run(["/m": .file(Fixture.old)])
         #expect(outcome.error?.statusCode == 404)
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin"])
     }
 
     /// Once it was asked, and nothing told that its bytes are of the version before.
-    @Test func `a mirror that the origin told with another version is asked no more`() async throws {
+    @Test func `a mirror that the origin told with another version is requested no more`() async throws {
         let changed = Response.file(Fixture.new).truncated(after: cut + 50_000)
         let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old), second: [changed])
         #expect(outcome.error?.statusCode == 404)

@@ -44,7 +44,7 @@ struct NameClaimTests {
     {
         let cut = Response.file(Fixture.old).truncated(after: 100)
         try await Fixture.run(.routes(["/a/file.bin": cut, "/b/file.bin": .file(Fixture.new)])) { fixture in
-            let configuration = DownloadManager.Configuration {
+            let configuration = DownloadConfiguration {
                 $0.maxConcurrentDownloads = 1
                 $0.retryPolicy.baseDelay = .seconds(3600)
                 $0.retryPolicy.maxDelay = .seconds(3600)
@@ -64,7 +64,7 @@ struct NameClaimTests {
 
     /// On a file system that compares bytes, the two are two files.
     @Test func `names that are one text and not the same bytes are two names`() throws {
-        let claims = NameClaims()
+        let claims = DestinationReservations()
         let (a, b) = (try record("http://h/a"), try record("http://h/b"))
         #expect(claims.claim("/folder/caf\u{e9}", for: a))
         #expect(claims.claim("/folder/cafe\u{301}", for: b))
@@ -72,7 +72,7 @@ struct NameClaimTests {
     }
 
     @Test func `the name of a download that has gone is not taken from a later one of the same file`() throws {
-        let claims = NameClaims()
+        let claims = DestinationReservations()
         let (first, second, other) = (try record("http://h/a"), try record("http://h/a"), try record("http://h/b"))
         #expect(claims.claim("/folder/a", for: first))
         #expect(claims.claim("/folder/a", for: second))

@@ -10,7 +10,7 @@ struct OverlapTests {
     private typealias Fixture = ResumeFixture
     private let cut = ResumeFixture.cut
     private let size = ResumeFixture.size
-    private let start = ResumeFixture.cut - RangeAsk.overlapBytes
+    private let start = ResumeFixture.cut - RangeRequest.overlapBytes
 
     private static func bare(seed: UInt64 = 1) -> Resource {
         var resource = Resource(size: ResumeFixture.size, seed: seed, etag: nil)
@@ -38,13 +38,15 @@ struct OverlapTests {
         #expect(outcome.ifRanges == [nil, nil])
         #expect(outcome.restarts.isEmpty)
         #expect(
-            outcome.events.contains(.resumed(from: cut, bytesKept: cut, proof: RangeAsk.Proof.later(.overlap).sentence))
+            outcome.events.contains(
+                .resumed(from: cut, bytesKept: cut, proof: RangeRequest.Proof.later(.overlap).sentence)
+            )
         )
         guard case .finished(let summary) = outcome.events.last else {
             Issue.record("\(outcome.events)")
             return
         }
-        #expect(summary.bytesFetched == size + RangeAsk.overlapBytes)
+        #expect(summary.bytesFetched == size + RangeRequest.overlapBytes)
     }
 
     @Test func `R35 an overlap that is another restarts, and nothing is mixed`() async throws {
@@ -147,10 +149,15 @@ struct OverlapTests {
         let (first, last) = (Self.bare(), Self.bare(seed: isSame ? 1 : 2))
         let all = Response.whole(first).chunked().truncated(after: size)
         let part = Response.file(last).truncated(after: 1000)
-        let range = "bytes=\(size - RangeAsk.overlapBytes)-"
-        for (answers, ranges) in [([all], [nil, range]), ([all, part], [nil, range, range])] {
+        let range = "bytes=\(size - RangeRequest.overlapBytes)-"
+        for (responses, ranges) in [([all], [nil, range]), ([all, part], [nil, range, range])] {
             let outcome = try await withTemporaryDirectory {
-                try await Fixture.run(.sequence(answers, then: .file(last)), in: $0, expecting: last, policy: .overlap)
+                try await Fixture.run(
+                    .sequence(responses, then: .file(last)),
+                    in: $0,
+                    expecting: last,
+                    policy: .overlap
+                )
             }
             #expect(outcome.isExact)
             // The part that was cut has shown already that the bytes are others.
@@ -180,17 +187,17 @@ struct OverlapTests {
             try await withFaultServer(response) { server in
                 _ = try await Fixture.run(from: server, in: folder, retries: 0)
                 let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
-                let partial = DestinationNames(request).partialPath
-                let file = try FileCalls.system.open(partial)
-                try FileCalls.system.writeAll(file, Pattern(seed: 1).bytes(in: island), at: island.lowerBound)
-                try FileCalls.system.close(file)
+                let partial = DestinationPaths(request).partialPath
+                let file = try FileSystem.system.open(partial)
+                try FileSystem.system.writeAll(file, Pattern(seed: 1).bytes(in: island), at: island.lowerBound)
+                try FileSystem.system.close(file)
                 let recordFile = RecordFile(of: partial, calls: .system)
                 guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
                 record.written.insert(island)
                 try recordFile.write(record, syncing: nil)
                 let outcome = try await Fixture.run(from: server, in: folder, policy: .overlap)
                 #expect(outcome.isExact)
-                let next = island.lowerBound - RangeAsk.overlapBytes
+                let next = island.lowerBound - RangeRequest.overlapBytes
                 #expect(outcome.ranges.dropFirst() == ["bytes=\(start)-\(island.lowerBound - 1)", "bytes=\(next)-"])
                 #expect(outcome.resumes == [cut, island.lowerBound])
                 #expect(outcome.restarts.isEmpty)
@@ -204,15 +211,15 @@ struct OverlapTests {
             let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
             try await withFaultServer(response) { server in
                 _ = try await Fixture.run(from: server, in: folder, retries: 0)
-                let recorder = FileCallRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder { call throws(SystemError) in
                     if case .readAt = call { throw SystemError(errno: EIO) }
                 }
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try DownloadManager.Configuration().makeTransport(),
+                        configuration: DownloadConfiguration { $0.retryPolicy.maxFailures = 0 },
+                        transport: try DownloadConfiguration().makeTransport(),
                         files: recorder.fileCalls,
-                        clock: ClockWitness(ContinuousClock())
+                        clock: AnyClock(ContinuousClock())
                     )
                 )
                 let download = try await manager.download(

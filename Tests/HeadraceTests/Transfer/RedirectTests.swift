@@ -14,7 +14,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `D01 each redirect is followed, and the first URL is asked again`(_ status: Int) async throws {
+    func `D01 each redirect is followed, and the first URL is requested again`(_ status: Int) async throws {
         let cut = ResumeFixture.cut
         let outcome = try await run([
             "/file.bin": .redirect(status, to: "/there/file.bin"),
@@ -135,7 +135,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `S09 a cookie that an answer sets is sent nowhere`() async throws {
+    @Test func `S09 a cookie that an response sets is sent nowhere`() async throws {
         let outcome = try await run([
             "/file.bin": .redirect(to: "/b/file.bin").header("Set-Cookie", "a=b; Domain=example.org"),
             "/b/file.bin": .file(file),

@@ -35,12 +35,12 @@ struct RefetchFixture {
     /// Whether files here have attributes.
     static let keepsAttributes: Bool = {
         let path = FileManager.default.temporaryDirectory.path + "/headrace-\(UUID().uuidString)"
-        guard let file = try? FileCalls.system.create(path) else { return false }
+        guard let file = try? FileSystem.system.create(path) else { return false }
         defer {
-            try? FileCalls.system.close(file)
-            try? FileCalls.system.remove(path)
+            try? FileSystem.system.close(file)
+            try? FileSystem.system.remove(path)
         }
-        return (try? FileCalls.system.setAttribute(file, KeptVersion.attribute, [1])) != nil
+        return (try? FileSystem.system.setAttribute(file, SavedValidator.attribute, [1])) != nil
     }()
 
     let folder: URL
@@ -65,7 +65,7 @@ struct RefetchFixture {
     }
 
     var stamp: FileStamp {
-        get throws { FileStamp(try #require(try FileCalls.system.status(file.path))) }
+        get throws { FileStamp(try #require(try FileSystem.system.status(file.path))) }
     }
 
     /// The conditions that were sent.
@@ -80,7 +80,7 @@ struct RefetchFixture {
         retrying retryPolicy: RetryPolicy = .none,
         _ change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> Outcome {
-        try await withDownloadManager(DownloadManager.Configuration { $0.retryPolicy = retryPolicy }) { manager in
+        try await withDownloadManager(DownloadConfiguration { $0.retryPolicy = retryPolicy }) { manager in
             var request = DownloadRequest(url, to: .file(file), conflictPolicy: .rename)
             request.refetchPolicy = .ifChanged
             change(&request)
@@ -104,23 +104,23 @@ struct RefetchFixture {
         switch change {
         case .writesTheSameSize: try write(bytes.reversed()) { _ in }
         case .appends: try write(bytes + [0]) { _ in }
-        case .touches: try write(bytes) { try FileCalls.system.setModified($0, 1_000_000_000) }
+        case .touches: try write(bytes) { try FileSystem.system.setModified($0, 1_000_000_000) }
         case .replaces:
-            try write(bytes.reversed(), replacing: true) { try FileCalls.system.setModified($0, seconds) }
+            try write(bytes.reversed(), replacing: true) { try FileSystem.system.setModified($0, seconds) }
         case .spoilsTheNote:
             try write(bytes) {
-                try FileCalls.system.setAttribute($0, KeptVersion.attribute, Array("2".utf8))
-                try FileCalls.system.setModified($0, seconds)
+                try FileSystem.system.setAttribute($0, SavedValidator.attribute, Array("2".utf8))
+                try FileSystem.system.setModified($0, seconds)
             }
         }
     }
 
     /// Writes the file, and does something with it while it is open.
     func write(_ bytes: [UInt8], replacing: Bool = false, _ then: (Int32) throws -> Void) throws {
-        if replacing { try? FileCalls.system.remove(file.path) }
-        let open = try replacing ? FileCalls.system.create(file.path) : FileCalls.system.open(file.path)
-        defer { try? FileCalls.system.close(open) }
-        try FileCalls.system.writeAll(open, bytes)
+        if replacing { try? FileSystem.system.remove(file.path) }
+        let open = try replacing ? FileSystem.system.create(file.path) : FileSystem.system.open(file.path)
+        defer { try? FileSystem.system.close(open) }
+        try FileSystem.system.writeAll(open, bytes)
         try then(open)
     }
 }

@@ -88,11 +88,15 @@ struct RefetchTests {
     @Test func `a copy that has all of it is the file as well`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fixture.fetch()
-            let line = try FileCalls.system.attribute(fixture.file.path, KeptVersion.attribute, KeptVersion.maxBytes)
+            let line = try FileSystem.system.attribute(
+                fixture.file.path,
+                SavedValidator.attribute,
+                SavedValidator.maxBytes
+            )
             let seconds = try fixture.stamp.modified / 1_000_000_000
             try fixture.write(try FileProbe.bytes(of: fixture.file), replacing: true) {
-                try FileCalls.system.setAttribute($0, KeptVersion.attribute, line)
-                try FileCalls.system.setModified($0, seconds)
+                try FileSystem.system.setAttribute($0, SavedValidator.attribute, line)
+                try FileSystem.system.setModified($0, seconds)
             }
             #expect(try await fixture.fetch().isUnchanged)
         }
@@ -110,9 +114,11 @@ struct RefetchTests {
     }
 
     @Test(arguments: [false, true])
-    func `a file whose process was killed when it had got its name is asked about, or fetched where nothing is noted`(
-        _ isNoted: Bool
-    ) async throws {
+    func
+        `a file whose process was killed when it had got its name is requested about, or fetched where nothing is noted`(
+            _ isNoted: Bool
+        ) async throws
+    {
         let cut = Response.file(Fixture.old).truncated(after: 3000)
         try await Fixture.run(.sequence([cut], then: .file(Fixture.old))) { fixture in
             #expect(try await fixture.fetch().error?.code == .connectionLost)
@@ -120,10 +126,10 @@ struct RefetchTests {
             try DiskFixture.nameLeftovers(fixture.folder.appending(path: name), fixture.file)
             if isNoted {
                 let tag = try #require(EntityTag(parsing: "\"v1\""))
-                let version = KeptVersion(.noneMatch(tag), of: fixture.url, try fixture.stamp, bootID: nil)
-                let file = try FileCalls.system.open(fixture.file.path)
-                try FileCalls.system.setAttribute(file, KeptVersion.attribute, try #require(version.encoded))
-                try FileCalls.system.close(file)
+                let version = SavedValidator(.noneMatch(tag), of: fixture.url, try fixture.stamp, bootID: nil)
+                let file = try FileSystem.system.open(fixture.file.path)
+                try FileSystem.system.setAttribute(file, SavedValidator.attribute, try #require(version.encoded))
+                try FileSystem.system.close(file)
             }
             let outcome = try await fixture.fetch()
             #expect(fixture.conditions == (isNoted ? ["\"v1\""] : []))
@@ -133,7 +139,7 @@ struct RefetchTests {
     }
 
     /// A second change in the same second would have the same date.
-    @Test func `a date as young as its answer is no condition`() async throws {
+    @Test func `a date as young as its response is no condition`() async throws {
         var resource = Fixture.old
         (resource.etag, resource.lastModified) = (nil, resource.date)
         try await Fixture.run(.file(resource)) { fixture in
@@ -147,11 +153,11 @@ struct RefetchTests {
         try await Fixture.run(.whole(Resource(size: 50 << 20))) { fixture in
             let size: Int64 = 50 << 20
             try fixture.write([], replacing: true) { file in
-                try FileCalls.system.truncate(file, size)
-                let stamp = FileStamp(try FileCalls.system.openStatus(file))
+                try FileSystem.system.truncate(file, size)
+                let stamp = FileStamp(try FileSystem.system.openStatus(file))
                 let tag = try #require(EntityTag(parsing: "\"v1\""))
-                let version = KeptVersion(.noneMatch(tag), of: fixture.url, stamp, bootID: nil)
-                try FileCalls.system.setAttribute(file, KeptVersion.attribute, try #require(version.encoded))
+                let version = SavedValidator(.noneMatch(tag), of: fixture.url, stamp, bootID: nil)
+                try FileSystem.system.setAttribute(file, SavedValidator.attribute, try #require(version.encoded))
             }
             #expect(try await fixture.fetch().isUnchanged)
             #expect(fixture.server.requests.map { $0.bodyBytesSent < size } == [true])
@@ -168,7 +174,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that the server has named is known again by its answer`() async throws {
+    @Test func `a file that the server has named is known again by its response`() async throws {
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
         try await Fixture.run(named) { fixture in
             _ = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
@@ -217,11 +223,11 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that is removed while the server is asked is fetched`() async throws {
+    @Test func `a file that is removed while the server is requested is fetched`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let removed = Response.answering { request in
-                if request["If-None-Match"] != nil { try? FileCalls.system.remove(file.path) }
+                if request["If-None-Match"] != nil { try? FileSystem.system.remove(file.path) }
                 return .file(Fixture.old)
             }
             try await Fixture.run(removed, in: folder) { fixture in
@@ -284,7 +290,8 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that is not that of the checksum is read once, however often the server is asked`() async throws
+    @Test func `a file that is not that of the checksum is read once, however often the server is requested`()
+        async throws
     {
         let busy = Response.status(503)
         try await Fixture.run(.sequence([.file(Fixture.old), busy, busy], then: .file(Fixture.new))) { fixture in
@@ -330,7 +337,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: [false, true])
-    func `C11 of two URLs with one name the first one's file stays, also when both are asked again`(
+    func `C11 of two URLs with one name the first one's file stays, also when both are requested again`(
         _ isNamedByServer: Bool
     ) async throws {
         let name = isNamedByServer ? "told.bin" : "file.bin"
@@ -341,7 +348,7 @@ struct RefetchTests {
         ]
         try await Fixture.run(.routes(routes)) { fixture in
             for _ in 0..<2 {
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.maxConcurrentDownloads = 1
                     $0.retryPolicy = .none
                 }

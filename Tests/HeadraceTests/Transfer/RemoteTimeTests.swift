@@ -13,26 +13,26 @@ struct RemoteTimeTests {
     /// Downloads over fake connections; gives the file's time in nanoseconds.
     private func time(
         _ lastModified: String?,
-        calls: FileCalls = .unsynced,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+        calls: FileSystem = .unsynced,
+        configure: (inout DownloadConfiguration) -> Void = { _ in }
     ) async throws -> Int64 {
         try await withTemporaryDirectory { folder in
             let fields = [("Content-Length", "5")] + (lastModified.map { [("Last-Modified", $0)] } ?? [])
-            var configuration = DownloadManager.Configuration()
+            var configuration = DownloadConfiguration()
             configure(&configuration)
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: configuration,
                     transport: FakeTransport { _ in .init(fields: fields, body: Array("hello".utf8)) },
                     files: calls,
-                    clock: ClockWitness(TestClock())
+                    clock: AnyClock(TestClock())
                 )
             )
             let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
             let file = try await download.value
             #expect(await download.fileIsIntact)
             await manager.shutdown()
-            return try #require(try FileCalls.system.status(file.path)).modified
+            return try #require(try FileSystem.system.status(file.path)).modified
         }
     }
 
@@ -47,14 +47,14 @@ struct RemoteTimeTests {
     }
 
     @Test func `the server's time is not taken where that is switched off`() async throws {
-        let recorder = FileCallRecorder(to: .unsynced)
+        let recorder = FileSystemRecorder(to: .unsynced)
         let time = try await time(Self.date, calls: recorder.fileCalls) { $0.setsRemoteTime = false }
         #expect(time > Self.seconds * 1_000_000_000)
         #expect(!recorder.calls.contains(.setModified(Self.seconds)))
     }
 
     @Test func `a time that cannot be set fails no download`() async throws {
-        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+        let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if case .setModified = call { throw SystemError(errno: EPERM) }
         }
         #expect(try await time(Self.date, calls: recorder.fileCalls) > Self.seconds * 1_000_000_000)
@@ -62,13 +62,13 @@ struct RemoteTimeTests {
 
     /// With the bytes on the disk and the name there, the time is as well, or the stamp would be of another file.
     @Test func `the time is set once, after the bytes and before they are synced and named`() async throws {
-        let recorder = FileCallRecorder(to: .unsynced)
+        let recorder = FileSystemRecorder(to: .unsynced)
         _ = try await time(Self.date, calls: recorder.fileCalls)
         #expect(
             recorder.calls == [
                 .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
                 .write(offset: 0, count: 5), .setModified(Self.seconds), .sync, .openStatus, .status,
-                .setMode(FileCalls.newFileMode), .move, .syncDirectory, .close, .status,
+                .setMode(FileSystem.newFileMode), .move, .syncDirectory, .close, .status,
             ]
         )
     }
@@ -80,7 +80,7 @@ struct RemoteTimeTests {
                 $0.maxConnectionsPerDownload = 4
             }
             #expect(outcome.isExact)
-            let status = try FileCalls.system.status(folder.appending(path: "file.bin").path)
+            let status = try FileSystem.system.status(folder.appending(path: "file.bin").path)
             #expect(status?.modified == Self.seconds * 1_000_000_000)
         }
     }

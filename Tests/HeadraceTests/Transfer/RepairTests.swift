@@ -157,7 +157,7 @@ struct RepairTests {
         let transport = FakeTransport { request in
             let bytes = self.bytes(flipping: request.fields.contains { $0.name == "Range" } ? [] : [50_000])
             let start = DiskFixture.start(of: request)
-            return FakeTransport.Answer(
+            return FakeTransport.Reply(
                 start == 0 ? 200 : 206,
                 fields: [
                     ("ETag", "\"v1\""), ("Content-Length", "\(bytes.count - start)"),
@@ -166,9 +166,9 @@ struct RepairTests {
             )
         }
         let environment = TransferEnvironment(
-            configuration: DownloadManager.Configuration(),
+            configuration: DownloadConfiguration(),
             transport: transport,
-            clock: ClockWitness(ContinuousClock())
+            clock: AnyClock(ContinuousClock())
         )
         try await withTemporaryDirectory { folder in
             let manager = try await DownloadManager(environment: environment)
@@ -245,14 +245,14 @@ struct RepairTests {
         #expect(left == [.checksum, .checksum])
     }
 
-    @Test func `V13 where all sources are wrong, each was asked once`() async throws {
+    @Test func `V13 where all sources are wrong, each was requested once`() async throws {
         let outcome = try await run(["/a": .file(Fixture.new), "/b": .file(Fixture.new)], hasPieces: false)
         #expect(outcome.error?.code == .checksum)
         #expect(outcome.requests.map(\.path) == ["/a", "/b"])
         #expect(outcome.names == [])
     }
 
-    @Test func `V13 by policy no other source is asked`() async throws {
+    @Test func `V13 by policy no other source is requested`() async throws {
         let outcome = try await run(
             ["/a": .file(Fixture.new), "/b": .file(resource())],
             hasPieces: false,

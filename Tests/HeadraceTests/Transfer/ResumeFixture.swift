@@ -59,7 +59,7 @@ enum ResumeFixture {
         expecting expected: Resource = old,
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
         change: (inout DownloadRequest) -> Void = { _ in },
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
@@ -84,11 +84,11 @@ enum ResumeFixture {
         expecting expected: Resource = old,
         retries: Int = 3,
         policy: DownloadRequest.ResumePolicy = .validated,
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
         change: (inout DownloadRequest) -> Void = { _ in },
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
-        var configuration = DownloadManager.Configuration {
+        var configuration = DownloadConfiguration {
             $0.retryPolicy.maxFailures = retries
             $0.retryPolicy.baseDelay = .zero
             $0.retryPolicy.maxRetriesPerHostAndMinute = nil
@@ -112,7 +112,7 @@ enum ResumeFixture {
         expecting expected: Resource = old,
         retries: Int = 0,
         change: (inout DownloadRequest) -> Void = { _ in },
-        configure: (inout DownloadManager.Configuration) -> Void = { _ in }
+        configure: (inout DownloadConfiguration) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(routes)) { server in

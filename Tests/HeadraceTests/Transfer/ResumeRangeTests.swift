@@ -12,7 +12,7 @@ struct ResumeRangeTests {
     private let cut = ResumeFixture.cut
     private let size = ResumeFixture.size
 
-    @Test func `R01 a plain answer takes one request and no range`() async throws {
+    @Test func `R01 a plain response takes one request and no range`() async throws {
         let outcome = try await withTemporaryDirectory { try await Fixture.run(.file(old), in: $0) }
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil])
@@ -81,14 +81,16 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R11 of a part that is shorter than asked the rest is asked for`() async throws {
+    @Test func `R11 of a part that is shorter than requested the rest is requested for`() async throws {
         let outcome = try await Fixture.afterCut(.part(cut..<cut + 50_000, of: old), then: .file(old))
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(cut + 50_000)-"])
     }
 
     /// Once the first of them was taken for the end of the file.
-    @Test func `R10 R11 parts of a file whose size nobody tells are asked for until there are no more`() async throws {
+    @Test func `R10 R11 parts of a file whose size nobody tells are requested for until there are no more`()
+        async throws
+    {
         let first = Response.whole(old).chunked().truncated(after: cut)
         let middle = cut + 50_000
         let parts = [cut..<middle, middle..<size].map { part in
@@ -126,7 +128,7 @@ struct ResumeRangeTests {
         #expect(outcome.isExact)
     }
 
-    @Test func `R15 a part that nobody asked for is asked for again as a whole`() async throws {
+    @Test func `R15 a part that nobody requested for is requested for again as a whole`() async throws {
         let response = Response.sequence([.part(0..<100, of: old)], then: .file(old))
         let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
         #expect(outcome.isExact)
@@ -142,7 +144,7 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `R17 a server that drops the range because of If-Range is asked without it`() async throws {
+    @Test func `R17 a server that drops the range because of If-Range is requested without it`() async throws {
         var spoilt = old
         spoilt.ifRange = .refused
         let outcome = try await Fixture.afterCut(.file(spoilt))
@@ -160,16 +162,16 @@ struct ResumeRangeTests {
 
     @Test func `R19 R34 bytes that are complete need no body, only their name`() async throws {
         try await withTemporaryDirectory { folder in
-            let move = FileCallRecorder { call throws(SystemError) in
+            let move = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: 5) }
             }
             try await withFaultServer(.file(old)) { server in
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration(),
-                        transport: try DownloadManager.Configuration().makeTransport(),
+                        configuration: DownloadConfiguration(),
+                        transport: try DownloadConfiguration().makeTransport(),
                         files: move.fileCalls,
-                        clock: ClockWitness(ContinuousClock())
+                        clock: AnyClock(ContinuousClock())
                     )
                 )
                 let download = try await manager.download(
@@ -186,8 +188,8 @@ struct ResumeRangeTests {
 
     @Test func `R20 R21 a rest that the server does not have means another version`() async throws {
         let short = Resource(size: 1000, seed: 2, etag: "\"v2\"")
-        for answer in [Response.status(416, headers: ["Content-Range": "bytes */1000"]), .status(416)] {
-            let outcome = try await Fixture.afterCut(answer, then: .file(short), expecting: short)
+        for response in [Response.status(416, headers: ["Content-Range": "bytes */1000"]), .status(416)] {
+            let outcome = try await Fixture.afterCut(response, then: .file(short), expecting: short)
             #expect(outcome.isExact)
         }
     }
@@ -198,7 +200,7 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `R23 a server that refuses ranges is not asked for one`() async throws {
+    @Test func `R23 a server that refuses ranges is not requested for one`() async throws {
         var none = old
         none.acceptRanges = "none"
         let outcome = try await Fixture.afterCut(of: none, .file(none))
@@ -233,7 +235,7 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R32 a link that is signed anew for each attempt is asked for anew`() async throws {
+    @Test func `R32 a link that is signed anew for each attempt is requested for anew`() async throws {
         let outcome = try await withTemporaryDirectory { folder in
             let response = Response.answering { request in
                 switch request.path {

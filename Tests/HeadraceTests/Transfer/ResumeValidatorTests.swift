@@ -77,7 +77,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V07 a date proves nothing of the file to which the next answer is redirected`() async throws {
+    @Test func `V07 a date proves nothing of the file to which the next response is redirected`() async throws {
         var dated = old
         dated.etag = nil
         var other = Resource(size: old.body.count, seed: 99, etag: nil)
@@ -99,7 +99,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V07 a dated file of which each answer is from another place fails of the cuts alone`() async throws {
+    @Test func `V07 a dated file of which each response is from another place fails of the cuts alone`() async throws {
         var dated = old
         dated.etag = nil
         let cuts = Response.answering { [dated] request in
@@ -117,7 +117,7 @@ struct ResumeValidatorTests {
         #expect(outcome.isExact)
         #expect(outcome.resumes == [])
         #expect(outcome.restarts.count > 4)
-        #expect(outcome.restarts.allSatisfy { $0.reason == RestartReason.otherPlace.sentence })
+        #expect(outcome.restarts.allSatisfy { $0.reason == RestartReason.differentURL.sentence })
     }
 
     @Test func `V08 without any validator the download starts again`() async throws {
@@ -141,7 +141,7 @@ struct ResumeValidatorTests {
         #expect(outcome.requests.count == 6)
     }
 
-    @Test func `V10 a tag that is another in each answer ends, whole or with an error`() async throws {
+    @Test func `V10 a tag that is another in each response ends, whole or with an error`() async throws {
         let response = Response.answering { request in
             var resource = ResumeFixture.old
             resource.etag = "\"\(request.attempt)\""

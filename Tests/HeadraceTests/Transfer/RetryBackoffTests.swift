@@ -4,7 +4,7 @@ import Testing
 @testable import Headrace
 
 /// A schedule with its randomness; a class, since `#expect` takes no mutating calls.
-private final class Attempts {
+private final class TransferState {
     var backoff: RetryBackoff
     private var random: SeededRandom
 
@@ -26,7 +26,7 @@ private final class Attempts {
 struct RetryBackoffTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `delays are spread up to a bound that doubles to its maximum`(_ seed: UInt64) throws {
-        let attempts = Attempts(seed: seed) {
+        let attempts = TransferState(seed: seed) {
             $0.maxFailures = 1000
             $0.maxTotalFailures = 1000
         }
@@ -38,7 +38,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `T14 delays differ, so that downloads that fail together do not return together`() {
-        let delays = (1...100).map { Attempts(seed: $0).fail() }
+        let delays = (1...100).map { TransferState(seed: $0).fail() }
         #expect(Set(delays).count > 80)
         #expect(delays.contains { $0.map { $0 < .milliseconds(250) } ?? false })
         #expect(delays.contains { $0.map { $0 > .milliseconds(750) } ?? false })
@@ -46,7 +46,7 @@ struct RetryBackoffTests {
 
     @Test func `the same seed gives the same delays`() {
         func delays() -> [Duration?] {
-            let attempts = Attempts(seed: 7)
+            let attempts = TransferState(seed: 7)
             return (0..<7).map { _ in attempts.fail() }
         }
         #expect(delays() == delays())
@@ -55,13 +55,13 @@ struct RetryBackoffTests {
 
     @Test(arguments: [0, -1])
     func `a budget of none gives up at once`(_ maxFailures: Int) {
-        let attempts = Attempts { $0.maxFailures = maxFailures }
+        let attempts = TransferState { $0.maxFailures = maxFailures }
         #expect(attempts.fail() == nil)
     }
 
     /// A server that has a download begin again and again could have it ask for ever.
     @Test func `bytes that were there before earn no further failures`() {
-        let attempts = Attempts {
+        let attempts = TransferState {
             $0.maxFailures = 2
             $0.maxTotalFailures = 10
         }
@@ -76,7 +76,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `progress ends a row of failures and its long delays`() throws {
-        let attempts = Attempts { $0.maxFailures = 3 }
+        let attempts = TransferState { $0.maxFailures = 3 }
         for _ in 0..<3 { #expect(attempts.fail() != nil) }
         attempts.progress(0)
         #expect(attempts.fail() == nil)
@@ -86,7 +86,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `a failure that is forgiven costs no retry, and lengthens the delays as any other`() throws {
-        let attempts = Attempts {
+        let attempts = TransferState {
             $0.maxFailures = 2
             $0.maxTotalFailures = 2
         }
@@ -102,18 +102,18 @@ struct RetryBackoffTests {
     }
 
     @Test func `without retries nothing is forgiven`() {
-        let attempts = Attempts { $0.maxFailures = 0 }
+        let attempts = TransferState { $0.maxFailures = 0 }
         #expect(attempts.fail(isForgiven: true) == nil)
     }
 
     @Test func `T13 a byte an attempt does not go on for ever`() {
-        let attempts = Attempts { $0.maxTotalFailures = 50 }
+        let attempts = TransferState { $0.maxTotalFailures = 50 }
         while attempts.fail() != nil { attempts.progress(1) }
         #expect(attempts.backoff.totalFailures == 50)
     }
 
     @Test func `real progress earns further retries`() {
-        let attempts = Attempts(bytesPerFailure: 100) { $0.maxTotalFailures = 2 }
+        let attempts = TransferState(bytesPerFailure: 100) { $0.maxTotalFailures = 2 }
         for _ in 0..<1000 {
             #expect(attempts.fail() != nil)
             attempts.progress(100)
@@ -121,7 +121,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `T05 the server's time is never cut short, and may exceed the maximum`() throws {
-        let attempts = Attempts {
+        let attempts = TransferState {
             $0.maxDelay = .seconds(1)
             $0.maxFailures = 100
             $0.maxTotalFailures = 100
@@ -135,7 +135,7 @@ struct RetryBackoffTests {
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)])
     func `no setting and no count overflows`(_ duration: Duration) {
-        let attempts = Attempts(bytesPerFailure: 0) {
+        let attempts = TransferState(bytesPerFailure: 0) {
             $0.baseDelay = duration
             $0.maxDelay = duration
             $0.maxFailures = .max
@@ -150,7 +150,7 @@ struct RetryBackoffTests {
     }
 
     @Test func `the bound does not overflow in a long row`() {
-        let attempts = Attempts {
+        let attempts = TransferState {
             $0.maxDelay = .seconds(Int64.max)
             $0.maxFailures = .max
             $0.maxTotalFailures = .max

@@ -26,17 +26,17 @@ struct RetryPolicyTests {
     }
 
     @Test func `the hook has a failure tried again that would have been the end`() async throws {
-        let asked = Locked<[String]>([])
+        let requested = Locked<[String]>([])
         let response = Response.sequence([.status(404), .status(404)], then: .file(file))
         let outcome = try await run(response) { policy in
             policy.maxFailures = 0
             policy.decide = { error, failures in
-                asked.withLock { $0.append("\(error.statusCode ?? 0) \(failures)") }
+                requested.withLock { $0.append("\(error.statusCode ?? 0) \(failures)") }
                 return .retry(after: .zero)
             }
         }
         #expect(outcome.isExact)
-        #expect(asked.withLock { $0 } == ["404 1", "404 2"])
+        #expect(requested.withLock { $0 } == ["404 1", "404 2"])
     }
 
     @Test func `the hook ends a download at once that would have been tried again, here and elsewhere`() async throws {
@@ -64,7 +64,7 @@ struct RetryPolicyTests {
             { $0.baseDelay = .seconds(-1) }, { $0.maxDelay = .seconds(-1) },
         ]
         for change in wrong {
-            let configuration = DownloadManager.Configuration { change(&$0.retryPolicy) }
+            let configuration = DownloadConfiguration { change(&$0.retryPolicy) }
             #expect(throws: DownloadError.self) { try configuration.validate() }
         }
     }

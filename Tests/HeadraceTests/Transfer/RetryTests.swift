@@ -17,13 +17,13 @@ struct RetryTests {
     ) async throws -> DownloadManager {
         try await DownloadManager(
             environment: TransferEnvironment(
-                configuration: DownloadManager.Configuration {
+                configuration: DownloadConfiguration {
                     $0.retryPolicy.maxFailures = retries
                     $0.retryPolicy.baseDelay = base
                     $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                 },
                 transport: transport,
-                clock: ClockWitness(clock)
+                clock: AnyClock(clock)
             )
         )
     }
@@ -34,7 +34,7 @@ struct RetryTests {
         let closed = "http://127.0.0.1:1/file.bin"
         try await withFaultServer(.redirect(to: closed)) { server in
             try await withTemporaryDirectory { folder in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.retryPolicy.maxFailures = 3
                     $0.retryPolicy.maxUnreachableFailures = 1
                     $0.retryPolicy.baseDelay = .milliseconds(1)
@@ -56,11 +56,11 @@ struct RetryTests {
         }
     }
 
-    @Test func `T01 a port that refuses is tried until it answers`() async throws {
+    @Test func `T01 a port that refuses is tried until it responses`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(file), isListening: false) { server in
                 let clock = TestClock()
-                let transport = try DownloadManager.Configuration().makeTransport()
+                let transport = try DownloadConfiguration().makeTransport()
                 let manager = try await manager(clock, transport, base: .seconds(1 << 20))
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
@@ -86,7 +86,7 @@ struct RetryTests {
                     return failures >= 0
                 }
                 if mustFail { throw DownloadError(.nameResolution, "No such host.") }
-                return DiskFixture.answer(request)
+                return DiskFixture.response(request)
             }
             #expect(outcome.error == nil)
             #expect(outcome.starts.count == 3)
@@ -144,7 +144,7 @@ struct RetryTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.sequence([first], then: .file(file))) { server in
                 let clock = TestClock()
-                let manager = try await manager(clock, try DownloadManager.Configuration().makeTransport())
+                let manager = try await manager(clock, try DownloadConfiguration().makeTransport())
                 let download = try await manager.download(
                     DownloadRequest(server.url("/file.bin"), to: .directory(folder))
                 )
@@ -186,7 +186,7 @@ struct RetryTests {
     @Test func `T13 a byte in each attempt does not go on for ever`() async throws {
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 5) {
-                DiskFixture.answer($0, sending: 1)
+                DiskFixture.response($0, sending: 1)
             }
             #expect(outcome.error?.code == .connectionLost)
             #expect(outcome.starts.count == 51)
@@ -198,7 +198,7 @@ struct RetryTests {
         let response = Response.sequence([.status(503), .file(file).truncated(after: 1000)], then: .file(file))
         try await withFaultServer(response.delayed(.milliseconds(2))) { server in
             try await withTemporaryDirectory { folder in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.maxConcurrentDownloads = 3
                     $0.retryPolicy.baseDelay = .milliseconds(5)
                     $0.retryPolicy.maxRetriesPerHostAndMinute = nil

@@ -84,8 +84,8 @@ struct ServerDigestTests {
     {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
         try await withTemporaryDirectory { folder in
-            let answer = Response.file(Fixture.old).header(name, value)
-            let response = Response.sequence([answer.truncated(after: Fixture.cut)], then: answer)
+            let reply = Response.file(Fixture.old).header(name, value)
+            let response = Response.sequence([reply.truncated(after: Fixture.cut)], then: reply)
             try await withFaultServer(response) { server in
                 _ = try await Fixture.run(from: server, in: folder, retries: 0)
                 let outcome = try await Fixture.run(from: server, in: folder)

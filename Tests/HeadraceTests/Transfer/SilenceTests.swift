@@ -11,11 +11,11 @@ struct SilenceTests {
             let clock = TestClock()
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration { $0.durability = .none },
+                    configuration: DownloadConfiguration { $0.durability = .none },
                     transport: FakeTransport {
-                        FakeTransport.Answer(DiskFixture.answer($0, sending: 600_000), end: .silence)
+                        FakeTransport.Reply(DiskFixture.response($0, sending: 600_000), end: .silence)
                     },
-                    clock: ClockWitness(clock)
+                    clock: AnyClock(clock)
                 )
             )
             let download = try await manager.download(DiskFixture.request(to: .directory(folder)))

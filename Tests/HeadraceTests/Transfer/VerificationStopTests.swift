@@ -14,7 +14,7 @@ struct VerificationStopTests {
 
     /// Lets a file be cut, and goes on with it over these calls, so that it is read at the end.
     private func resume(
-        over calls: FileCalls,
+        over calls: FileSystem,
         clock: any Clock<Duration> = ContinuousClock(),
         _ body: (Download) async throws -> Void
     ) async throws {
@@ -25,10 +25,10 @@ struct VerificationStopTests {
                 _ = try await Fixture.run(from: server, in: folder, retries: 0)
                 let manager = try await DownloadManager(
                     environment: TransferEnvironment(
-                        configuration: DownloadManager.Configuration { $0.retryPolicy.maxFailures = 0 },
-                        transport: try DownloadManager.Configuration().makeTransport(),
+                        configuration: DownloadConfiguration { $0.retryPolicy.maxFailures = 0 },
+                        transport: try DownloadConfiguration().makeTransport(),
                         files: calls,
-                        clock: ClockWitness(clock)
+                        clock: AnyClock(clock)
                     )
                 )
                 var request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
@@ -45,7 +45,7 @@ struct VerificationStopTests {
     func `C08 a pause or a cancel stops the reading before the next buffer`(_ isPause: Bool) async throws {
         let stopped = RecordGate()
         let (reading, begin) = AsyncStream.makeStream(of: Void.self)
-        let recorder = FileCallRecorder { call throws(SystemError) in
+        let recorder = FileSystemRecorder { call throws(SystemError) in
             guard case .readAt(let offset, _) = call, offset > 0 else { return }
             begin.yield()
             stopped.wait()
@@ -72,7 +72,7 @@ struct VerificationStopTests {
     }
 
     @Test func `K05 bytes that cannot be read for the checksum end the download, and stay`() async throws {
-        let recorder = FileCallRecorder { call throws(SystemError) in
+        let recorder = FileSystemRecorder { call throws(SystemError) in
             if case .readAt(let offset, _) = call, offset > 0 { throw SystemError(errno: EIO) }
         }
         try await resume(over: recorder.fileCalls) { download in
@@ -85,7 +85,7 @@ struct VerificationStopTests {
     @Test func `the progress tells how far the reading is`() async throws {
         let clock = TestClock()
         // Each buffer takes a second, so that each is told.
-        let slow = FileCallRecorder { call throws(SystemError) in
+        let slow = FileSystemRecorder { call throws(SystemError) in
             if case .readAt = call { clock.advance(by: .seconds(1)) }
         }
         try await resume(over: slow.fileCalls, clock: clock) { download in

@@ -78,7 +78,7 @@ struct VerificationTests {
 
     /// The second source is asked for parts beside the first, and has none.
     @Test(arguments: [DownloadRequest.ChecksumPolicy.fail, .refetch])
-    func `V13 bytes of one source are believed to be, whoever else was asked for some`(
+    func `V13 bytes of one source are believed to be, whoever else was requested for some`(
         _ policy: DownloadRequest.ChecksumPolicy
     ) async throws {
         let (wrong, right) = (Resource(size: 3 << 20, seed: 5), Resource(size: 3 << 20, seed: 6))
@@ -110,7 +110,7 @@ struct VerificationTests {
         #expect(throws: DownloadError.self) { try request.validate() }
     }
 
-    @Test func `R03 bytes of several answers of one run are not read again`() async throws {
+    @Test func `R03 bytes of several responses of one run are not read again`() async throws {
         let response = Response.sequence(
             [.file(file).truncated(after: 50_000), .file(file).truncated(after: 100_000)],
             then: .file(file)
@@ -154,11 +154,11 @@ struct VerificationTests {
     private static func flipByte(at offset: Int, ofPartialIn folder: URL) throws {
         let name = try #require(try FileProbe.names(in: folder).first { $0.hasSuffix(".part") })
         let partial = folder.appending(path: name)
-        let handle = try FileCalls.system.open(partial.path)
-        var bytes = try FileCalls.system.readAt(handle, Int64(offset), 1)
+        let handle = try FileSystem.system.open(partial.path)
+        var bytes = try FileSystem.system.readAt(handle, Int64(offset), 1)
         bytes[0] ^= 1
-        try FileCalls.system.writeAll(handle, bytes, at: Int64(offset))
-        try FileCalls.system.close(handle)
+        try FileSystem.system.writeAll(handle, bytes, at: Int64(offset))
+        try FileSystem.system.close(handle)
     }
 
     // MARK: The proof at the end
@@ -180,7 +180,7 @@ struct VerificationTests {
         #expect(outcome.ifRanges == [nil, nil])
         #expect(
             outcome.events.contains(
-                .resumed(from: cut, bytesKept: cut, proof: RangeAsk.Proof.later(.checksum).sentence)
+                .resumed(from: cut, bytesKept: cut, proof: RangeRequest.Proof.later(.checksum).sentence)
             )
         )
     }
@@ -236,13 +236,13 @@ struct VerificationTests {
     func `bytes that only a checksum can prove never get a name without it`(_ isAsked: Bool) async throws {
         var mixed = other
         mixed.ifRange = .ignored
-        let answers = Response.sequence(
+        let responses = Response.sequence(
             [.file(file).truncated(after: cut), .file(mixed).truncated(after: 60_000), .status(404)],
             then: .file(file)
         )
         let checksum = try checksum()
         try await withTemporaryDirectory { folder in
-            try await withFaultServer(answers) { server in
+            try await withFaultServer(responses) { server in
                 let first = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [checksum] })
                 #expect(first.error?.statusCode == 404)
                 #expect(first.resumes == [cut])
@@ -253,7 +253,7 @@ struct VerificationTests {
                 )
                 #expect(second.isExact)
                 #expect(second.restarts.map(\.bytes) == [isAsked ? size : cut + 60_000])
-                #expect(second.restarts.contains { $0.reason == RestartReason.unproven.sentence } == !isAsked)
+                #expect(second.restarts.contains { $0.reason == RestartReason.unverified.sentence } == !isAsked)
             }
         }
     }
@@ -262,13 +262,13 @@ struct VerificationTests {
     @Test func `nor do they go on from a mirror where the first source refuses`() async throws {
         var mixed = other
         mixed.ifRange = .ignored
-        let answers = Response.sequence(
+        let responses = Response.sequence(
             [.file(file).truncated(after: cut), .file(mixed).truncated(after: 60_000)],
             then: .status(404)
         )
         let checksum = try checksum()
         try await withTemporaryDirectory { folder in
-            try await withFaultServer(.routes(["/file.bin": answers, "/m/file.bin": .file(file)])) { server in
+            try await withFaultServer(.routes(["/file.bin": responses, "/m/file.bin": .file(file)])) { server in
                 let first = try await Fixture.run(from: server, in: folder, change: { $0.checksums = [checksum] })
                 #expect(first.error?.statusCode == 404)
                 let second = try await Fixture.run(
@@ -277,7 +277,7 @@ struct VerificationTests {
                     change: { $0.mirrors = [server.url("/m/file.bin")] }
                 )
                 #expect(second.isExact, "\(second.events)")
-                #expect(second.restarts.map(\.reason) == [RestartReason.unproven.sentence])
+                #expect(second.restarts.map(\.reason) == [RestartReason.unverified.sentence])
             }
         }
     }

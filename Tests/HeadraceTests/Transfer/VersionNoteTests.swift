@@ -10,11 +10,12 @@ struct VersionNoteTests {
     /// Downloads twice into a folder of its own over fake connections.
     private func downloads(
         _ policy: DownloadRequest.RefetchPolicy,
-        _ configure: (inout DownloadManager.Configuration) -> Void = { _ in },
-        failing: @escaping @Sendable (FileCallRecorder.Call) throws(SystemError) -> Void = { _ throws(SystemError) in }
-    ) async throws -> (areFinished: Bool, calls: [FileCallRecorder.Call], names: [String]) {
+        _ configure: (inout DownloadConfiguration) -> Void = { _ in },
+        failing: @escaping @Sendable (FileSystemRecorder.Call) throws(SystemError) -> Void = { _ throws(SystemError) in
+        }
+    ) async throws -> (areFinished: Bool, calls: [FileSystemRecorder.Call], names: [String]) {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced, failing)
+            let recorder = FileSystemRecorder(to: .unsynced, failing)
             let outcomes = try await downloads(policy, to: folder, recorder.fileCalls, configure)
             return (outcomes.allSatisfy(\.isFinished), recorder.calls, try FileProbe.names(in: folder))
         }
@@ -24,10 +25,10 @@ struct VersionNoteTests {
     private func downloads(
         _ policy: DownloadRequest.RefetchPolicy,
         to folder: URL,
-        _ files: FileCalls,
-        _ configure: (inout DownloadManager.Configuration) -> Void
+        _ files: FileSystem,
+        _ configure: (inout DownloadConfiguration) -> Void
     ) async throws -> [RefetchFixture.Outcome] {
-        var configuration = DownloadManager.Configuration()
+        var configuration = DownloadConfiguration()
         configure(&configuration)
         let transport = FakeTransport { request in
             let isKnown = request.fields.contains { $0.name == "If-None-Match" && $0.value == "\"v1\"" }
@@ -39,7 +40,7 @@ struct VersionNoteTests {
                 configuration: configuration,
                 transport: transport,
                 files: files,
-                clock: ClockWitness(TestClock())
+                clock: AnyClock(TestClock())
             )
         )
         var request = try DiskFixture.request(to: .directory(folder), .overwrite)
@@ -52,7 +53,7 @@ struct VersionNoteTests {
         return outcomes
     }
 
-    @Sendable private func isOfAttributes(_ call: FileCallRecorder.Call) -> Bool {
+    @Sendable private func isOfAttributes(_ call: FileSystemRecorder.Call) -> Bool {
         switch call {
         // Of the system's own there is the list of those who may have the file.
         case .setAttribute(let name), .attribute(let name): name.hasPrefix("user.")
@@ -60,7 +61,7 @@ struct VersionNoteTests {
         }
     }
 
-    @Test func `nothing is noted or looked for unless it is asked for`() async throws {
+    @Test func `nothing is noted or looked for unless it is requested for`() async throws {
         let (areFinished, calls, _) = try await downloads(.always)
         #expect(areFinished)
         #expect(!calls.contains(where: isOfAttributes))
@@ -69,8 +70,8 @@ struct VersionNoteTests {
     @Test func `a manager that stores origins notes them on every file, and looks for none`() async throws {
         let (areFinished, calls, _) = try await downloads(.always) { $0.storesOrigin = true }
         #expect(areFinished)
-        let notes: [FileCallRecorder.Call] = [
-            .setAttribute(KeptVersion.originAttribute), .setAttribute(KeptVersion.attribute),
+        let notes: [FileSystemRecorder.Call] = [
+            .setAttribute(SavedValidator.originAttribute), .setAttribute(SavedValidator.attribute),
         ]
         #expect(calls.filter(isOfAttributes) == notes + notes)
     }
@@ -83,13 +84,13 @@ struct VersionNoteTests {
             }
         )
         #expect(areFinished)
-        #expect(calls.contains(.attribute(KeptVersion.attribute)))
+        #expect(calls.contains(.attribute(SavedValidator.attribute)))
         #expect(names == ["file.bin"])
     }
 
     @Test(arguments: Set([ENOTSUP, EOPNOTSUPP]))
     func `where files have no attributes, a registry keeps their versions`(_ number: Int32) async throws {
-        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+        let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if isOfAttributes(call) { throw SystemError(errno: number) }
         }
         try await withTemporaryDirectory { folder in
@@ -114,7 +115,7 @@ struct VersionNoteTests {
     }
 
     @Test func `where an attribute cannot be written for another reason, no registry keeps the version`() async throws {
-        let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+        let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if isOfAttributes(call) { throw SystemError(errno: EACCES) }
         }
         try await withTemporaryDirectory { folder in
@@ -130,16 +131,16 @@ struct VersionNoteTests {
     @Test func `the version is stored before the file gets its name, and only when its bytes are synced`() async throws
     {
         let (_, calls, _) = try await downloads(.ifChanged) { $0.durability = .none }
-        let expected: [FileCallRecorder.Call] = [
-            .setAttribute(KeptVersion.originAttribute), .sync, .setAttribute(KeptVersion.attribute), .replace,
+        let expected: [FileSystemRecorder.Call] = [
+            .setAttribute(SavedValidator.originAttribute), .sync, .setAttribute(SavedValidator.attribute), .replace,
         ]
         #expect(Array(calls.filter(expected.contains).prefix(4)) == expected)
     }
 
     @Test func `a request for what is not there notes the version alone, and waits for no disk`() async throws {
         let (_, calls, _) = try await downloads(.unlessCurrent) { $0.durability = .none }
-        let expected: [FileCallRecorder.Call] = [.setAttribute(KeptVersion.attribute), .replace]
-        let relevant = expected + [.setAttribute(KeptVersion.originAttribute), .sync]
+        let expected: [FileSystemRecorder.Call] = [.setAttribute(SavedValidator.attribute), .replace]
+        let relevant = expected + [.setAttribute(SavedValidator.originAttribute), .sync]
         #expect(Array(calls.filter(relevant.contains).prefix(2)) == expected)
     }
 
@@ -150,7 +151,7 @@ struct VersionNoteTests {
             if call == .sync { throw SystemError(errno: EIO) }
         }
         #expect(areFinished)
-        #expect(!calls.contains(.setAttribute(KeptVersion.attribute)))
+        #expect(!calls.contains(.setAttribute(SavedValidator.attribute)))
     }
 
     @Test(.enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
@@ -159,8 +160,8 @@ struct VersionNoteTests {
             let text = "http://user:secret@127.0.0.1:\(fixture.server.port)/file.bin?token=secret#secret"
             let url = try #require(URL(string: text))
             _ = try await fixture.fetch { $0.url = url }
-            let notes = try [KeptVersion.originAttribute, KeptVersion.attribute].map {
-                String(decoding: try FileCalls.system.attribute(fixture.file.path, $0, 2000), as: UTF8.self)
+            let notes = try [SavedValidator.originAttribute, SavedValidator.attribute].map {
+                String(decoding: try FileSystem.system.attribute(fixture.file.path, $0, 2000), as: UTF8.self)
             }
             #expect(notes[0] == "http://127.0.0.1:\(fixture.server.port)/file.bin")
             #expect(!notes[1].contains("secret") && !notes[1].contains("token"))

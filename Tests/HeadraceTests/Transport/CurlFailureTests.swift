@@ -43,7 +43,7 @@ struct CurlFailureTests {
         #expect(try error(HR_E_SSL_CONNECT_ERROR, detail).code == .connection)
     }
 
-    @Test func `a handshake that was refused is not, also where another address of the host did not answer before`()
+    @Test func `a handshake that was refused is not, also where another address of the host did not response before`()
         throws
     {
         for osError in [0, ECONNREFUSED, ENETUNREACH] {
@@ -100,7 +100,7 @@ struct CurlFailureTests {
         #expect(try error(HR_E_OUT_OF_MEMORY, "Out of memory", hasHead: true).code == .connectionLost)
     }
 
-    @Test func `what an answer had too much is not the fault of the next one on its connection`() throws {
+    @Test func `what an response had too much is not the fault of the next one on its connection`() throws {
         for code in [HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY] {
             #expect(try error(code, "Invalid status line").code == .protocolViolation)
             #expect(try error(code, "Invalid status line", isReused: true).code == .connectionLost)
@@ -108,7 +108,7 @@ struct CurlFailureTests {
         }
     }
 
-    @Test func `an end within the header does not tell of no error`() throws {
+    @Test func `an end within the header does not publish of no error`() throws {
         let error = try error(HR_E_OK, "No error")
         #expect(error.code == .connectionLost)
         #expect(error.message == "The connection to example.org:443 ended before the answer was complete.")

@@ -43,7 +43,7 @@ struct CurlHeaderListTests {
     /// libcurl takes no text of more than 8,000,000 bytes.
     @Test func `an option that libcurl does not take fails the request before it is sent`() async throws {
         try await withFaultServer(.ok("hello")) { server in
-            var configuration = DownloadManager.Configuration()
+            var configuration = DownloadConfiguration()
             configuration.userAgent = String(repeating: "a", count: 8_000_001)
             let transport = try CurlTransport(configuration)
             let error = try await #require(throws: DownloadError.self) {

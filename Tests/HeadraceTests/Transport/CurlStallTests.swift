@@ -12,7 +12,7 @@ struct CurlStallTests {
     /// Each line in time, and the whole in hours.
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"])
     func `lines of a head or a trailer that come one by one are a stall`(_ start: String) async throws {
-        let transport = try CurlTransport(DownloadManager.Configuration())
+        let transport = try CurlTransport(DownloadConfiguration())
         let lines = String(repeating: "X: y\r\n", count: 1000)
         try await withFaultServer(
             .raw(.bytes(Array((start + lines).utf8))).dripping(bytes: 60, every: .milliseconds(200))
@@ -34,7 +34,7 @@ struct CurlStallTests {
             request.path == "/held" ? .ok("ab").held(after: 1, until: gate) : .ok("c")
         }
         let connections = Locked(0)
-        var configuration = DownloadManager.Configuration()
+        var configuration = DownloadConfiguration()
         configuration.allowsAddress = { _ in
             if connections.withLock({
                 $0 += 1

@@ -83,7 +83,7 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
 
     private func make(playing response: Response) throws -> any Transport {
         if self == .fake { return FakeTransport(playing: response) }
-        return try DownloadManager.Configuration {
+        return try DownloadConfiguration {
             $0.userAgent = "test"
             $0.proxy = .none
             $0.transport = self == .libcurl ? .libcurl : .urlSession

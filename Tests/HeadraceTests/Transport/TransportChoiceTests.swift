@@ -6,10 +6,10 @@ import Testing
 /// A manager's requests are carried by what is chosen.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportChoiceTests {
-    private func fetch(over choice: DownloadManager.Configuration.TransportChoice) async throws {
+    private func fetch(over choice: DownloadConfiguration.TransportChoice) async throws {
         try await withFaultServer(.ok(.pattern(size: 100_000))) { server in
             try await withTemporaryDirectory { folder in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.transport = choice
                     $0.proxy = .none
                 }
@@ -38,7 +38,7 @@ struct TransportChoiceTests {
     }
 
     @Test func `what URLSession would have to ignore keeps a manager from starting`() async throws {
-        let configuration = DownloadManager.Configuration {
+        let configuration = DownloadConfiguration {
             $0.transport = .urlSession
             $0.allowsAddress = { $0.isPublic }
         }
@@ -49,7 +49,7 @@ struct TransportChoiceTests {
     }
     #else
     @Test func `a transport that is not in this build keeps a manager from starting`() async throws {
-        let configuration = DownloadManager.Configuration { $0.transport = .urlSession }
+        let configuration = DownloadConfiguration { $0.transport = .urlSession }
         let error = await #expect(throws: DownloadError.self) {
             try await DownloadManager(configuration: configuration)
         }

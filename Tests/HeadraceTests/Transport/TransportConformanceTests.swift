@@ -7,19 +7,19 @@ import Testing
 /// What every transport has to do, against a server that plays each part.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportConformanceTests {
-    private struct Answer: Sendable {
+    private struct Reply: Sendable {
         var head: ResponseHead
         var body: [UInt8]
     }
 
-    private func get(_ transport: some Transport, _ request: TransportRequest) async throws -> Answer {
+    private func get(_ transport: some Transport, _ request: TransportRequest) async throws -> Reply {
         try await transport.perform(request) { head, body in
             var bytes: [UInt8] = []
             while let chunk = try await body.next() {
                 chunk.withBytes { bytes.append(contentsOf: $0) }
                 body.recycle(chunk)
             }
-            return Answer(head: head, body: bytes)
+            return Reply(head: head, body: bytes)
         }
     }
 
@@ -40,27 +40,27 @@ struct TransportConformanceTests {
         let body = Pattern(seed: 7).bytes(in: 0..<3_000_000)
         let response = Response.ok(.pattern(seed: 7, size: 3_000_000)).header("X-Name", "värde")
         try await tested.withServer(response) { server, transport in
-            let answer = try await get(transport, TransportRequest(url: server.url("/a?b")))
-            #expect(answer.head.status == 200)
-            #expect(answer.head.values("x-name") == ["värde"])
-            #expect(answer.body == body)
+            let reply = try await get(transport, TransportRequest(url: server.url("/a?b")))
+            #expect(reply.head.status == 200)
+            #expect(reply.head.values("x-name") == ["värde"])
+            #expect(reply.body == body)
         }
     }
 
     @Test(arguments: TestedTransport.all)
-    func `E01 the server is asked for what it has, as it is`(_ tested: TestedTransport) async throws {
+    func `E01 the server is requested for what it has, as it is`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("Nothing is sent."))
         try await tested.withServer(.ok()) { server, transport in
             let fields = [HeaderField(name: "X-A", value: "1")]
             _ = try await get(transport, TransportRequest(url: server.url("/a?b"), fields: fields))
-            let asked = try #require(server.requests.first)
-            #expect(asked.method == "GET")
-            #expect(asked.target == "/a?b")
-            #expect(asked["X-A"] == "1")
-            #expect(asked.values(of: "Accept-Encoding") == ["identity"])
-            #expect(asked.values(of: "User-Agent") == ["test"])
-            #expect(asked["Range"] == nil)
-            #expect(asked["Cookie"] == nil)
+            let requested = try #require(server.requests.first)
+            #expect(requested.method == "GET")
+            #expect(requested.target == "/a?b")
+            #expect(requested["X-A"] == "1")
+            #expect(requested.values(of: "Accept-Encoding") == ["identity"])
+            #expect(requested.values(of: "User-Agent") == ["test"])
+            #expect(requested["Range"] == nil)
+            #expect(requested["Cookie"] == nil)
         }
     }
 
@@ -91,9 +91,9 @@ struct TransportConformanceTests {
     func `a status is reported, not acted on`(_ tested: TestedTransport, _ status: Int) async throws {
         let response = Response.status(status, body: status == 304 ? "" : "no").header("Location", "/other")
         try await tested.withServer(response) { server, transport in
-            let answer = try await get(transport, TransportRequest(url: server.url()))
-            #expect(answer.head.status == status)
-            #expect(answer.body == Array(status == 304 ? "".utf8 : "no".utf8))
+            let reply = try await get(transport, TransportRequest(url: server.url()))
+            #expect(reply.head.status == status)
+            #expect(reply.body == Array(status == 304 ? "".utf8 : "no".utf8))
             #expect(server.requests.count <= 1)
         }
     }
@@ -105,8 +105,8 @@ struct TransportConformanceTests {
         )
         let response = Response.status(401, body: "no").header("WWW-Authenticate", "Basic realm=x")
         try await tested.withServer(response) { server, transport in
-            let answer = try await get(transport, TransportRequest(url: server.url()))
-            #expect(answer.head.status == 401)
+            let reply = try await get(transport, TransportRequest(url: server.url()))
+            #expect(reply.head.status == 401)
             #expect(server.requests.count <= 1)
         }
     }
@@ -116,8 +116,8 @@ struct TransportConformanceTests {
         try tested.run(except: .urlSession("It decodes what it gets, so that such an answer is refused."))
         let response = Response.ok("not gzip at all").header("Content-Encoding", "gzip")
         try await tested.withServer(response) { server, transport in
-            let answer = try await get(transport, TransportRequest(url: server.url()))
-            #expect(answer.body == Array("not gzip at all".utf8))
+            let reply = try await get(transport, TransportRequest(url: server.url()))
+            #expect(reply.body == Array("not gzip at all".utf8))
         }
     }
 
@@ -128,8 +128,8 @@ struct TransportConformanceTests {
             Response.ok(.pattern(size: 100_000)).http10,
         ] {
             try await tested.withServer(response) { server, transport in
-                let answer = try await get(transport, TransportRequest(url: server.url()))
-                #expect(answer.body == Pattern(seed: 1).bytes(in: 0..<100_000))
+                let reply = try await get(transport, TransportRequest(url: server.url()))
+                #expect(reply.body == Pattern(seed: 1).bytes(in: 0..<100_000))
             }
         }
     }
@@ -186,7 +186,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all, [Ending.fin, .reset])
-    func `L21 no answer at all is a lost connection`(_ tested: TestedTransport, _ ending: Ending) async throws {
+    func `L21 no reply at all is a lost connection`(_ tested: TestedTransport, _ ending: Ending) async throws {
         #expect(try await failure(tested, .nothing(by: ending)).code == .connectionLost)
     }
 
@@ -210,7 +210,7 @@ struct TransportConformanceTests {
             .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
         ]
     )
-    func `L09 L18 L19 L20 an answer that is no HTTP is a violation`(
+    func `L09 L18 L19 L20 an reply that is no HTTP is a violation`(
         _ tested: TestedTransport,
         _ response: Response
     ) async throws {
@@ -276,8 +276,8 @@ struct TransportConformanceTests {
         let response = Response.ok("abcdefghij").dripping(bytes: 1, every: .milliseconds(600))
         try await tested.withServer(response) { server, transport in
             let request = TransportRequest(url: server.url(), stallTimeout: .seconds(5))
-            let answer = try await get(transport, request)
-            #expect(answer.body == Array("abcdefghij".utf8))
+            let reply = try await get(transport, request)
+            #expect(reply.body == Array("abcdefghij".utf8))
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 /// What is decided for the transport on `URLSession`, which holds on every platform.
 @Suite(.timeLimit(.minutes(4)))
 struct URLSessionRulesTests {
-    private typealias Configuration = DownloadManager.Configuration
+    private typealias Configuration = DownloadConfiguration
 
     private static func url(_ text: String = "https://example.org/x") throws -> URL {
         try #require(URL(string: text))
@@ -18,7 +18,7 @@ struct URLSessionRulesTests {
     @Test func `settings that URLSession would have to ignore are refused, and say which`() throws {
         let file = try Self.url("file:///x.pem")
         let proxy = try Self.url("http://proxy.example:3128")
-        let table: [(word: String, abilities: [URLSessionAbilities], configuration: Configuration)] = [
+        let table: [(word: String, abilities: [URLSessionCapabilities], configuration: Configuration)] = [
             ("allowsAddress", [.apple, .corelibs], Configuration { $0.allowsAddress = { $0.isPublic } }),
             ("clientCertificate", [.apple, .corelibs], Configuration { $0.clientCertificate = .init(file: file) }),
             ("a proxy", [.apple, .corelibs], Configuration { $0.proxy = .url(proxy) }),
@@ -28,7 +28,7 @@ struct URLSessionRulesTests {
             ("nothing", [], Configuration()),
         ]
         for (word, refusing, configuration) in table {
-            for abilities in [URLSessionAbilities.apple, .corelibs] {
+            for abilities in [URLSessionCapabilities.apple, .corelibs] {
                 let error = Self.error {
                     try abilities.validate(configuration, environment: ["http_proxy": proxy.absoluteString])
                 }
@@ -38,16 +38,16 @@ struct URLSessionRulesTests {
         }
         #expect(
             Self.error {
-                try URLSessionAbilities.corelibs.validate(Configuration { $0.proxy = .none }, environment: [:])
+                try URLSessionCapabilities.corelibs.validate(Configuration { $0.proxy = .none }, environment: [:])
             } == nil
         )
     }
 
     @Test func `a request through a proxy is refused, and its password is not told`() throws {
         var request = TransportRequest(url: try Self.url())
-        #expect(Self.error { try URLSessionAbilities.apple.validate(request) } == nil)
+        #expect(Self.error { try URLSessionCapabilities.apple.validate(request) } == nil)
         request.proxy = try ProxyServer(parsing: "http://me:secret@proxy.example:3128")
-        let error = try #require(Self.error { try URLSessionAbilities.apple.validate(request) })
+        let error = try #require(Self.error { try URLSessionCapabilities.apple.validate(request) })
         #expect(error.code == .proxy)
         #expect(error.message.contains("http://proxy.example:3128"))
         #expect(!error.message.contains("secret"))
@@ -131,36 +131,36 @@ struct URLSessionRulesTests {
     @Test func `before the head the time to connect counts too, and after it each byte begins the wait anew`() throws {
         let start = ContinuousClock.now
         let request = TransportRequest(url: try Self.url(), connectTimeout: .seconds(15), stallTimeout: .seconds(30))
-        var course = URLSessionCourse(request, suspends: true, at: start)
-        #expect(course.look(at: start + .seconds(44)) == .wait(until: start + .seconds(45)))
+        var course = URLSessionTransferState(request, suspends: true, at: start)
+        #expect(course.check(at: start + .seconds(44)) == .wait(until: start + .seconds(45)))
         #expect(Self.stalls(course, at: start + .seconds(45)))
         course.headArrived(try Self.head(), at: start + .seconds(10))
-        #expect(course.look(at: start + .seconds(39)) == .wait(until: start + .seconds(40)))
-        #expect(course.bytesArrived(.more, at: start + .seconds(20)) == .goOn)
-        #expect(course.look(at: start + .seconds(49)) == .wait(until: start + .seconds(50)))
+        #expect(course.check(at: start + .seconds(39)) == .wait(until: start + .seconds(40)))
+        #expect(course.bytesArrived(.more, at: start + .seconds(20)) == .proceed)
+        #expect(course.check(at: start + .seconds(49)) == .wait(until: start + .seconds(50)))
         #expect(Self.stalls(course, at: start + .seconds(50)))
     }
 
     @Test func `a task is suspended once, does not stall meanwhile, and goes on once`() throws {
         let start = ContinuousClock.now
         let request = TransportRequest(url: try Self.url(), stallTimeout: .seconds(30))
-        var course = URLSessionCourse(request, suspends: true, at: start)
+        var course = URLSessionTransferState(request, suspends: true, at: start)
         course.headArrived(try Self.head(), at: start)
         #expect(course.resumed(at: start) == false)
         #expect(course.bytesArrived(.pause, at: start) == .suspend)
-        #expect(course.bytesArrived(.pause, at: start) == .goOn)
-        #expect(course.look(at: start + .seconds(600)) == .wait(until: start + .seconds(630)))
+        #expect(course.bytesArrived(.pause, at: start) == .proceed)
+        #expect(course.check(at: start + .seconds(600)) == .wait(until: start + .seconds(630)))
         #expect(course.resumed(at: start + .seconds(600)) == true)
         #expect(course.resumed(at: start + .seconds(600)) == false)
-        #expect(course.look(at: start + .seconds(629)) == .wait(until: start + .seconds(630)))
+        #expect(course.check(at: start + .seconds(629)) == .wait(until: start + .seconds(630)))
         #expect(Self.stalls(course, at: start + .seconds(630)))
         #expect(course.bytesArrived(.pause, at: start + .seconds(629)) == .suspend)
     }
 
     @Test func `where a suspended task would begin anew, none is suspended`() throws {
-        var course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: false, at: .now)
+        var course = URLSessionTransferState(TransportRequest(url: try Self.url()), suspends: false, at: .now)
         course.headArrived(try Self.head(), at: .now)
-        #expect(course.bytesArrived(.pause, at: .now) == .goOn)
+        #expect(course.bytesArrived(.pause, at: .now) == .proceed)
         #expect(!course.isSuspended)
     }
 
@@ -172,7 +172,7 @@ struct URLSessionRulesTests {
             ("https://example.org/x", ["Transfer-Encoding": "chunked"], nil, false),
             ("http://example.org/x", [:], nil, false),
         ] as [(String, [String: String], String?, Bool)] {
-            var course = URLSessionCourse(TransportRequest(url: try Self.url(url)), suspends: true, at: .now)
+            var course = URLSessionTransferState(TransportRequest(url: try Self.url(url)), suspends: true, at: .now)
             course.headArrived(try ResponseHead(url: Self.url(url), status: 200, joined: fields), at: .now)
             if let name { course.isProtocol(name) }
             #expect(course.failure(nil)?.code == (isRefused ? .protocolViolation : nil), "\(url) \(fields)")
@@ -181,7 +181,7 @@ struct URLSessionRulesTests {
     }
 
     @Test func `L21 a task that ends without a head has lost its connection`() throws {
-        let course = URLSessionCourse(TransportRequest(url: try Self.url()), suspends: true, at: .now)
+        let course = URLSessionTransferState(TransportRequest(url: try Self.url()), suspends: true, at: .now)
         #expect(course.failure(nil)?.code == .connectionLost)
     }
 
@@ -189,8 +189,8 @@ struct URLSessionRulesTests {
         try ResponseHead(url: url(), status: 200, joined: [:])
     }
 
-    private static func stalls(_ course: URLSessionCourse, at time: ContinuousClock.Instant) -> Bool {
-        guard case .stalled(let error) = course.look(at: time) else { return false }
+    private static func stalls(_ course: URLSessionTransferState, at time: ContinuousClock.Instant) -> Bool {
+        guard case .stalled(let error) = course.check(at: time) else { return false }
         return error.code == .stalled
     }
 

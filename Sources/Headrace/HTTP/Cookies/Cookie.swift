@@ -17,7 +17,7 @@ struct Cookie: Sendable, Hashable {
     /// Seconds since 1970; nil for as long as the jar lives.
     var expires: Int64?
 
-    func matches(_ place: CookiePlace) -> Bool {
+    func matches(_ place: CookieScope) -> Bool {
         guard place.isSecure || !isSecure else { return false }
         return (isHostOnly ? place.host == domain : place.isIn(domain)) && place.isBelow(path)
     }
@@ -39,7 +39,7 @@ extension String {
 }
 
 /// A URL as cookies see it.
-struct CookiePlace: Sendable, Hashable {
+struct CookieScope: Sendable, Hashable {
     /// In lower case.
     let host: String
     let path: String
@@ -78,7 +78,7 @@ extension Cookie {
     ///
     /// A server sets cookies for its own host and the domains above it, but for none without a dot in it, which belongs to
     /// many. Other public suffixes, as `co.uk`, are not known.
-    init?(parsing text: String, from place: CookiePlace, at now: Int64) {
+    init?(parsing text: String, from place: CookieScope, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
         var parts = Self.split(text[...], at: ";")[...]
         let pair = Self.split(parts.popFirst() ?? "", at: "=", maxSplits: 1)
@@ -130,7 +130,7 @@ extension Cookie {
             .map(Substring.init)
     }
 
-    private static func mayBeSet(for domain: String, by place: CookiePlace) -> Bool {
+    private static func mayBeSet(for domain: String, by place: CookieScope) -> Bool {
         domain == place.host || (place.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 

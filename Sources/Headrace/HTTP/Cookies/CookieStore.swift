@@ -41,7 +41,7 @@ struct CookieStore: Sendable {
     }
 
     /// Keeps what an answer sets.
-    mutating func store(_ fields: [String], from place: CookiePlace, at now: Int64) {
+    mutating func store(_ fields: [String], from place: CookieScope, at now: Int64) {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
             // What https has set is not for http to change.
@@ -54,7 +54,7 @@ struct CookieStore: Sendable {
     }
 
     /// The value of the `Cookie` field for a URL (section 5.4); nil for none.
-    func field(for place: CookiePlace, at now: Int64) -> String? {
+    func field(for place: CookieScope, at now: Int64) -> String? {
         let found = place.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
             entry.cookie.matches(place) && entry.cookie.expires ?? .max > now
         }

@@ -14,7 +14,7 @@ final class FileReader: Sendable {
     private let id: ReadableFile.ReaderID
     private let file = Locked<OpenFile?>(nil)
 
-    private var files: FileCalls { download.manager.environment.files }
+    private var files: FileSystem { download.manager.environment.files }
 
     init(of download: Download, _ range: Range<Int64>) {
         self.download = download

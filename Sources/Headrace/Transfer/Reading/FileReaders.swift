@@ -10,12 +10,12 @@ final class FileReaders: Sendable {
 
     private let state = Locked(State())
     /// Writes the record of the bytes.
-    let keeper = RecordKeeper()
+    let recordWriter = ResumeRecordWriter()
 
     /// - Parameters:
     ///   - path: Where the partial is.
     ///   - kept: What an earlier transfer has left of it.
-    init(of path: String, _ kept: HeldBytes?) {
+    init(of path: String, _ kept: SuspendedPartial?) {
         guard let kept else { return }
         change { file in
             file.opened(path, kept.written, totalBytes: kept.representation.totalBytes, isSame: false)

@@ -15,7 +15,7 @@ struct Segment: Sendable {
     /// Where the segment stops, by plan; the connection learns it with the bytes that reach it.
     var end: Int64
     /// The segment behind this one that has brought nothing when this one met it, and whose bytes it goes on with.
-    var overtaken: SegmentID?
+    var borrowed: SegmentID?
     /// Where the next byte that comes belongs.
     private(set) var position: Int64
     private var receivedBytes: Int64 = 0

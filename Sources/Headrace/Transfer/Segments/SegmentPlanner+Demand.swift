@@ -29,14 +29,14 @@ extension SegmentPlanner {
                 serving.insert(server)
                 continue
             }
-            let mayJoin = segments.count < advisor.maximum && sources.contains { !$0.isRetired }
+            let mayJoin = segments.count < controller.maximum && sources.contains { !$0.isRetired }
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
             // Before one is stopped, the source is asked for one more.
             if place == nil, hadLack || !mayJoin, let victim = leastWanted(beside: serving, for: bytes, at: now) {
                 place = replacement(of: victim, at: now)
                 actions += [.displace(victim.id)] + close(victim.id, at: now)
-                reclaim()
+                reclaimUnassigned()
             }
             guard let place else {
                 lacksConnection = lacksConnection || mayJoin

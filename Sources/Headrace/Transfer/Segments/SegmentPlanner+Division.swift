@@ -15,20 +15,20 @@ extension SegmentPlanner {
     /// Lets a segment that has reached its end go on with the bytes of the next one, if that has brought none so far.
     ///
     /// Whether a server that sends the whole sends parts as well is known when the first of them comes, not before.
-    mutating func overtake(_ index: Int) {
+    mutating func borrowNext(_ index: Int) {
         let end = segments[index].end
         guard segments[index].limit > end,
             let next = segments.first(where: { $0.position == end && $0.lastByte == nil && $0.end > end })
         else { return }
         segments[index].end = min(segments[index].limit, next.end)
-        segments[index].overtaken = next.id
+        segments[index].borrowed = next.id
     }
 
     /// Ends, where it is, what has gone on with the bytes of a segment that brings bytes now.
-    mutating func giveBack(to id: SegmentID) {
-        for index in segments.indices where segments[index].overtaken == id {
+    mutating func returnBorrowed(to id: SegmentID) {
+        for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
-            segments[index].overtaken = nil
+            segments[index].borrowed = nil
         }
     }
 
@@ -40,7 +40,7 @@ extension SegmentPlanner {
     /// Opens segments where they do the most good: for sources to be tried, and as many as the advisor wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
-        let free = advisor.maximum - segments.count
+        let free = controller.maximum - segments.count
         let lack = advisedConnections - segments.count { !$0.isExtra }
         guard free > 0, lack > 0 || mayTry && possibleExtras > 0 else { return [] }
         var parts = parts(at: now)

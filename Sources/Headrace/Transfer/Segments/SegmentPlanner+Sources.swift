@@ -19,15 +19,15 @@ extension SegmentPlanner {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in
             let source = sources[index]
-            return index != mainSource && !source.isRetired && !source.isSetAside
+            return index != mainSource && !source.isRetired && !source.isSuspended
                 && (source.isTried || advisedConnections > 1)
         }
-        return min(useful, advisor.maximum / 2)
+        return min(useful, controller.maximum / 2)
     }
 
     /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing
     /// about the host.
-    func isUnprovenTwin(_ source: Int) -> Bool {
+    func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }
 
@@ -81,7 +81,7 @@ extension SegmentPlanner {
             let isSlow = sources[segment.source].isTried && isInferior(segment.source, rates)
             let others = segments.filter { $0.id != segment.id }.map(\.source)
             guard isSilent || isSlow, needsRoom(at: now), mayOpen(mainSource, beside: others, at: now) else { continue }
-            if isSlow { sources[segment.source].setAside() }
+            if isSlow { sources[segment.source].suspend() }
             lost(segment, .broken, at: now)
             actions += stop(segment.id, at: now)
         }
@@ -90,6 +90,6 @@ extension SegmentPlanner {
 
     /// Whether no connection to the main source may be opened beside all that are open.
     private func needsRoom(at now: Duration) -> Bool {
-        segments.count >= advisor.maximum || !mayOpen(mainSource, beside: segments.map(\.source), at: now)
+        segments.count >= controller.maximum || !mayOpen(mainSource, beside: segments.map(\.source), at: now)
     }
 }

@@ -43,7 +43,7 @@ struct SegmentPlanner: Sendable {
         /// The host asked for fewer requests (429, 503).
         case refused
         /// The answer was not the range that was asked for: 200, or another place in the file.
-        case unfit
+        case unusable
     }
 
     /// What to do with bytes that came.
@@ -54,7 +54,7 @@ struct SegmentPlanner: Sendable {
         var isDone: Bool
     }
 
-    private struct Refusal {
+    private struct Rejection {
         var source: Int
         var time: Duration
     }
@@ -66,7 +66,7 @@ struct SegmentPlanner: Sendable {
     /// The time left from which one more is worth it.
     static let leastTimeLeft = 1.0
     /// How long a connection has to be silent, or slow, to be replaced.
-    static let patience = Duration.seconds(3)
+    static let timeout = Duration.seconds(3)
     /// After that time what comes was not on its way already when a connection was refused.
     private static let proofInterval = Duration.milliseconds(200)
 
@@ -74,14 +74,14 @@ struct SegmentPlanner: Sendable {
     /// The bytes that were given out to be written, and those that were held before.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
-    var sources: [SegmentSource]
+    var sources: [SourceStats]
     /// The source with the most connections, which the others are compared with.
     var mainSource = 0
     /// What somebody waits for, the most urgent first.
     var wanted: [Range<Int64>]
     /// Whether one more connection would bring what somebody waits for.
     var lacksConnection = false
-    private(set) var advisor: ConnectionAdvisor
+    private(set) var controller: ConcurrencyController
     /// How many connections have been worth it so far.
     private var joined = 1
     /// The bytes received over connections that the advisor counts.
@@ -89,7 +89,7 @@ struct SegmentPlanner: Sendable {
     private var lastByte = Duration.zero
     private var nextNumber = 0
     /// Connections that were refused without a word a moment ago.
-    private var refusals: [Refusal] = []
+    private var refusals: [Rejection] = []
     /// Finished or exhausted.
     private(set) var isOver = false
 
@@ -105,20 +105,20 @@ struct SegmentPlanner: Sendable {
         held: ByteRangeSet,
         allowances: [Int],
         hosts: [Int]? = nil,
-        connections: ConnectionAdvisor,
+        connections: ConcurrencyController,
         wanted: [Range<Int64>] = []
     ) {
         self.totalBytes = totalBytes
         self.held = held
         self.wanted = wanted
-        sources = zip(allowances, hosts ?? Array(allowances.indices)).map { SegmentSource(allowance: $0, host: $1) }
-        advisor = connections
+        sources = zip(allowances, hosts ?? Array(allowances.indices)).map { SourceStats(allowance: $0, host: $1) }
+        controller = connections
     }
 
     /// How many connections are of use now, whatever the sources allow.
     var wantedConnections: Int {
-        let urgent = lacksConnection ? min(segments.count + 1, advisor.maximum) : 0
-        return max(segments.count, urgent, min(advisor.maximum, advisedConnections + possibleExtras))
+        let urgent = lacksConnection ? min(segments.count + 1, controller.maximum) : 0
+        return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
     // MARK: Verbs
@@ -126,7 +126,7 @@ struct SegmentPlanner: Sendable {
     /// The first request was answered, after a time, with a body of these bytes, so that others may join it.
     mutating func headArrived(_ body: Range<Int64>, latency: Duration, at now: Duration) -> [Action] {
         lastByte = now
-        sources[0].answered(after: latency)
+        sources[0].headReceived(after: latency)
         sources[0].progressed()
         sources[0].tried()
         if let gap = held.firstGap(from: body.lowerBound, before: body.upperBound) {
@@ -138,12 +138,12 @@ struct SegmentPlanner: Sendable {
     /// Says which of the bytes that came next for a segment are to be written; no byte is given out twice.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
-        if segments[index].lastByte == nil { giveBack(to: id) }
-        while count >= segments[index].rest.count, goesOn(index) {}
+        if segments[index].lastByte == nil { returnBorrowed(to: id) }
+        while count >= segments[index].rest.count, extendIfPossible(index) {}
         let coming = segments[index].rest.prefix(count)
         let source = segments[index].source
         let wasFailure = segments[index].wouldBeFailure
-        if let latency = segments[index].received(count, at: now) { sources[source].answered(after: latency) }
+        if let latency = segments[index].received(count, at: now) { sources[source].headReceived(after: latency) }
         if wasFailure, !segments[index].wouldBeFailure { sources[source].progressed() }
         lastByte = now
         let new = held.firstGap(from: coming.lowerBound, before: coming.upperBound)
@@ -175,20 +175,20 @@ struct SegmentPlanner: Sendable {
     /// A connection was refused without a word, by a host that has enough of them, or by one that is down.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = index(of: id) else { return }
-        refusals.append(Refusal(source: segments[index].source, time: now))
+        refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
     /// The sources whose hosts have enough connections, once for each that was refused: another one goes on, which was open then.
     mutating func takeRefusals(at now: Duration) -> [Int] {
-        refusals.removeAll { now - $0.time > Self.patience }
-        let isOfLimit = { [segments] (refusal: Refusal) in
+        refusals.removeAll { now - $0.time > Self.timeout }
+        let isLimitRefusal = { [segments] (refusal: Rejection) in
             segments.contains {
                 $0.source == refusal.source && $0.opened < refusal.time
                     && $0.lastByte ?? .zero >= refusal.time + Self.proofInterval
             }
         }
-        defer { refusals.removeAll(where: isOfLimit) }
-        return refusals.filter(isOfLimit).map(\.source)
+        defer { refusals.removeAll(where: isLimitRefusal) }
+        return refusals.filter(isLimitRefusal).map(\.source)
     }
 
     /// A source has another version of the file by now: those that are open go on, and no further one is opened.
@@ -223,8 +223,8 @@ struct SegmentPlanner: Sendable {
     /// Time has passed.
     mutating func tick(at now: Duration) -> [Action] {
         compareSources(at: now)
-        advisor.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
-        return stopLame(at: now) + displaceExtras(at: now) + plan(at: now)
+        controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
+        return stopUnderperforming(at: now) + displaceExtras(at: now) + plan(at: now)
     }
 
     // MARK: The plan
@@ -233,7 +233,7 @@ struct SegmentPlanner: Sendable {
         guard !isOver else { return [] }
         // Whoever lost the race for a piece that two had.
         var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
-        reclaim()
+        reclaimUnassigned()
         actions += serve(at: now)
         compareSources(at: now)
         actions += divide(at: now)
@@ -245,7 +245,7 @@ struct SegmentPlanner: Sendable {
     }
 
     /// How many connections the advisor wants, as far as they are worth it.
-    var advisedConnections: Int { min(joined, advisor.count) }
+    var advisedConnections: Int { min(joined, controller.count) }
 
     /// Whether one more connection would have enough to fetch.
     mutating func isWorthJoining(at now: Duration) -> Bool {
@@ -253,21 +253,21 @@ struct SegmentPlanner: Sendable {
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
         // Before anything was measured, the number that was asked for is right.
         let isWorthIt = rate == 0 || Double(missing) / rate > Self.leastTimeLeft
-        while isWorthIt, joined < advisor.count, missing / Int64(joined + 1) >= Self.leastShare { joined += 1 }
+        while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.leastShare { joined += 1 }
         return isWorthIt && missing / Int64(segments.count + 1) >= Self.leastShare
     }
 
     /// Lets a segment that reaches its end go on with what is behind it, where nobody else is known to bring that.
-    private mutating func goesOn(_ index: Int) -> Bool {
+    private mutating func extendIfPossible(_ index: Int) -> Bool {
         let end = segments[index].end
         guard segments[index].limit > end else { return false }
-        reclaim()
-        overtake(index)
+        reclaimUnassigned()
+        borrowNext(index)
         return segments[index].end > end
     }
 
     /// Gives bytes that nobody has back to the segment before them, if its request reaches that far.
-    mutating func reclaim() {
+    mutating func reclaimUnassigned() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
                 continue
@@ -277,12 +277,12 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Ends the connections that are silent or slow for a while, where better ones can be had.
-    private mutating func stopLame(at now: Duration) -> [Action] {
+    private mutating func stopUnderperforming(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments {
             let isSlow = isSlow(segment, at: now)
             guard isSlow || isStalled(segment, at: now), replacement(of: segment, at: now) != nil else { continue }
-            if isSlow, segment.isExtra { sources[segment.source].setAside() }
+            if isSlow, segment.isExtra { sources[segment.source].suspend() }
             lost(segment, .broken, at: now)
             actions += stop(segment.id, at: now)
         }
@@ -292,8 +292,8 @@ struct SegmentPlanner: Sendable {
     /// Where others had bytes meanwhile, a silence is that of the connection; else it may be that of the network.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
-        let patience = max(Self.patience, (sources[segment.source].latency ?? .zero) * 3)
-        return silence >= patience && lastByte >= now - silence + .seconds(1)
+        let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
+        return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
     /// Whether a connection has been below a third of what the others have, and another would have, for a while.
@@ -308,7 +308,7 @@ struct SegmentPlanner: Sendable {
         }
         let since = segment.slowSince ?? now
         segments[index].slowSince = since
-        return now - since >= Self.patience && Double(segment.rest.count) > rate * Self.leastTimeLeft
+        return now - since >= Self.timeout && Double(segment.rest.count) > rate * Self.leastTimeLeft
     }
 
     // MARK: Segments

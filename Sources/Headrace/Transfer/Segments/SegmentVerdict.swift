@@ -3,40 +3,41 @@
 /// Pure. It is the verdict on a resumed download, but for this: there is always another way to have the bytes, so that
 /// nothing of an answer is used which is not proven, and nothing that is held is given up for it.
 enum SegmentVerdict: Sendable, Equatable {
-    case accept(AcceptedBody)
-    case askAgainWithoutIfRange
+    case accept(BodyPlacement)
+    case retryWithoutIfRange
     /// The answer is not the part that was asked for, and why.
-    case unfit(String)
+    case unusable(String)
     /// The answer is of another version of the file, and how that shows.
     case otherVersion(String)
     /// The host has as many connections as it wants.
     case refused(DownloadError)
-    case broken(DownloadError)
+    case failed(DownloadError)
 
-    init(_ head: ResponseHead, for ask: RangeAsk) {
-        switch ResponseVerdict.judge(head, for: ask) {
-        case .accept(let body): self = Self.isProven(body, ask) ? .accept(body) : .unfit(Self.unproven)
+    init(_ head: ResponseHead, for rangeRequest: RangeRequest) {
+        switch ResponseVerdict.evaluate(head, for: rangeRequest) {
+        case .accept(let body): self = Self.isVerified(body, rangeRequest) ? .accept(body) : .unusable(Self.unverified)
         case .restartFromThisBody(let reason, _), .restart(let reason):
-            self = reason.isOtherVersion ? .otherVersion(reason.sentence) : .unfit(reason.sentence)
-        case .askAgainWithoutIfRange: self = .askAgainWithoutIfRange
-        case .unchanged, .askAgainWithoutCondition, .complete:
-            self = .unfit("The server says that there is nothing more.")
+            self = reason.isOtherVersion ? .otherVersion(reason.sentence) : .unusable(reason.sentence)
+        case .retryWithoutIfRange: self = .retryWithoutIfRange
+        case .unchanged, .retryWithoutPrecondition, .complete:
+            self = .unusable("The server says that there is nothing more.")
         case .retry(let refusal, let delay):
             let error = refusal.error(retryAfter: delay, isTransient: true)
             switch refusal {
             case .status where head.isHostRefusal: self = .refused(error)
-            case .status: self = .broken(error)
-            default: self = .unfit(refusal.sentence)
+            case .status: self = .failed(error)
+            default: self = .unusable(refusal.sentence)
             }
-        case .fail(let refusal): self = .unfit(refusal.sentence)
+        case .fail(let refusal): self = .unusable(refusal.sentence)
         }
     }
 
-    private static let unproven = "The server sent nothing that proves that the part is of the same version."
+    private static let unverified = "The server sent nothing that proves that the part is of the same version."
 
-    private static func isProven(_ body: AcceptedBody, _ ask: RangeAsk) -> Bool {
+    private static func isVerified(_ body: BodyPlacement, _ rangeRequest: RangeRequest) -> Bool {
         switch body.proof {
-        case .entityTag, .lastModified, .later(.checksum): body.offset == ask.range?.start && body.overlapBytes == 0
+        case .entityTag, .lastModified, .later(.checksum):
+            body.offset == rangeRequest.range?.start && body.overlapBytes == 0
         case .nothingHeld, .later(.overlap): false
         }
     }

@@ -9,7 +9,7 @@ extension SegmentedFetch {
         case stopped
         case refused(DownloadError)
         case broken(DownloadError)
-        case unfit(DownloadError)
+        case unusable(DownloadError)
         case otherVersion(DownloadError)
         /// No other connection would do better.
         case failed(any Error)
@@ -17,12 +17,12 @@ extension SegmentedFetch {
 
     private enum Step {
         case redirected(URL)
-        case askAgain
+        case requestAgain
         case end(End)
     }
 
     /// Reads the body of the request with which the download began.
-    func readFirst(_ body: ResponseBody, _ accepted: AcceptedBody, of connection: Connection) async {
+    func readFirst(_ body: ResponseBody, _ accepted: BodyPlacement, of connection: Connection) async {
         let end = await connection.stop.cancellingTask {
             await withTaskCancellationHandler {
                 var body = body
@@ -38,32 +38,34 @@ extension SegmentedFetch {
 
     /// Asks for a part, and reads it.
     func fetch(_ connection: Connection) async {
-        finish(connection, await connection.stop.cancellingTask { await self.ask(connection) })
+        finish(connection, await connection.stop.cancellingTask { await self.send(connection) })
     }
 
-    private func ask(_ connection: Connection) async -> End {
+    private func send(_ connection: Connection) async -> End {
         let source = sources[connection.source]
         var chain = source.chain
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
         // Its answer is held against what is known of the file even where none of it came so far.
         guard let range = ByteRange(from: start, to: end),
-            var ask = try? RangeAsk(
+            var rangeRequest = try? RangeRequest(
                 continuing: source.known,
                 with: range,
                 heldBytes: max(1, start),
-                lateProof: source.lateProof
+                deferredVerification: source.deferredVerification
             )
-        else { return .unfit(DownloadError(.protocolViolation, "There is nothing to ask for.")) }
-        if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) { ask = ask.withoutIfRange }
+        else { return .unusable(DownloadError(.protocolViolation, "There is nothing to ask for.")) }
+        if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) {
+            rangeRequest = rangeRequest.withoutIfRange
+        }
         let configuration = transfer.environment.configuration
         while true {
             let step: Step
             do {
-                var request = chain.request(with: ask.fields, configuration)
+                var request = chain.request(with: rangeRequest.fields, configuration)
                 request.bufferBytes = transfer.environment.rates.bufferBytes(for: transfer.record)
                 step = try await transfer.environment.transport.perform(request) { head, body in
                     if let target = try chain.policy.target(of: head, after: chain.count) { return .redirected(target) }
-                    return await receive(head, &body, for: ask, connection)
+                    return await receive(head, &body, for: rangeRequest, connection)
                 }
             } catch {
                 let end = lost(error, connection)
@@ -73,9 +75,9 @@ extension SegmentedFetch {
             }
             switch step {
             case .redirected(let target): chain.follow(target)
-            case .askAgain:
+            case .requestAgain:
                 state.withLock { _ = $0.sourcesWithoutIfRange.insert(connection.source) }
-                ask = ask.withoutIfRange
+                rangeRequest = rangeRequest.withoutIfRange
             case .end(let end): return end
             }
         }
@@ -85,34 +87,34 @@ extension SegmentedFetch {
     private func receive(
         _ head: ResponseHead,
         _ body: inout ResponseBody,
-        for ask: RangeAsk,
+        for rangeRequest: RangeRequest,
         _ connection: Connection
     ) async -> Step {
-        switch SegmentVerdict(head, for: ask) {
+        switch SegmentVerdict(head, for: rangeRequest) {
         case .accept(let accepted): .end(await read(&body, accepted, connection))
-        case .askAgainWithoutIfRange: .askAgain
-        case .unfit(let reason):
+        case .retryWithoutIfRange: .requestAgain
+        case .unusable(let reason):
             head.status < 400
-                ? .end(.unfit(DownloadError(.unexpectedContent, reason)))
-                : .end(.unfit(DownloadError(.httpStatus, reason, statusCode: head.status)))
+                ? .end(.unusable(DownloadError(.unexpectedContent, reason)))
+                : .end(.unusable(DownloadError(.httpStatus, reason, statusCode: head.status)))
         case .otherVersion(let reason): .end(.otherVersion(DownloadError(.resourceChanged, reason)))
         case .refused(let error): .end(.refused(error))
-        case .broken(let error): .end(.broken(error))
+        case .failed(let error): .end(.broken(error))
         }
     }
 
     /// Reads a body until the connection has brought what it is for.
-    private func read(_ body: inout ResponseBody, _ accepted: AcceptedBody, _ connection: Connection) async -> End {
-        var cutter = BodyCutter(accepted)
+    private func read(_ body: inout ResponseBody, _ accepted: BodyPlacement, _ connection: Connection) async -> End {
+        var slicer = BodySlicer(accepted)
         var position = accepted.offset
         var (digester, changed) = state.withLock { state in
             let changed = state.accepted(accepted.proof)
             return (state.session.pieces.map(PieceDigester.init), changed)
         }
-        changed?.letSaveAnew()
+        changed?.renewCheckpoint()
         // The speed of all connections together is watched, not that of each.
-        var floor: SpeedFloor?
-        while !cutter.isDone {
+        var floor: MinimumSpeedMonitor?
+        while !slicer.isDone {
             let chunk: Chunk
             do {
                 guard let next = try await transfer.next(of: &body, &floor) else { break }
@@ -120,7 +122,7 @@ extension SegmentedFetch {
             } catch {
                 return lost(error, connection)
             }
-            let piece = cutter.cut(chunk.count).written
+            let piece = slicer.slice(chunk.count).written
             do {
                 guard try !take(chunk, piece, at: position, of: connection.id, &digester) else { return .complete }
             } catch {
@@ -141,7 +143,7 @@ extension SegmentedFetch {
         switch error.code {
         case .shutDown: return .failed(error)
         case .connection: return .refused(error)
-        case .redirect, .protocolViolation: return .unfit(error)
+        case .redirect, .protocolViolation: return .unusable(error)
         default: return .broken(error)
         }
     }
@@ -169,22 +171,22 @@ extension SegmentedFetch {
                     state.planner.refused(id, at: now)
                     return state.planner.failed(id, .broken, at: now)
                 }
-                guard !state.planner.isUnprovenTwin(connection.source) else {
+                guard !state.planner.isUnverifiedTwin(connection.source) else {
                     return state.planner.failed(id, .broken, at: now)
                 }
                 let allowance = refused(connection.source, retryAfter: error.retryAfter, in: state, at: now)
                 return state.planner.failed(id, .refused, allowing: allowance, at: now)
             }
-        case .unfit(let error):
+        case .unusable(let error):
             change(because: .lost(error)) { state, now in
                 state.stops[id] = nil
-                return state.planner.failed(id, .unfit, at: now)
+                return state.planner.failed(id, .unusable, at: now)
             }
         case .otherVersion(let error):
             change(because: .lost(error)) { state, now in
                 state.stops[id] = nil
                 state.planner.retire(connection.source)
-                return state.planner.failed(id, .unfit, at: now)
+                return state.planner.failed(id, .unusable, at: now)
             }
         case .failed(let error):
             change(because: .none) { state, _ in

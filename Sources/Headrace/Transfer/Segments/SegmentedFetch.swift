@@ -17,8 +17,8 @@ final class SegmentedFetch: Sendable {
     /// What the tasks have in common.
     struct State {
         var planner: SegmentPlanner
-        var session: PartialSession
-        var attempts: Attempts
+        var session: PartialDownload
+        var attempts: TransferState
         /// The sources that send the whole file because of `If-Range`.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
@@ -26,17 +26,17 @@ final class SegmentedFetch: Sendable {
         var failure: (any Error)?
         /// Why the last connection was lost for which another one may do better.
         var lastLoss: DownloadError?
-        var floor: SpeedFloor?
+        var floor: MinimumSpeedMonitor?
         var lastTick: Duration
         var lastFetchedBytes: Int64 = 0
         /// How many tasks are at the disk.
         var writers = 0
 
         /// Bytes come that go beside the others on this proof; returns the session where it is to be saved anew.
-        mutating func accepted(_ proof: RangeAsk.Proof) -> PartialSession? {
+        mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
             guard proof == .later(.checksum) else { return nil }
             attempts.resume.accepted(proof)
-            return session.noteUnproven() ? session : nil
+            return session.flagUnverified() ? session : nil
         }
     }
 
@@ -55,35 +55,35 @@ final class SegmentedFetch: Sendable {
     }
 
     let transfer: DownloadTransfer
-    let answer: DownloadTransfer.Answer
+    let response: DownloadTransfer.Response
     /// Where the answer came from, and the mirrors that may bring parts as well.
-    let sources: [FetchSource]
+    let sources: [DownloadSource]
     let file: PartialFile
     private let readers: FileReaders
     /// Syncs and records beside the bytes.
-    let side = SideWork()
+    let side = Checkpointer()
     let state: Locked<State>
     /// The body of the first request, and its place in the file.
-    private let accepted: AcceptedBody
+    private let accepted: BodyPlacement
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
 
-    var clock: ClockWitness { transfer.environment.clock }
-    private var hosts: HostConnections { transfer.environment.hosts }
+    var clock: AnyClock { transfer.environment.clock }
+    private var hosts: HostLimiter { transfer.environment.hosts }
 
     /// Nil where the file has to come in one stream, or is better off with it.
     init?(
         of transfer: DownloadTransfer,
-        _ answer: DownloadTransfer.Answer,
-        _ accepted: AcceptedBody,
-        _ session: PartialSession,
-        _ attempts: Attempts
+        _ response: DownloadTransfer.Response,
+        _ accepted: BodyPlacement,
+        _ session: PartialDownload,
+        _ attempts: TransferState
     ) {
         let configuration = transfer.environment.configuration
-        guard Self.isPossible(after: answer, accepted, session, attempts), let known = session.representation,
+        guard Self.isPossible(after: response, accepted, session, attempts), let known = session.representation,
             let totalBytes = accepted.totalBytes, let file = session.partial
         else { return nil }
-        let mode: ConnectionAdvisor.Mode =
+        let mode: ConcurrencyController.Mode =
             switch (attempts.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
             case (_, let number?): .fixed(number)
@@ -92,14 +92,14 @@ final class SegmentedFetch: Sendable {
         readers = session.readers
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
         // The answer itself may have gone on behind bytes of another tag.
-        let isProvenAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
-        let first = FetchSource(answer.chain, known, isProvenAtEnd: isProvenAtEnd)
-        let mirrors = mode == .fixed(1) ? [] : FetchSource.mirrors(of: known, for: transfer, attempts)
+        let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
+        let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
+        let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer, attempts)
         sources = [first] + mirrors
         var attempts = attempts
-        if sources.contains(where: { $0.lateProof != nil }) { attempts.verification.bind() }
+        if sources.contains(where: { $0.deferredVerification != nil }) { attempts.verification.bind() }
         self.transfer = transfer
-        self.answer = answer
+        self.response = response
         self.file = file
         self.accepted = accepted
         (commands, continuation) = AsyncStream.makeStream(of: Command.self)
@@ -111,7 +111,7 @@ final class SegmentedFetch: Sendable {
                     // The others get theirs with the first plan.
                     allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
                     hosts: sources.hosts,
-                    connections: ConnectionAdvisor(mode),
+                    connections: ConcurrencyController(mode),
                     wanted: readers.demands
                 ),
                 session: session,
@@ -126,26 +126,26 @@ final class SegmentedFetch: Sendable {
 
     /// Whether the rest of an accepted body can come in parts, and is large enough for that.
     static func isPossible(
-        after answer: DownloadTransfer.Answer,
-        _ accepted: AcceptedBody,
-        _ session: PartialSession,
-        _ attempts: Attempts
+        after response: DownloadTransfer.Response,
+        _ accepted: BodyPlacement,
+        _ session: PartialDownload,
+        _ attempts: TransferState
     ) -> Bool {
         // The cheap questions first: all files are asked them, and most are small.
         guard attempts.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil, accepted.length != nil,
-            isLarge(session) || session.hasGaps, answer.head.status == 206 || answer.head.acceptsRanges == true,
+            isLarge(session) || session.hasGaps, response.head.status == 206 || response.head.acceptsRanges == true,
             let known = session.representation
         else { return false }
         guard !known.refusesRanges else { return false }
-        return EntityValidator(of: known) != nil || attempts.resume.isProvenAtEnd && known.contentCoding == nil
+        return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
     /// Whether somebody may want other bytes first of what is missing, which is large enough for that.
-    static func isServing(_ session: PartialSession) -> Bool {
+    static func isServing(_ session: PartialDownload) -> Bool {
         session.readers.isRead && isLarge(session)
     }
 
-    private static func isLarge(_ session: PartialSession) -> Bool {
+    private static func isLarge(_ session: PartialDownload) -> Bool {
         (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.leastShare
     }
 
@@ -157,14 +157,14 @@ final class SegmentedFetch: Sendable {
     /// Nil, with bytes missing, where the server does not give them in parts.
     func run(
         with body: ResponseBody,
-        _ session: inout PartialSession,
-        _ attempts: inout Attempts
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
     ) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
             change(because: .none) { state, now in
                 state.stops[.first] = first.stop
-                return state.planner.headArrived(first.range, latency: answer.latency, at: now)
+                return state.planner.headArrived(first.range, latency: response.latency, at: now)
             }
             // Not before: the plan begins with the segment of the request that is there.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
@@ -192,7 +192,7 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// Looks at the speeds and at the host's limit at each interval.
+    /// PollCoordinator at the speeds and at the host's limit at each interval.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
@@ -203,7 +203,7 @@ final class SegmentedFetch: Sendable {
                     state.failure = state.failure ?? error
                 }
                 // Also of a silence, in which the speed falls.
-                if let progress = state.attempts.meter.received(0, at: now) { transfer.tell(progress) }
+                if let progress = state.attempts.meter.received(0, at: now) { transfer.publish(progress) }
                 for source in state.planner.takeRefusals(at: now) {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
                 }
@@ -244,8 +244,8 @@ final class SegmentedFetch: Sendable {
             let before = state.planner.sources
             var effects = apply(verb(&state, now), cause, to: &state)
             for (index, source) in state.planner.sources.enumerated()
-            where source.isRetired && !before[index].isRetired || source.isSetAside && !before[index].isSetAside {
-                dropped(index, source.isSetAside && !source.isRetired ? .slowSource : cause, state)
+            where source.isRetired && !before[index].isRetired || source.isSuspended && !before[index].isSuspended {
+                dropped(index, source.isSuspended && !source.isRetired ? .slowSource : cause, state)
             }
             let allowances = allowances(in: state, at: now)
             if allowances != state.planner.sources.map(\.allowance) {
@@ -274,12 +274,12 @@ final class SegmentedFetch: Sendable {
     /// Reports that a source gets no further connections while there is another one.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         guard let next = sources.indices.first(where: { $0 != source && !state.planner.sources[$0].isRetired }) else {
-            return tell(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+            return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
         }
         let url = sources[source].url
         let message = "\(url.withoutQuery) is not used further. \(cause.sentence)"
         let error = DownloadError(cause.code, message, statusCode: cause.statusCode, url: url)
-        tell(.sourceFailed(error, next: sources[next].url.withoutCredentials))
+        publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
     /// The host of a source has refused a connection; returns how many it gives from now on.
@@ -291,7 +291,10 @@ final class SegmentedFetch: Sendable {
     private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
         var (effects, reason) = ([Effect](), cause)
         if case .lost(let error) = cause {
-            if case .wasted? = actions.first {} else { tell(.connectionClosed(reason: error.message, bytesWasted: 0)) }
+            if case .wasted? = actions.first {
+            } else {
+                publish(.connectionClosed(reason: error.message, bytesWasted: 0))
+            }
         }
         for (index, action) in actions.enumerated() {
             switch action {
@@ -300,15 +303,15 @@ final class SegmentedFetch: Sendable {
                 state.stops[id] = stop
                 effects.append(.command(.open(Connection(id: id, range: range, source: source, stop: stop))))
                 let url = sources[source].url.withoutCredentials
-                tell(.connectionOpened(range: range, from: url, connections: state.stops.count))
+                publish(.connectionOpened(range: range, from: url, connections: state.stops.count))
             case .stop(let id), .displace(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
                 if case .displace = action { reason = .demand } else { reason = cause }
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
                 if case .none = reason { continue }
-                tell(.connectionClosed(reason: reason.sentence, bytesWasted: 0))
+                publish(.connectionClosed(reason: reason.sentence, bytesWasted: 0))
             case .wasted(let bytes):
-                tell(.connectionClosed(reason: reason.sentence, bytesWasted: bytes))
+                publish(.connectionClosed(reason: reason.sentence, bytesWasted: bytes))
             case .finished, .exhausted:
                 effects.append(.end)
             }
@@ -324,7 +327,7 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    private func tell(_ event: DownloadEvent) { transfer.tell(event) }
+    private func publish(_ event: DownloadEvent) { transfer.publish(event) }
 
     // MARK: The bytes
 
@@ -363,7 +366,7 @@ final class SegmentedFetch: Sendable {
         let now = clock.now()
         let work = try state.withLock { state in
             let count = Int(range.upperBound - range.lowerBound)
-            if let progress = state.attempts.meter.received(count, at: now) { transfer.tell(progress) }
+            if let progress = state.attempts.meter.received(count, at: now) { transfer.publish(progress) }
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
             // What a failure asks for waits for the disk, which nobody may under the lock: it is done at the end.
@@ -388,7 +391,7 @@ extension SegmentedFetch.State {
     }
 }
 
-extension AcceptedBody {
+extension BodyPlacement {
     /// The bytes of the file that a body of known length brings.
     var range: Range<Int64> { offset..<offset + (length ?? 0) }
 }

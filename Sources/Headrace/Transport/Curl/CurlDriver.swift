@@ -22,7 +22,7 @@ final class CurlDriver {
     private static let longestIdleTime: Duration = .seconds(118)
 
     private let poller: hr_poller
-    private let configuration: DownloadManager.Configuration
+    private let configuration: DownloadConfiguration
     private let clock = ContinuousClock()
     private let time = CurlTime()
     private let multi: hr_multi
@@ -41,7 +41,7 @@ final class CurlDriver {
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
     /// Takes over libcurl's handle, which ``close()`` frees.
-    init(_ poller: hr_poller, _ multi: hr_multi, _ configuration: DownloadManager.Configuration) {
+    init(_ poller: hr_poller, _ multi: hr_multi, _ configuration: DownloadConfiguration) {
         self.poller = poller
         self.configuration = configuration
         self.multi = multi
@@ -195,8 +195,8 @@ final class CurlDriver {
         }
     }
 
-    fileprivate func noteGoodbye(on connection: UnsafeRawPointer) {
-        endingConnections[connection]?.hasGoodbye = true
+    fileprivate func recordGoAway(on connection: UnsafeRawPointer) {
+        endingConnections[connection]?.hasGoAway = true
     }
 
     fileprivate func watch(_ socket: Int32, _ what: Int32) {
@@ -208,7 +208,7 @@ final class CurlDriver {
 
 private let tlsEnded: hr_goodbye_callback = { context, connection in
     guard let context, let connection else { return }
-    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().noteGoodbye(on: connection)
+    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().recordGoAway(on: connection)
 }
 
 private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in

@@ -56,7 +56,7 @@ struct CurlFailure {
                     + "without a passphrase."
             )
         case HR_E_SSL_CLIENTCERT,
-            _ where asksForCertificate:
+            _ where requiresCertificate:
             return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
@@ -99,7 +99,7 @@ struct CurlFailure {
         // Older releases have no code of its own for what a SOCKS proxy refuses.
         case HR_E_PROXY,
             HR_E_COULDNT_CONNECT where proxy.isSOCKS && osError == 0:
-            return tells(of: "rejected", "authentication")
+            return detailMentions(of: "rejected", "authentication")
                 ? .proxyLogin(proxy)
                 : DownloadError(.connection, "The proxy \(proxy) could not connect to \(server): \(detail).")
         case HR_E_COULDNT_CONNECT:
@@ -134,14 +134,14 @@ struct CurlFailure {
     }
 
     /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
-    private var asksForCertificate: Bool { tells(of: "certificate required") }
+    private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
     /// Whether what came in place of a handshake was no TLS.
-    private var isPlain: Bool { tells(of: "wrong version number", "unexpected tls packet") }
+    private var isPlain: Bool { detailMentions(of: "wrong version number", "unexpected tls packet") }
 
     /// Whether the certificate may be right for who trusts its authority; libcurl has one code for all that is wrong with one.
     private var hasUnknownAuthority: Bool {
-        tells(
+        detailMentions(
             of: "self-signed",
             "self signed",
             "issuer certificate",
@@ -154,10 +154,10 @@ struct CurlFailure {
     private var isInterrupted: Bool {
         // The error may be of another address of the host, which was tried before.
         [ECONNRESET, ECONNABORTED, EPIPE, ETIMEDOUT].contains(osError)
-            || tells(of: "syscall", "eof", "reset", "non-properly terminated")
+            || detailMentions(of: "syscall", "eof", "reset", "non-properly terminated")
     }
 
-    private func tells(of words: String...) -> Bool {
+    private func detailMentions(of words: String...) -> Bool {
         let detail = detail.lowercased()
         return words.contains(where: detail.contains)
     }
@@ -172,10 +172,10 @@ struct CurlFailure {
         case HR_E_BAD_FUNCTION_ARGUMENT: true
         // libcurl has one code for a broken connection and for bytes that are no chunk or header; its text tells.
         case HR_E_RECV_ERROR:
-            tells(of: "chunked-encoding", "hunk", "response headers")
-                || !hasHead && tells(of: "nghttp2_session_mem_recv")
+            detailMentions(of: "chunked-encoding", "hunk", "response headers")
+                || !hasHead && detailMentions(of: "nghttp2_session_mem_recv")
         // Newer releases name the side that reset the stream; a reset by libcurl is for a rule that the response broke.
-        case HR_E_HTTP2_STREAM: tells(of: "protocol_error") && !tells(of: "reset by server")
+        case HR_E_HTTP2_STREAM: detailMentions(of: "protocol_error") && !detailMentions(of: "reset by server")
         default: false
         }
     }

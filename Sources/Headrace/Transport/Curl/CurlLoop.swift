@@ -69,7 +69,7 @@ final class CurlLoop: Sendable {
     private let thread: WorkerThread
     private let lastID = Atomic<CurlDriver.TransferID>(0)
 
-    init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         do throws(SystemError) {
             var poller = hr_poller()
             let failure = hr_poller_open(&poller)
@@ -116,7 +116,7 @@ final class CurlLoop: Sendable {
         await thread.join()
     }
 
-    private static func run(_ mailbox: Mailbox, _ multi: hr_multi, _ configuration: DownloadManager.Configuration) {
+    private static func run(_ mailbox: Mailbox, _ multi: hr_multi, _ configuration: DownloadConfiguration) {
         hr_block_sigpipe()
         let driver = CurlDriver(mailbox.poller, multi, configuration)
         var commands: [Command] = []

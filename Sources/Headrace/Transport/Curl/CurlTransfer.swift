@@ -28,7 +28,7 @@ final class CurlTransfer {
     /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Set when the server has said that nothing follows on ``endingConnection``.
-    var hasGoodbye = false
+    var hasGoAway = false
     private var lastActivity: ContinuousClock.Instant?
     private var isPaused = false
     private var isDelivered = false
@@ -68,7 +68,7 @@ final class CurlTransfer {
     /// Sets all options; throws where one that the request depends on was not taken.
     ///
     /// A fresh transfer takes no connection and no address that an earlier one has left.
-    func configure(_ configuration: DownloadManager.Configuration, isFresh: Bool) throws(DownloadError) {
+    func configure(_ configuration: DownloadConfiguration, isFresh: Bool) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
         try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
@@ -110,7 +110,7 @@ final class CurlTransfer {
         set(HR_OPT_QUICK_EXIT, 1)
     }
 
-    private func configureTLS(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    private func configureTLS(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard request.url.isHTTPS else { return }
         hr_easy_configure_tls(handle)
         if let file = configuration.certificateAuthorities?.filePath {
@@ -141,7 +141,7 @@ final class CurlTransfer {
     }
 
     /// Empty strings are none, whatever the environment says.
-    private func configureProxy(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    private func configureProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
         try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
         guard let proxy = request.proxy else { return }
@@ -189,7 +189,7 @@ final class CurlTransfer {
     /// Tells the reader how libcurl ended the transfer.
     func end(_ code: hr_code) {
         if code == HR_E_OK, finalHead != nil {
-            guard endingConnection != nil, !hasGoodbye else { return stream.finish() }
+            guard endingConnection != nil, !hasGoAway else { return stream.finish() }
             return stream.fail(
                 DownloadError(
                     .connectionLost,
@@ -276,7 +276,7 @@ final class CurlTransfer {
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         // Of a head that comes line by line, and of trailers, all has to come within one timeout.
-        if head.putsOffStall { lastActivity = time.now }
+        if head.extendsStallTimeout { lastActivity = time.now }
         isEnding = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         switch head.consume(line) {

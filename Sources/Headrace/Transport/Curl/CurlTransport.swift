@@ -10,7 +10,7 @@ package final class CurlTransport: Transport {
     /// Loads libcurl and starts the thread.
     /// - Parameter configuration: What holds for all transfers.
     /// - Throws: `transportUnavailable` where libcurl is missing or older than 7.68.
-    package init(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    package init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try Self.requireLibrary()
         loop = try CurlLoop(configuration)
     }

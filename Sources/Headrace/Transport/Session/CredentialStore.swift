@@ -6,9 +6,9 @@ final class CredentialStore: Sendable {
 
     /// What one who needs a credential finds.
     private enum Finding {
-        case next(CredentialBook.Next)
+        case next(CredentialCache.Next)
         /// The answer to somebody else who asked.
-        case answer(Result<Credential?, any Error>)
+        case response(Result<Credential?, any Error>)
         /// The one who asked is done or has gone, or the one who waits has.
         case change
     }
@@ -19,7 +19,7 @@ final class CredentialStore: Sendable {
     }
 
     private struct State {
-        var book = CredentialBook()
+        var book = CredentialCache()
         var waiters: [Int: Waiter] = [:]
         var lastWaiter = 0
     }
@@ -37,7 +37,7 @@ final class CredentialStore: Sendable {
 
     /// What to send to a URL's origin before it asks.
     func known(for url: URL) -> Credential? {
-        state.withLock { $0.book.known(for: Origin(url)) } ?? own(for: url, isAskedFor: false)
+        state.withLock { $0.book.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
     }
 
     /// A credential for a request that was answered with 401; nil where there is none but those that were refused.
@@ -46,27 +46,27 @@ final class CredentialStore: Sendable {
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains(.basic)
-        let own = takesPassword ? own(for: request.url, isAskedFor: true) : nil
+        let own = takesPassword ? own(for: request.url, isRequested: true) : nil
         while true {
             try Task.checkCancellation()
             switch await find(for: origin, refused, own) {
             case .next(.use(let credential)): return credential
-            case .next(.ask): return try await ask(request, for: origin, refused)
-            case .answer(let result): return try result.get(unless: refused)
+            case .next(.request): return try await requestCredential(request, for: origin, refused)
+            case .response(let result): return try result.get(unless: refused)
             case .next(.wait), .change: break
             }
         }
     }
 
     /// The login in the file; the one for all hosts only where it is asked for.
-    private func own(for url: URL, isAskedFor: Bool) -> Credential? {
+    private func own(for url: URL, isRequested: Bool) -> Credential? {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
-            isAskedFor || !login.isDefault
+            isRequested || !login.isDefault
         else { return nil }
         return .basic(user: login.user, password: login.password)
     }
 
-    /// Looks into the book; where somebody asks, not before there is an answer.
+    /// PollCoordinator into the book; where somebody asks, not before there is an answer.
     private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> Finding {
         let id = state.withLock { state in
             state.lastWaiter += 1
@@ -88,25 +88,25 @@ final class CredentialStore: Sendable {
         }
     }
 
-    private func ask(
+    private func requestCredential(
         _ request: CredentialRequest,
         for origin: Origin,
         _ refused: Set<Credential>
     ) async throws -> Credential? {
         let result: Result<Credential?, any Error>
         do {
-            let answer = try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            let response = try await withTaskExecutorPreference(globalConcurrentExecutor) {
                 try await provider?(request)
             }
-            try answer?.field.validate()
-            result = .success(answer)
+            try response?.field.validate()
+            result = .success(response)
         } catch {
             result = .failure(error)
         }
         // Where it is this download that ends, another one asks.
-        let finding = Task.isCancelled ? Finding.change : .answer(result)
+        let finding = Task.isCancelled ? Finding.change : .response(result)
         let waiters = state.withLock { state in
-            state.book.answered(origin, try? result.get(unless: refused))
+            state.book.resolved(origin, try? result.get(unless: refused))
             let waiters = state.waiters.filter { $0.value.origin == origin }
             for id in waiters.keys { state.waiters[id] = nil }
             return Array(waiters.values)

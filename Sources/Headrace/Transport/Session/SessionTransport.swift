@@ -15,7 +15,7 @@ struct SessionTransport: Transport {
 
     init(
         _ base: any Transport,
-        _ configuration: DownloadManager.Configuration,
+        _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
         self.base = base
@@ -39,20 +39,20 @@ struct SessionTransport: Transport {
         var refused: Set<Credential> = []
         var attempts = 0
         while true {
-            let asked = prepared(request, login)
-            let step: Step<Result> = try await base.perform(asked) { head, body in
+            let requested = prepared(request, login)
+            let step: Step<Result> = try await base.perform(requested) { head, body in
                 cookies?.store(head)
                 var head = head
                 head.receivedAt = HTTPDate(seconds: WallTime.seconds())
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
                 if head.status == 401, let store, attempts < Self.maxLogins {
                     if let login { refused.insert(login) }
-                    if let next = try await answer(head, sent: login, refused, store) {
+                    if let next = try await response(head, sent: login, refused, store) {
                         await body.drain(of: head)
                         return .again(next)
                     }
                 }
-                if head.status == 401 { head.refusedLogin = asked.fields.loginScheme }
+                if head.status == 401 { head.refusedLogin = requested.fields.loginScheme }
                 return .done(try await receive(head, &body))
             }
             switch step {
@@ -76,7 +76,7 @@ struct SessionTransport: Transport {
     }
 
     /// What to answer a 401 with; nil for nothing.
-    private func answer(
+    private func response(
         _ head: ResponseHead,
         sent: Credential?,
         _ refused: Set<Credential>,

@@ -8,7 +8,7 @@ struct ServerTrust: Sendable {
     private let pins: [String]
 
     /// Reads the authorities; nil where the system's own judgement is all that is asked for.
-    init?(_ configuration: DownloadManager.Configuration) throws(DownloadError) {
+    init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {
             let text = try? String(contentsOf: file, encoding: .utf8)

@@ -10,20 +10,20 @@ final class URLSessionTransfer: Sendable {
     let task: URLSessionDataTask
     let stream: ResponseStream
     private let request: TransportRequest
-    private let course: Locked<URLSessionCourse>
+    private let course: Locked<URLSessionTransferState>
 
     init(_ task: URLSessionDataTask, _ request: TransportRequest, _ stream: ResponseStream) {
         self.task = task
         self.request = request
         self.stream = stream
-        let suspends = URLSessionAbilities.current.suspends
-        course = Locked(URLSessionCourse(request, suspends: suspends, at: .now))
+        let suspends = URLSessionCapabilities.current.suspends
+        course = Locked(URLSessionTransferState(request, suspends: suspends, at: .now))
     }
 
     /// Returns why nothing will come any more, as soon as nothing has come for too long; nil when the task is cancelled.
     func stall() async -> DownloadError? {
         while true {
-            switch course.withLock({ $0.look(at: .now) }) {
+            switch course.withLock({ $0.check(at: .now) }) {
             case .wait(let time):
                 guard (try? await ContinuousClock().sleep(until: time)) != nil else { return nil }
             case .stalled(let error): return error

@@ -14,7 +14,7 @@ final class URLSessionTransport: Transport {
 
     private let settings: URLSessionConfiguration
     private let userAgent: String
-    private let relay: URLSessionRelay
+    private let relay: URLSessionEventHandler
     private let pool = ChunkPool()
     private let budget = BufferBudget()
     /// Nil after the shutdown.
@@ -26,10 +26,10 @@ final class URLSessionTransport: Transport {
     ///   - base: The settings that are kept where they are not the library's own.
     /// - Throws: `invalidRequest` for what `URLSession` cannot do, or cannot read.
     init(
-        _ configuration: DownloadManager.Configuration,
+        _ configuration: DownloadConfiguration,
         on base: URLSessionConfiguration = .ephemeral
     ) throws(DownloadError) {
-        try URLSessionAbilities.current.validate(configuration, environment: ProcessInfo.processInfo.environment)
+        try URLSessionCapabilities.current.validate(configuration, environment: ProcessInfo.processInfo.environment)
         guard base.identifier == nil, let settings = base.copy() as? URLSessionConfiguration else {
             throw DownloadError(
                 .invalidRequest,
@@ -47,9 +47,9 @@ final class URLSessionTransport: Transport {
         settings.waitsForConnectivity = false
         settings.tlsMinimumSupportedProtocolVersion = .TLSv12
         if configuration.proxy == .none { settings.connectionProxyDictionary = [:] }
-        relay = URLSessionRelay(try ServerTrust(configuration))
+        relay = URLSessionEventHandler(try ServerTrust(configuration))
         #else
-        relay = URLSessionRelay()
+        relay = URLSessionEventHandler()
         #endif
         self.settings = settings
         userAgent = configuration.userAgent
@@ -64,7 +64,7 @@ final class URLSessionTransport: Transport {
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        try URLSessionAbilities.current.validate(request)
+        try URLSessionCapabilities.current.validate(request)
         let share = budget.admit()
         let stream = ResponseStream(highWatermark: share, pool: pool, buffering: request.bufferBytes)
         defer {

@@ -12,7 +12,7 @@ struct RegistryCrashTests {
     /// What was done on a disk, and which lists may be read after so many of its changes.
     private struct History {
         var changes: [DiskChange] = []
-        var allowed: [Int: [RegistryImage]] = [:]
+        var allowed: [Int: [RegistrySnapshot]] = [:]
     }
 
     /// Random changes on a disk that now and then refuses one, with small compactions and a new opening on the way.
@@ -34,7 +34,7 @@ struct RegistryCrashTests {
         }
         var random = SeededRandom(seed: seed)
         var history = History()
-        var acknowledged = RegistryImage()
+        var acknowledged = RegistrySnapshot()
         var possible = [acknowledged]
         func note(from start: Int) {
             for count in start...disk.changes.count { history.allowed[count, default: []] += possible }
@@ -90,7 +90,7 @@ struct RegistryCrashTests {
     ) throws {
         for seed in seeds {
             let history = try history(seed: seed, syncs: syncs, unsynced: unsynced, keepsUnsynced: crash == .kill)
-            var allowed = [RegistryImage()]
+            var allowed = [RegistrySnapshot()]
             var unsynced = UnsyncedDisk()
             for count in 0...history.changes.count {
                 if count > 0 { unsynced.apply(history.changes[count - 1]) }

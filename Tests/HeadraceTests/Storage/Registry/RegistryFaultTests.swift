@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFaultTests {
     private typealias Fixture = RegistryFixture
-    typealias Call = FileCallRecorder.Call
+    typealias Call = FileSystemRecorder.Call
 
     private let codes: [(errno: Int32, code: DownloadError.Code)] = [
         (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EROFS, .permission), (EACCES, .permission), (EIO, .fileSystem),
@@ -24,8 +24,8 @@ struct RegistryFaultTests {
 
         func disarm() { armed.withLock { $0 = nil } }
 
-        var recorder: FileCallRecorder {
-            FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+        var recorder: FileSystemRecorder {
+            FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 let armed = self.armed.withLock { $0 }
                 if let armed, armed.call(call) { throw SystemError(errno: armed.errno) }
             }
@@ -35,7 +35,7 @@ struct RegistryFaultTests {
     private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
 
     /// Nil where it can be opened.
-    private func failure(toOpen folder: URL, _ calls: FileCalls) -> DownloadError? {
+    private func failure(toOpen folder: URL, _ calls: FileSystem) -> DownloadError? {
         do throws(DownloadError) {
             try Fixture.open(folder, calls: calls).list.close()
             return nil
@@ -44,7 +44,7 @@ struct RegistryFaultTests {
         }
     }
 
-    private func read(_ folder: URL) throws -> RegistryImage {
+    private func read(_ folder: URL) throws -> RegistrySnapshot {
         let file = try Fixture.open(folder).list
         defer { file.close() }
         return file.image
@@ -97,15 +97,15 @@ struct RegistryFaultTests {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
             let isStuck = Locked(false)
-            var calls = FileCalls.unsynced
+            var calls = FileSystem.unsynced
             calls.write = { file, bytes, offset throws(SystemError) in
-                guard isFull.withLock({ $0 }) else { return try FileCalls.system.write(file, bytes, offset) }
+                guard isFull.withLock({ $0 }) else { return try FileSystem.system.write(file, bytes, offset) }
                 guard bytes.count > 500 else { throw SystemError(errno: ENOSPC) }
-                return try FileCalls.system.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(500)), offset)
+                return try FileSystem.system.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(500)), offset)
             }
             calls.truncate = { file, size throws(SystemError) in
                 if isStuck.withLock({ $0 }) { throw SystemError(errno: EIO) }
-                try FileCalls.system.truncate(file, size)
+                try FileSystem.system.truncate(file, size)
             }
             let file = try Fixture.open(folder, calls: calls).list
             try file.append([.added([Fixture.entry(1)])])
@@ -138,9 +138,11 @@ struct RegistryFaultTests {
             #expect(error?.code == .fileSystem)
             #expect(file.image.entries.map(\.id).sorted() == [1])
             fault.disarm()
-            let before = recorder.callsButLooks.count
+            let before = recorder.callsExceptStatus.count
             try file.append([.added([Fixture.entry(3)])])
-            let kinds = recorder.callsButLooks.dropFirst(before).filter { if case .write = $0 { false } else { true } }
+            let kinds = recorder.callsExceptStatus.dropFirst(before).filter {
+                if case .write = $0 { false } else { true }
+            }
             #expect(kinds == [.remove, .create, .sync, .replace, .close, .syncDirectory])
             try file.append([.state(3, .paused)])
             #expect(recorder.calls.suffix(1) == [.sync])
@@ -177,7 +179,7 @@ struct RegistryFaultTests {
                     #expect(error?.code == (step == .open ? nil : code), "\(step)")
                     #expect(error?.message.contains(outer.path) != false)
                     let image = try read(folder)
-                    #expect(image == RegistryImage())
+                    #expect(image == RegistrySnapshot())
                 }
             }
         }
@@ -225,7 +227,7 @@ struct RegistryFaultTests {
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(1), entry])]) }
             #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("0000000000000002 holds more than the 512 KiB") == true)
-            #expect(file.image == RegistryImage())
+            #expect(file.image == RegistrySnapshot())
             #expect(try FileProbe.bytes(of: journal(in: folder)) == RegistryJournal.header)
             file.close()
         }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFileTests {
     private typealias Fixture = RegistryFixture
-    private typealias Call = FileCallRecorder.Call
+    private typealias Call = FileSystemRecorder.Call
 
     private let entries = (1...3).map { Fixture.entry($0, label: Int64($0)) }
 
@@ -19,7 +19,7 @@ struct RegistryFileTests {
     private func withList<Result>(
         _ folder: URL,
         syncs: Bool = true,
-        calls: FileCalls = .unsynced,
+        calls: FileSystem = .unsynced,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         _ body: (RegistryList, RegistryReport) throws -> Result
     ) throws -> Result {
@@ -28,14 +28,14 @@ struct RegistryFileTests {
         return try body(file, report)
     }
 
-    private func image(_ folder: URL) throws -> RegistryImage { try withList(folder) { file, _ in file.image } }
+    private func image(_ folder: URL) throws -> RegistrySnapshot { try withList(folder) { file, _ in file.image } }
 
     /// Once it was taken for an empty one, and written anew as such.
     @Test func `a list of which less is read than there is, is left as it is`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
             let before = try FileProbe.bytes(of: journal(in: folder))
-            var calls = FileCalls.unsynced
+            var calls = FileSystem.unsynced
             calls.readAt = { _, _, _ throws(SystemError) in [] }
             #expect(throws: DownloadError.self) { try withList(folder, calls: calls) { _, _ in } }
             #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
@@ -48,18 +48,18 @@ struct RegistryFileTests {
             let changes: [RegistryChange] = [
                 .added(entries), .state(1, .running), .moved(2, label: 9), .removed([3]),
             ]
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             try withList(folder, calls: recorder.fileCalls) { file, report in
                 #expect(report == RegistryReport())
-                #expect(file.image == RegistryImage())
+                #expect(file.image == RegistrySnapshot())
                 for count in changes.indices {
                     try file.append([changes[count]])
                     #expect(file.image == Fixture.image(changes[...count]))
                 }
-                let before = recorder.callsButLooks.count
+                let before = recorder.callsExceptStatus.count
                 try file.append([])
                 try file.append([.added([]), .removed([])])
-                #expect(recorder.callsButLooks.count == before)
+                #expect(recorder.callsExceptStatus.count == before)
             }
             #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
             #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal(changes))
@@ -86,12 +86,12 @@ struct RegistryFileTests {
 
     @Test func `a thousand downloads are one write and one sync`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             let many = (0..<1000).map { Fixture.entry($0, label: Int64($0)) }
             let calls = try withList(folder, calls: recorder.fileCalls) { file, _ in
-                let before = recorder.callsButLooks.count
+                let before = recorder.callsExceptStatus.count
                 try file.append([.added(many)])
-                return Array(recorder.callsButLooks.dropFirst(before))
+                return Array(recorder.callsExceptStatus.dropFirst(before))
             }
             let size = Int64(try Fixture.journal([.added(many)]).count)
             let start = Int64(RegistryJournal.header.count)
@@ -103,11 +103,11 @@ struct RegistryFileTests {
 
     @Test func `without durability an append is one write and no sync`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             try withList(folder, syncs: false, calls: recorder.fileCalls) { file, _ in
-                let before = recorder.callsButLooks.count
+                let before = recorder.callsExceptStatus.count
                 try file.append([.added(entries)])
-                #expect(recorder.callsButLooks.count == before + 1)
+                #expect(recorder.callsExceptStatus.count == before + 1)
             }
         }
     }
@@ -117,7 +117,7 @@ struct RegistryFileTests {
         try await withTemporaryDirectory { folder in
             let folder = folder.appending(path: "new")
             for call in [Call.createDirectory, .open] {
-                let recorder = FileCallRecorder(to: .unsynced)
+                let recorder = FileSystemRecorder(to: .unsynced)
                 try Fixture.open(folder, syncs: false, calls: recorder.fileCalls).list.close()
                 let calls = recorder.calls
                 let index = try #require(calls.lastIndex(of: call))
@@ -128,12 +128,12 @@ struct RegistryFileTests {
 
     @Test func `a change that is not synced is one write, and the next sync covers it`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             let list = try Fixture.open(folder, calls: recorder.fileCalls).list
             func kinds(_ body: () throws -> Void) rethrows -> [Call] {
-                let before = recorder.callsButLooks.count
+                let before = recorder.callsExceptStatus.count
                 try body()
-                return recorder.callsButLooks.dropFirst(before).map {
+                return recorder.callsExceptStatus.dropFirst(before).map {
                     if case .write = $0 { .write(offset: 0, count: 0) } else { $0 }
                 }
             }
@@ -154,7 +154,7 @@ struct RegistryFileTests {
     @Test func `a list is told when to be written as a whole, and whether it has to be`() async throws {
         try await withTemporaryDirectory { folder in
             let isBroken = Locked(false)
-            var calls = FileCalls.unsynced
+            var calls = FileSystem.unsynced
             calls.sync = { _ throws(SystemError) in if isBroken.withLock({ $0 }) { throw SystemError(errno: EIO) } }
             let compaction = RegistryStore.Compaction(minBytes: 0, factor: 3)
             let file = try RegistryFile.open(folder.path, syncs: true, compaction: compaction, calls: calls).file
@@ -186,7 +186,7 @@ struct RegistryFileTests {
             for _ in 0..<3 {
                 let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
                 #expect(error?.code == .busy)
-                #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: getpid()))
+                #expect(error?.cause as? RegistryOwner == RegistryOwner(processID: getpid()))
                 #expect(error?.message.contains("in use by another manager of this process") == true)
             }
             try first.append([.state(1, .paused)])
@@ -200,7 +200,7 @@ struct RegistryFileTests {
     @Test func `a list that is let go of is free`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try Fixture.open(folder)
-            #expect(try image(folder) == RegistryImage())
+            #expect(try image(folder) == RegistrySnapshot())
         }
     }
 
@@ -223,7 +223,7 @@ struct RegistryFileTests {
             #expect(try Data(contentsOf: output).count == 1)
             let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
             #expect(error?.code == .busy)
-            #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: holder.id))
+            #expect(error?.cause as? RegistryOwner == RegistryOwner(processID: holder.id))
             #expect(error?.message.contains("in use by process \(holder.id).") == true)
             holder.send(SIGKILL)
             #expect(try await holder.waitForEnd() == .signal(SIGKILL))
@@ -239,7 +239,7 @@ struct RegistryFileTests {
                 let file = open(lock.path, O_RDWR | O_CLOEXEC)
                 #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
                 let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
-                #expect(error?.cause as? RegistryHolder == RegistryHolder(processID: nil))
+                #expect(error?.cause as? RegistryOwner == RegistryOwner(processID: nil))
                 close(file)
             }
         }
@@ -272,7 +272,7 @@ struct RegistryFileTests {
 
     @Test func `a journal that is mostly dead is written anew, in one step`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 4)
             try withList(folder, calls: recorder.fileCalls, compaction: compaction) { file, _ in
                 try file.append([.added(entries)])
@@ -308,7 +308,7 @@ struct RegistryFileTests {
     @Test func `a compaction that fails costs nothing, and is not tried at each change`() async throws {
         try await withTemporaryDirectory { folder in
             let creations = Locked(0)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 guard call == .create else { return }
                 let count = creations.withLock { count in
                     count += 1
@@ -333,7 +333,7 @@ struct RegistryFileTests {
         try await withTemporaryDirectory { folder in
             let many = (0..<100).map { Fixture.entry($0, label: Int64($0)) }
             let labels = Dictionary(uniqueKeysWithValues: (0..<30_000).map { (UInt64($0), Int64.max - Int64($0)) })
-            let recorder = FileCallRecorder(to: .unsynced)
+            let recorder = FileSystemRecorder(to: .unsynced)
             try withList(folder, calls: recorder.fileCalls) { file, _ in
                 try file.append([.added(many)])
                 let before = recorder.calls.count { $0 == .replace }
@@ -374,7 +374,7 @@ struct RegistryFileTests {
         try await withTemporaryDirectory { folder in
             let damaged = try Fixture.journal([.added([entries[0]])]) + Array("rotten\n".utf8)
             try Data(damaged).write(to: journal(in: folder))
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if call == .sync { throw SystemError(errno: ENOSPC) }
             }
             try withList(folder, syncs: false, calls: recorder.fileCalls) { file, report in

@@ -5,7 +5,7 @@ import HeadraceTestSupport
 
 /// Lists of downloads for tests.
 enum RegistryFixture {
-    static let bases = RegistryBases(
+    static let bases = RegistryBaseDirectories(
         home: "/home/user",
         registry: "/home/user/.local/state",
         temporary: "/tmp"
@@ -16,7 +16,7 @@ enum RegistryFixture {
         _ folder: URL,
         syncs: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
-        calls: FileCalls = .unsynced
+        calls: FileSystem = .unsynced
     ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
         try open(folder.path, syncs: syncs, compaction: compaction, calls: calls)
     }
@@ -25,7 +25,7 @@ enum RegistryFixture {
         _ folder: String,
         syncs: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
-        calls: FileCalls
+        calls: FileSystem
     ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
         let opened = try RegistryFile.open(folder, syncs: syncs, compaction: compaction, calls: calls)
         return (RegistryList(opened.file, opened.image), opened.report)
@@ -35,7 +35,7 @@ enum RegistryFixture {
 
     /// An entry with nothing but what every download has.
     static func entry(_ id: UInt64, _ state: RegistryEntry.State = .waiting, label: Int64 = 0) -> RegistryEntry {
-        let path = RegistryPath("/home/user/Downloads/file-\(id)", bases: bases)
+        let path = RelocatablePath("/home/user/Downloads/file-\(id)", bases: bases)
         let request = RegistryRequest(url: "https://example.org/file-\(id)", destination: .file(path))
         return RegistryEntry(id: id, request, state: state, label: label)
     }
@@ -44,7 +44,7 @@ enum RegistryFixture {
     static func fullEntry(_ id: UInt64) -> RegistryEntry {
         var request = RegistryRequest(
             url: "https://user:word@example.org/n%C3%A4me.zip?q=1/2",
-            destination: .directory(RegistryPath("/home/user/Down\"loads", bases: bases)),
+            destination: .directory(RelocatablePath("/home/user/Down\"loads", bases: bases)),
             conflictPolicy: .overwrite,
             headers: [HeaderField(name: "Accept", value: "a\\b"), HeaderField(name: "Cookie", value: "secret")],
             resumePolicy: .overlap
@@ -64,7 +64,7 @@ enum RegistryFixture {
         request.earliestBegin = 1_767_225_600_123
         request.startsPaused = true
         request.networkPolicy = .wifiOrWired
-        let file = RegistryPath("/tmp/a b/näme.zip", bases: bases)
+        let file = RelocatablePath("/tmp/a b/näme.zip", bases: bases)
         return RegistryEntry(
             id: id,
             request,
@@ -73,8 +73,8 @@ enum RegistryFixture {
         )
     }
 
-    static func image(_ changes: some Sequence<RegistryChange>) -> RegistryImage {
-        changes.reduce(into: RegistryImage()) { $0.apply($1) }
+    static func image(_ changes: some Sequence<RegistryChange>) -> RegistrySnapshot {
+        changes.reduce(into: RegistrySnapshot()) { $0.apply($1) }
     }
 
     static func journal(_ changes: some Sequence<RegistryChange>) throws -> [UInt8] {
@@ -109,7 +109,7 @@ enum RegistryFixture {
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()
-                    let notes: [BackgroundNote?] = [
+                    let notes: [BackgroundTaskState?] = [
                         nil, .started, .resumable(ResumeData(bytes: [0, 255], time: .min)),
                     ]
                     entry.background = notes.randomElement(using: &random) ?? nil
@@ -133,7 +133,7 @@ enum RegistryFixture {
         let id = UInt64.random(in: .min ... .max, using: &random)
         let other = Download.ID(rawValue: .random(in: .min ... .max, using: &random))
         let number = Int.random(in: .min ... .max, using: &random)
-        let places: [ListPlace] = [.first, .last, .before(other), .after(other), .index(number)]
+        let places: [QueuePosition] = [.first, .last, .before(other), .after(other), .index(number)]
         let commands: [RegistryCommand] = [
             .add(ids.map { Bool.random(using: &random) ? entry($0) : fullEntry($0) }), .pause(ids),
             .resume(ids), .cancel(ids), .retry(ids), .remove(ids, deletingFiles: Bool.random(using: &random)),
@@ -144,10 +144,10 @@ enum RegistryFixture {
 
     private static func randomState(_ random: inout SeededRandom) -> RegistryEntry.State {
         let states: [RegistryEntry.State] = [
-            .waiting, .requeued, .running, .paused, .cancelled, .finished(RegistryPath("/a/b", bases: bases), stamp),
-            .finishing(RegistryPath("/a/b", bases: bases), stamp),
+            .waiting, .requeued, .running, .paused, .cancelled, .finished(RelocatablePath("/a/b", bases: bases), stamp),
+            .finishing(RelocatablePath("/a/b", bases: bases), stamp),
             .failed(code: "httpStatus", message: "No such file: \"x\" (404).", status: 404),
-            .failed(code: "tls", message: "No."), .skipped(RegistryPath("/a/b", bases: bases), stamp),
+            .failed(code: "tls", message: "No."), .skipped(RelocatablePath("/a/b", bases: bases), stamp),
         ]
         return states.randomElement(using: &random) ?? .waiting
     }
@@ -156,9 +156,9 @@ enum RegistryFixture {
 /// A list as a manager holds it, with its file.
 final class RegistryList {
     let file: RegistryFile
-    private(set) var image: RegistryImage
+    private(set) var image: RegistrySnapshot
 
-    init(_ file: RegistryFile, _ image: RegistryImage) {
+    init(_ file: RegistryFile, _ image: RegistrySnapshot) {
         self.file = file
         self.image = image
     }

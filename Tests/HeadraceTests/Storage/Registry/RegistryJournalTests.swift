@@ -21,9 +21,9 @@ struct RegistryJournalTests {
     @Test func `a journal is a version and then a line for each change`() throws {
         let changes: [RegistryChange] = [
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
-            .state(2, .running), .state(2, .finishing(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
-            .state(2, .finished(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
-            .state(2, .skipped(RegistryPath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .running), .state(2, .finishing(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .finished(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .skipped(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
             .state(2, .failed(code: "httpStatus", message: "No.", status: 404)),
             .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]),
         ]
@@ -55,7 +55,7 @@ struct RegistryJournalTests {
         for count in 0...changes.count {
             let reader = try Fixture.read(Fixture.journal(changes.prefix(count)))
             #expect(reader.image == Fixture.image(changes.prefix(count)))
-            #expect(reader.findings == RegistryFindings())
+            #expect(reader.findings == RegistryDiagnostics())
         }
     }
 
@@ -101,7 +101,7 @@ struct RegistryJournalTests {
         #expect(lines.allSatisfy { $0.count <= RegistryJournal.maxLineBytes })
         let reader = try Fixture.read(journal)
         #expect(reader.image == Fixture.image(changes))
-        #expect(reader.weight == 10_009)
+        #expect(reader.recordCount == 10_009)
     }
 
     /// Such a line loses all of them where it is damaged.
@@ -115,7 +115,7 @@ struct RegistryJournalTests {
         let line = RegistryJournal.line(of: start + Array(rest) + [UInt8(ascii: "]")])
         let reader = try Fixture.read(RegistryJournal.header + line)
         #expect(reader.image == Fixture.image([.added(entries)]))
-        #expect(reader.findings == RegistryFindings())
+        #expect(reader.findings == RegistryDiagnostics())
     }
 
     @Test func `what is longer than a line may be is refused`() throws {
@@ -160,8 +160,8 @@ struct RegistryJournalTests {
         while let piece = try snapshot.next() { bytes += piece }
         let reader = try Fixture.read(bytes)
         #expect(reader.image == image)
-        #expect(reader.findings == RegistryFindings())
-        #expect(reader.weight == count)
+        #expect(reader.findings == RegistryDiagnostics())
+        #expect(reader.recordCount == count)
     }
 
     // MARK: What is read
@@ -179,7 +179,7 @@ struct RegistryJournalTests {
                 + #""network","none","state",["x"]]]"#
         )
         var expected = Fixture.image([])
-        let place = RegistryPath("/f", bases: Fixture.bases)
+        let place = RelocatablePath("/f", bases: Fixture.bases)
         for id: UInt64 in 1...3 {
             let request = RegistryRequest(url: "http://h/a", destination: .file(place))
             expected.apply(.added([RegistryEntry(id: id, request, label: 5)]))
@@ -262,7 +262,7 @@ struct RegistryJournalTests {
         let reader = try Fixture.read(
             Fixture.journal([.added([Fixture.entry(1)]), .removed([1]), .state(1, .running), .state(2, .running)])
         )
-        #expect(reader.findings == RegistryFindings())
+        #expect(reader.findings == RegistryDiagnostics())
     }
 
     @Test func `a line that is too long costs itself alone`() throws {
@@ -279,8 +279,8 @@ struct RegistryJournalTests {
 
     @Test func `of very many findings the first are told and the others counted`() throws {
         let reader = try Fixture.read(RegistryJournal.header + Array(String(repeating: "x\n", count: 5000).utf8))
-        #expect(reader.findings.list.count == RegistryFindings.maxCount)
-        #expect(reader.findings.omittedCount == 5000 - RegistryFindings.maxCount)
+        #expect(reader.findings.list.count == RegistryDiagnostics.maxCount)
+        #expect(reader.findings.omittedCount == 5000 - RegistryDiagnostics.maxCount)
     }
 
     // MARK: Versions
@@ -313,12 +313,12 @@ struct RegistryJournalTests {
     @Test(arguments: ["x", "x\n", "headrace-registry 1", "headrace-record 1 00000000 0\n\n", "\n", "{}\n", "\u{0}"])
     func `another kind of file has no good line, and that is told`(_ text: String) throws {
         let reader = try Fixture.read(Array(text.utf8))
-        #expect(reader.image == RegistryImage())
+        #expect(reader.image == RegistrySnapshot())
         #expect(reader.findings.hasLoss)
     }
 
     @Test func `findings are sentences`() {
-        let findings: [RegistryFinding] = [
+        let findings: [RegistryDiagnostic] = [
             .damagedLine(1, bytes: 5), .damagedLine(2, bytes: 5), .unreadableLine(3),
             .invalidEntries(line: 4, count: 2),
             .unknown("the change \"\u{1B}\"", line: 5), .missing([1]), .torn(bytes: 6),

@@ -38,7 +38,7 @@ struct RegistryPiecesTests {
         let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
         let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
         let reader = try Fixture.read(Fixture.journal(changes))
-        #expect(reader.findings == RegistryFindings())
+        #expect(reader.findings == RegistryDiagnostics())
         #expect(reader.image[7]?.request == kept.request)
         // With its state it is written anew as one line.
         var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
@@ -49,7 +49,7 @@ struct RegistryPiecesTests {
     }
 
     @Test func `of a download that has ended the checksums of pieces are not kept`() throws {
-        let (file, stamp) = (RegistryPath("/tmp/f", bases: Fixture.bases), FileStamp(size: 1, modified: 1, inode: 1))
+        let (file, stamp) = (RelocatablePath("/tmp/f", bases: Fixture.bases), FileStamp(size: 1, modified: 1, inode: 1))
         for (state, isKept) in [
             (RegistryEntry.State.finished(file, stamp), false), (.cancelled, false), (.paused, true),
             (.finishing(file, stamp), true), (.failed(code: "c", message: "m"), true),

@@ -15,10 +15,10 @@ struct RegistryReadingTests {
             try list.append([.added([Fixture.entry(1), Fixture.entry(2)])])
             try list.append([.state(1, .paused)], syncing: false)
             let before = try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName))
-            let recorder = FileCallRecorder()
+            let recorder = FileSystemRecorder()
             let (image, findings) = try RegistryFile.read(folder.path, calls: recorder.fileCalls)
             #expect(image == list.image)
-            #expect(findings == RegistryFindings())
+            #expect(findings == RegistryDiagnostics())
             #expect(recorder.calls == [.status, .read])
             #expect(try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName)) == before)
             try list.append([.removed([1])])
@@ -45,9 +45,9 @@ struct RegistryReadingTests {
             let file = try RegistryFile.open(folder.path, syncs: true, calls: .unsynced).file
             let entries = (0..<2000).map { Fixture.entry($0) }
             for grows in [true, false] {
-                var calls = FileCalls.system
+                var calls = FileSystem.system
                 calls.status = { path throws(SystemError) in
-                    let status = try FileCalls.system.status(path)
+                    let status = try FileSystem.system.status(path)
                     let isDone =
                         grows
                         ? (try? file.append([.added(entries)])) == .recorded
@@ -66,7 +66,7 @@ struct RegistryReadingTests {
         try await withTemporaryDirectory { folder in
             for path in [folder.path, folder.path + "/missing"] {
                 let image = try RegistryFile.read(path).image
-                #expect(image == RegistryImage())
+                #expect(image == RegistrySnapshot())
             }
             let names = try FileProbe.names(in: folder)
             #expect(names == [])

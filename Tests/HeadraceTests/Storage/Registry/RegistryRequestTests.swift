@@ -19,34 +19,34 @@ struct RegistryRequestTests {
         ("/home/user\u{301}/a", "/home/user\u{301}/a"),
     ])
     func `a path is told from the innermost base that it lies under`(_ absolute: String, _ told: String) {
-        let path = RegistryPath(absolute, bases: bases)
+        let path = RelocatablePath(absolute, bases: bases)
         #expect(path.description == told)
-        #expect(RegistryPath(told) == path)
-        let resolved = path.resolved(in: bases).map { RegistryPath($0, bases: bases) }
+        #expect(RelocatablePath(told) == path)
+        let resolved = path.resolved(in: bases).map { RelocatablePath($0, bases: bases) }
         #expect(resolved == path)
     }
 
     @Test func `a path still resolves after its base has moved`() {
-        let moved = RegistryBases(home: "/Users/new/", registry: "/Users/new/x", temporary: "/var/tmp")
+        let moved = RegistryBaseDirectories(home: "/Users/new/", registry: "/Users/new/x", temporary: "/var/tmp")
         for (absolute, now) in [
             ("/home/user/Downloads/a", "/Users/new/Downloads/a"), ("/home/user", "/Users/new"),
             ("/home/user/.local/state/a", "/Users/new/x/a"), ("/tmp/a", "/var/tmp/a"), ("/data/a", "/data/a"),
         ] {
-            #expect(RegistryPath(absolute, bases: bases).resolved(in: moved) == now)
+            #expect(RelocatablePath(absolute, bases: bases).resolved(in: moved) == now)
         }
     }
 
     @Test func `only what every process calls the same is a base, and what an earlier release wrote is read`() {
-        let bases = RegistryBases(of: URL(filePath: "/srv/registry", directoryHint: .isDirectory))
+        let bases = RegistryBaseDirectories(of: URL(filePath: "/srv/registry", directoryHint: .isDirectory))
         let home = URL.homeDirectory.appending(path: "a").path
         let temporary = FileManager.default.temporaryDirectory.appending(path: "a").path
         #if canImport(Darwin)
-        #expect(["home:a", "temporary:a"] == [home, temporary].map { RegistryPath($0, bases: bases).description })
+        #expect(["home:a", "temporary:a"] == [home, temporary].map { RelocatablePath($0, bases: bases).description })
         #else
-        #expect([home, temporary] == [home, temporary].map { RegistryPath($0, bases: bases).description })
+        #expect([home, temporary] == [home, temporary].map { RelocatablePath($0, bases: bases).description })
         #endif
-        #expect(RegistryPath("/srv/a", bases: bases).description == "registry:a")
-        #expect([home, temporary] == ["home:a", "temporary:a"].map { RegistryPath($0)?.resolved(in: bases) })
+        #expect(RelocatablePath("/srv/a", bases: bases).description == "registry:a")
+        #expect([home, temporary] == ["home:a", "temporary:a"].map { RelocatablePath($0)?.resolved(in: bases) })
     }
 
     @Test func `a directory that is a link tells paths from where it leads`() async throws {
@@ -55,18 +55,18 @@ struct RegistryRequestTests {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             let link = folder.appending(path: "queue", directoryHint: .isDirectory)
             try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "data/registry")
-            let resolved = RegistryPath("registry:a")?.resolved(in: RegistryBases(of: link))
-            #expect(resolved == RegistryPath("registry:a")?.resolved(in: RegistryBases(of: directory)))
+            let resolved = RelocatablePath("registry:a")?.resolved(in: RegistryBaseDirectories(of: link))
+            #expect(resolved == RelocatablePath("registry:a")?.resolved(in: RegistryBaseDirectories(of: directory)))
             #expect(resolved?.hasSuffix("/data/a") == true)
         }
     }
 
     @Test(arguments: ["", "/"])
     func `the root and nothing are no base`(_ home: String) {
-        let bases = RegistryBases(home: home, registry: "", temporary: "/")
-        #expect(RegistryPath("/home/a", bases: bases).description == "/home/a")
-        #expect(RegistryPath("home:a")?.resolved(in: bases) == nil)
-        #expect(RegistryPath("/a")?.resolved(in: bases) == "/a")
+        let bases = RegistryBaseDirectories(home: home, registry: "", temporary: "/")
+        #expect(RelocatablePath("/home/a", bases: bases).description == "/home/a")
+        #expect(RelocatablePath("home:a")?.resolved(in: bases) == nil)
+        #expect(RelocatablePath("/a")?.resolved(in: bases) == "/a")
     }
 
     @Test(arguments: [
@@ -74,7 +74,7 @@ struct RegistryRequestTests {
         "//a", "/a/", "/./a", "/a\u{0}", "home:\u{0}", " /a", "HOME:a",
     ])
     func `a path in any other spelling is none, nor is one that leads out of its base`(_ text: String) {
-        #expect(RegistryPath(text) == nil)
+        #expect(RelocatablePath(text) == nil)
     }
 
     // MARK: Requests
@@ -174,9 +174,9 @@ struct RegistryRequestTests {
     }
 
     @Test func `a request without a URL or a base is none`() throws {
-        let path = try #require(RegistryPath("home:a"))
+        let path = try #require(RelocatablePath("home:a"))
         #expect(RegistryRequest(url: "", destination: .file(path)).downloadRequest(in: bases) == nil)
-        let homeless = RegistryBases(home: "", registry: "", temporary: "")
+        let homeless = RegistryBaseDirectories(home: "", registry: "", temporary: "")
         #expect(RegistryRequest(url: "http://h/", destination: .file(path)).downloadRequest(in: homeless) == nil)
     }
 }

@@ -11,7 +11,7 @@ struct RegistryVersionsTests {
         Array("1 4b0fcd5ea7d2b4a3 \"v\(number)\"".utf8)
     }
 
-    private static func tag(_ number: Int = 1) throws -> VersionCondition {
+    private static func tag(_ number: Int = 1) throws -> Precondition {
         .noneMatch(try #require(EntityTag(parsing: "\"v\(number)\"")))
     }
 
@@ -67,7 +67,7 @@ struct RegistryVersionsTests {
             var largest: Int64 = 0
             for index in 0..<count {
                 versions.keep(long, of: "/\(index)", inode: 1)
-                largest = max(largest, try #require(try FileCalls.system.status(Self.file(folder).path)).size)
+                largest = max(largest, try #require(try FileSystem.system.status(Self.file(folder).path)).size)
             }
             #expect(largest <= Int64(RegistryVersions.maxBytes) && largest > Int64(RegistryVersions.maxBytes / 2))
             for versions in [versions, RegistryVersions(in: folder.path, calls: .unsynced)] {
@@ -81,7 +81,7 @@ struct RegistryVersionsTests {
     @Test func `what cannot be written is not kept, and what was there is`() async throws {
         try await withTemporaryDirectory { folder in
             RegistryVersions(in: folder.path, calls: .unsynced).keep(Self.line(1), of: "/a", inode: 1)
-            let recorder = FileCallRecorder(to: .unsynced) { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if case .write = call { throw SystemError(errno: ENOSPC) }
             }
             let tag = try Self.tag(1)

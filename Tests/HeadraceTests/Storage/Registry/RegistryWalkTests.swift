@@ -19,9 +19,9 @@ struct RegistryWalkTests {
             for pieceBytes in [Int.random(in: 1...200, using: &random), 1 << 20] {
                 let reader = try Fixture.read(journal, pieceBytes: pieceBytes)
                 #expect(reader.image == image, "seed \(seed)")
-                #expect(reader.findings == RegistryFindings(), "seed \(seed)")
+                #expect(reader.findings == RegistryDiagnostics(), "seed \(seed)")
                 #expect(reader.goodBytes == journal.count)
-                #expect(reader.weight == changes.reduce(0) { $0 + $1.weight })
+                #expect(reader.recordCount == changes.reduce(0) { $0 + $1.recordCount })
             }
             var snapshot = RegistryEncoder.journal(of: image.ordered)
             var written: [UInt8] = []
@@ -48,7 +48,7 @@ struct RegistryWalkTests {
                 let longer = journal.prefix(Int(reader.goodBytes)) + (try RegistryEncoder.lines(of: [later]))
                 let again = try Fixture.read(Array(longer))
                 #expect(again.image == Fixture.image(changes.prefix(whole) + [later]))
-                #expect(again.findings == RegistryFindings())
+                #expect(again.findings == RegistryDiagnostics())
             }
         }
     }

@@ -8,7 +8,7 @@ extension Combination {
         switch random.next(0...4) {
         case 0:
             // The bytes of a mirror that is asked first, and a date that all have.
-            (tag, date, honoursRange, newSize) = (.none, .strong, true, oldSize)
+            (tag, date, supportsRanges, newSize) = (.none, .strong, true, oldSize)
             change = random.pick([nil, nil, 3])
             let cut = random.isTrue(0.5) ? random.next(1...oldSize - 1) : nil
             mirrors = [Mirror(version: .new, tag: .none, sharesTags: true, date: .strongForAllVersions, cut: cut)]
@@ -23,12 +23,12 @@ extension Combination {
         case 2:
             // Bytes that are compared, perhaps with holes between them.
             tag = random.pick([.weakForAllVersions, .none])
-            (date, resumePolicy, honoursRange) = (random.pick([.weakForAllVersions, .none]), .overlap, true)
+            (date, resumePolicy, supportsRanges) = (random.pick([.weakForAllVersions, .none]), .overlap, true)
             (checksum, pieces) = (nil, nil)
             faults[0] = .cut(random.next(1...min(oldSize, newSize) - 1), .reset)
         case 3:
             // What the server tells of a file of which mirrors have another version.
-            (digest, checksServerDigests, honoursRange, newSize) = (
+            (digest, checksServerDigests, supportsRanges, newSize) = (
                 random.pick([.inWholes, .inAll]), true, true, oldSize
             )
             (checksum, pieces) = (nil, nil)
@@ -36,7 +36,7 @@ extension Combination {
             stops = [stop(at: random.next(0...2), &random)]
         default:
             // Parts of a file whose size is not told.
-            (tag, tellsTotal, honoursRange) = (.strong, false, true)
+            (tag, includesCompleteLength, supportsRanges) = (.strong, false, true)
             if random.isTrue(0.5) { framing = .chunked }
             stops = [stop(at: 0, &random), stop(at: 1, &random)]
         }

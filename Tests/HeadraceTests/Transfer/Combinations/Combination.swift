@@ -88,9 +88,9 @@ struct Combination: Sendable {
     var tag = Tag.strong
     var date = Date.none
     var acceptRanges: String? = "bytes"
-    var honoursRange = true
+    var supportsRanges = true
     var ifRange = Resource.IfRange.honoured
-    var tellsTotal = true
+    var includesCompleteLength = true
     var framing = Framing.length
     var digest = Digest.none
     var redirects = false
@@ -111,7 +111,7 @@ struct Combination: Sendable {
     var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
     var resumePolicy = DownloadRequest.ResumePolicy.validated
     var resumesPartials = true
-    var durability = DownloadManager.Configuration.Durability.none
+    var durability = DownloadConfiguration.Durability.none
     var checksServerDigests = true
     var rateLimit: Int64?
     var conflict: DownloadRequest.ConflictPolicy = .rename
@@ -175,9 +175,9 @@ extension Combination {
         date = random.pick(Date.allCases)
         if tag == .none, date == .strongForAllVersions { date = .strong }
         acceptRanges = random.isTrue(0.75) ? "bytes" : random.isTrue(0.7) ? nil : "none"
-        honoursRange = random.isTrue(0.9)
+        supportsRanges = random.isTrue(0.9)
         ifRange = random.isTrue(0.7) ? .honoured : random.isTrue(0.7) ? .ignored : .refused
-        tellsTotal = random.isTrue(0.85)
+        includesCompleteLength = random.isTrue(0.85)
         framing = random.isTrue(0.7) ? .length : random.pick(Framing.allCases)
         digest = random.isTrue(0.5) ? .none : random.pick(Digest.allCases)
         redirects = random.isTrue(0.15)

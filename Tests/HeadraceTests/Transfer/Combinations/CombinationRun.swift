@@ -99,13 +99,13 @@ final class CombinationRun: Sendable {
         if requests.count > Self.mostRequests { complain("\(requests.count) requests") }
         let wrong = found.withLock { $0 }
         guard !wrong.isEmpty else { return nil }
-        let asked = requests.map { request in
+        let requested = requests.map { request in
             let fields = ["Range", "If-Range", "If-None-Match", "If-Modified-Since"].compactMap { name in
                 request[name].map { "\(name): \($0)" }
             }
             return "\(request.target) \(fields.joined(separator: ", ")) -> \(request.bodyBytesSent)"
         }
-        let seen = ["\(combination)"] + asked + history.map { "\($0)" }
+        let seen = ["\(combination)"] + requested + history.map { "\($0)" }
         let story = (wrong + seen).joined(separator: "\n  ")
         let noise = [
             "HeadraceTests.Combination.", "HeadraceTestSupport.", "Headrace.", downloads.path, "\(traffic.url())",
@@ -115,8 +115,8 @@ final class CombinationRun: Sendable {
 
     // MARK: The client
 
-    private var configuration: DownloadManager.Configuration {
-        DownloadManager.Configuration {
+    private var configuration: DownloadConfiguration {
+        DownloadConfiguration {
             $0.retryPolicy.maxFailures = combination.retries
             $0.retryPolicy.baseDelay = .zero
             $0.retryPolicy.maxRetriesPerHostAndMinute = nil
@@ -310,7 +310,7 @@ final class CombinationRun: Sendable {
         if case .finished(let file) = end { file } else { target }
     }
 
-    /// Looks at how it ended when the server behaved, or before.
+    /// PollCoordinator at how it ended when the server behaved, or before.
     private func check(_ end: DownloadState) throws {
         switch end {
         case .finished(let file):

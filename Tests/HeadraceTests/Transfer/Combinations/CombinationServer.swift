@@ -84,9 +84,9 @@ final class CombinationServer: Sendable {
         }
         var resource = resource(version, combination.tag, combination.date, node: number % 2)
         resource.acceptRanges = combination.acceptRanges
-        resource.honoursRange = combination.honoursRange && combination.acceptRanges != "none"
+        resource.supportsRanges = combination.supportsRanges && combination.acceptRanges != "none"
         resource.ifRange = combination.ifRange
-        resource.tellsTotal = combination.tellsTotal
+        resource.includesCompleteLength = combination.includesCompleteLength
         let fault = behaves ? nil : combination.faults[number]
         var change: (Response) -> Response = { $0 }
         switch fault {
@@ -95,7 +95,7 @@ final class CombinationServer: Sendable {
         case .unavailable(let seconds?): return .status(503, headers: ["Retry-After": "\(seconds)"])
         case .unavailable(nil): return .status(503)
         case .ended: return .status(isFresh ? 404 : 403)
-        case .whole: resource.honoursRange = false
+        case .whole: resource.supportsRanges = false
         case .margins(let before, let after): resource.partMargins = (before, after)
         case .ifRangeRefused: resource.ifRange = .refused
         case nil: break

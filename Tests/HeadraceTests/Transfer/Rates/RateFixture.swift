@@ -27,33 +27,33 @@ struct RateFixture {
     let folder: URL
     private let records = Records()
 
-    init(in folder: URL, configure: (inout DownloadManager.Configuration) -> Void = { _ in }) async throws {
+    init(in folder: URL, configure: (inout DownloadConfiguration) -> Void = { _ in }) async throws {
         self.folder = folder
-        var calls = FileCalls.system
+        var calls = FileSystem.system
         calls.write = { [records, clock] file, bytes, offset throws(SystemError) in
-            let count = try FileCalls.system.write(file, bytes, offset)
+            let count = try FileSystem.system.write(file, bytes, offset)
             guard records.partials.withLock({ $0.contains(file) }) else { return count }
             records.writes.withLock { $0.append(Write(time: clock.now.offset, bytes: count)) }
             return count
         }
         calls.lock = { [records] file throws(SystemError) in
-            let isLocked = try FileCalls.system.lock(file)
+            let isLocked = try FileSystem.system.lock(file)
             if isLocked { records.partials.withLock { _ = $0.insert(file) } }
             return isLocked
         }
         calls.close = { [records] file throws(SystemError) in
             records.partials.withLock { _ = $0.remove(file) }
-            try FileCalls.system.close(file)
+            try FileSystem.system.close(file)
         }
         manager = try await DownloadManager(
             environment: TransferEnvironment(
-                configuration: DownloadManager.Configuration {
+                configuration: DownloadConfiguration {
                     $0.durability = .none
                     configure(&$0)
                 },
-                transport: FakeTransport(chunkBytes: 64 << 10) { DiskFixture.answer($0) },
+                transport: FakeTransport(chunkBytes: 64 << 10) { DiskFixture.response($0) },
                 files: calls,
-                clock: ClockWitness(clock),
+                clock: AnyClock(clock),
                 localTime: { [records] in records.localTime.withLock { $0 } }
             )
         )

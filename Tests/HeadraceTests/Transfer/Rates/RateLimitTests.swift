@@ -176,7 +176,7 @@ struct RateLimitTests {
     }
 
     @Test func `a limit that lets nothing through is refused`() async throws {
-        for change: @Sendable (inout DownloadManager.Configuration) -> Void in [
+        for change: @Sendable (inout DownloadConfiguration) -> Void in [
             { $0.rateLimit = 0 }, { $0.rateLimit = -1 }, { $0.groupRateLimits = ["g": 0] },
         ] {
             let error = await #expect(throws: DownloadError.self) {
@@ -224,14 +224,14 @@ struct RateLimitTests {
             let rates = fixture.manager.environment.rates
             let record = try await fixture.add { $0.startsPaused = true }.record
             #expect(rates.bufferBytes(for: record) == nil)
-            let lane = RateLane(record, fixture.manager.environment)
+            let lane = ThrottleHandle(record, fixture.manager.environment)
             #expect(lane.bufferBytes == nil)
             rates.setLimit(1_000_000)
             #expect(lane.bufferBytes == 250_000)
             // A second connection has half of it.
             #expect(rates.bufferBytes(for: record) == 125_000)
             rates.setLimit(1)
-            #expect(lane.bufferBytes == RateControl.leastBuffer)
+            #expect(lane.bufferBytes == ThrottleController.leastBuffer)
             rates.setLimit(.max)
             #expect(lane.bufferBytes == 1 << 40)
             rates.setLimit(nil)
@@ -247,7 +247,7 @@ struct RateLimitTests {
         let size: Int64 = 64 << 20
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.rateLimit = 200_000
                     $0.stallTimeout = .seconds(2)
                     $0.minimumSpeed = 1_000_000

@@ -44,10 +44,10 @@ struct Player {
 func withPausedDownload(
     of response: Response,
     seed: UInt64 = 3,
-    _ configure: (inout DownloadManager.Configuration) -> Void = { _ in },
+    _ configure: (inout DownloadConfiguration) -> Void = { _ in },
     _ body: (Download, FaultServer, URL) async throws -> Void
 ) async throws {
-    var configuration = DownloadManager.Configuration {
+    var configuration = DownloadConfiguration {
         $0.retryPolicy.maxFailures = 0
         $0.retryPolicy.baseDelay = .zero
         // A test may have to wait for longer than a server may be silent.

@@ -12,8 +12,8 @@ struct SegmentAnswerTests {
     /// Serves another range than the one that was asked for.
     private func shifting(_ change: @escaping @Sendable (Range<Int64>) -> Range<Int64>) -> Response {
         .answering { request in
-            guard let asked = request.range(ofSize: Fixture.size) else { return Fixture.paced }
-            return .part(change(asked).clamped(to: 0..<Fixture.size), of: Fixture.file)
+            guard let requested = request.range(ofSize: Fixture.size) else { return Fixture.paced }
+            return .part(change(requested).clamped(to: 0..<Fixture.size), of: Fixture.file)
         }
     }
 
@@ -79,7 +79,7 @@ struct SegmentAnswerTests {
         #expect(outcome.fallbacks.isEmpty)
     }
 
-    @Test func `wider ranges are cut to what was asked for`() async throws {
+    @Test func `wider ranges are cut to what was requested for`() async throws {
         let outcome = try await Fixture.run(shifting { $0.lowerBound - 10_000..<$0.upperBound + 10_000 })
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.isEmpty)
@@ -105,7 +105,7 @@ struct SegmentAnswerTests {
     }
 
     @Test(arguments: [500, 502, 504])
-    func `a server that has trouble for a while gets the parts asked for again`(_ status: Int) async throws {
+    func `a server that has trouble for a while gets the parts requested for again`(_ status: Int) async throws {
         let response = Response.answering { (1...3).contains($0.index) ? .status(status) : Fixture.paced }
         let loss = "The server answered with status \(status)."
         let outcome = try await Fixture.run(first: response) {

@@ -14,7 +14,7 @@ struct SegmentDemandTests {
 
     /// A plan of 64 MiB whose first request was answered with all of the file.
     private func begun(
-        _ mode: ConnectionAdvisor.Mode,
+        _ mode: ConcurrencyController.Mode,
         allowance: Int = .max,
         held: [Range<Int64>] = [],
         wanted: [Range<Int64>] = []
@@ -23,7 +23,7 @@ struct SegmentDemandTests {
             totalBytes: 64 * mebibyte,
             held: ByteRangeSet(held),
             allowances: [allowance],
-            connections: ConnectionAdvisor(mode),
+            connections: ConcurrencyController(mode),
             wanted: wanted
         )
         _ = planner.headArrived(0..<64 * mebibyte, latency: .milliseconds(20), at: .zero)
@@ -122,7 +122,7 @@ struct SegmentDemandTests {
         #expect(next == [.displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
     }
 
-    @Test func `where the source allows no more, it is asked before a connection is stopped`() {
+    @Test func `where the source allows no more, it is requested before a connection is stopped`() {
         var planner = begun(.automatic(max: 8), allowance: 1)
         feed(&planner, [0: 1])
         #expect(planner.wantedConnections == 1)
@@ -149,7 +149,7 @@ struct SegmentDemandTests {
         feed(&planner, [0: 1])
         _ = want(&planner, 20 * mebibyte..<64 * mebibyte)
         #expect(planner.segments.map(\.end) == [20 * mebibyte, 64 * mebibyte])
-        for number in 1...2 { _ = planner.failed(id(number), .unfit, at: .milliseconds(1100)) }
+        for number in 1...2 { _ = planner.failed(id(number), .unusable, at: .milliseconds(1100)) }
         #expect(planner.segments.map(\.end) == [64 * mebibyte])
         #expect(planner.wantedConnections == 1)
     }
@@ -171,9 +171,9 @@ struct SegmentDemandTests {
     }
 
     /// A whole download at 1 MiB a second, in simulated time.
-    @Test(arguments: [ConnectionAdvisor.Mode.fixed(1), .fixed(4), .automatic(max: 8)])
+    @Test(arguments: [ConcurrencyController.Mode.fixed(1), .fixed(4), .automatic(max: 8)])
     func `wanted bytes come within half a second, and the download takes hardly longer`(
-        _ mode: ConnectionAdvisor.Mode
+        _ mode: ConcurrencyController.Mode
     ) {
         var scene = SegmentSimulator(size: 16 << 20, mode: mode, latency: .milliseconds(20)) { _, _ in
             .flows(Double(1 << 20))

@@ -35,10 +35,10 @@ enum SegmentFixture {
     static func run(
         first later: Response,
         orElse other: Resource? = nil,
-        until isTold: (DownloadEvent) -> Bool = { if case .fellBackToOneConnection = $0 { true } else { false } }
+        until isAdvertised: (DownloadEvent) -> Bool = { if case .fellBackToOneConnection = $0 { true } else { false } }
     ) async throws -> ResumeOutcome {
         let gate = try Gate()
-        return try await run(first(until: gate, then: later), orElse: other) { if isTold($0) { gate.open() } }
+        return try await run(first(until: gate, then: later), orElse: other) { if isAdvertised($0) { gate.open() } }
     }
 
     static func run(

@@ -12,7 +12,7 @@ struct SegmentLimitTests {
     @Test func `C02 two downloads share the connections of their host`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(Fixture.paced.stalled(after: 500_000)) { server in
-                let configuration = DownloadManager.Configuration {
+                let configuration = DownloadConfiguration {
                     $0.maxConnectionsPerDownload = 4
                     $0.maxConnectionsPerHost = 4
                     $0.stallTimeout = .seconds(3600)
@@ -40,7 +40,7 @@ struct SegmentLimitTests {
         let destination = DownloadRequest.Destination.file(URL(filePath: "/folder/file.bin"))
         let run = {
             try await DiskFixture.run(to: destination, files: disk.calls, connections: 4) {
-                DiskFixture.answer($0, of: size)
+                DiskFixture.response($0, of: size)
             }
         }
         let first = try await run()
@@ -62,7 +62,7 @@ struct SegmentLimitTests {
             clock: clock,
             retries: 3,
             connections: 4
-        ) { DiskFixture.answer($0, of: 2_200_000) }
+        ) { DiskFixture.response($0, of: 2_200_000) }
         #expect(outcome.error?.code == .fileSystem)
         #expect(outcome.error?.message.contains("could not be synced") == true)
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
@@ -72,18 +72,18 @@ struct SegmentLimitTests {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let transport = FakeTransport(chunkBytes: 60_000) { request in
-                FakeTransport.Answer(DiskFixture.answer(request, sending: 60_000, of: 2_200_000), end: .silence)
+                FakeTransport.Reply(DiskFixture.response(request, sending: 60_000, of: 2_200_000), end: .silence)
             }
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadManager.Configuration {
+                    configuration: DownloadConfiguration {
                         $0.retryPolicy.maxFailures = 0
                         $0.maxConnectionsPerDownload = 2
                         $0.minimumSpeed = 1000
                         $0.stallTimeout = .seconds(10)
                     },
                     transport: transport,
-                    clock: ClockWitness(clock)
+                    clock: AnyClock(clock)
                 )
             )
             let download = try await manager.download(DiskFixture.request(to: .directory(folder)))

@@ -41,9 +41,9 @@ struct SegmentMirrorTests {
     @Test func `mirrors bring parts of one file side by side`() async throws {
         // The first one does not bring all before the mirrors are asked.
         let gate = try Gate()
-        let asked = Locked(Set<String>())
+        let requested = Locked(Set<String>())
         let response = Response.answering { request in
-            if asked.withLock({
+            if requested.withLock({
                 $0.insert(request.path)
                 return $0.count
             }) == 3 {
@@ -202,7 +202,7 @@ struct SegmentMirrorTests {
                 isHonest.withLock { $0 = true }
                 let second = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file)
                 #expect(second.isExact)
-                #expect(second.restarts.map(\.reason) == [RestartReason.unproven.sentence])
+                #expect(second.restarts.map(\.reason) == [RestartReason.unverified.sentence])
             }
         }
     }
@@ -216,7 +216,7 @@ struct SegmentMirrorTests {
         #expect(outcome.isExact, "\(outcome.events)")
     }
 
-    @Test func `with one connection, one source is asked`() async throws {
+    @Test func `with one connection, one source is requested`() async throws {
         let whole = Response.file(Fixture.file)
         let outcome = try await run(["/a": whole, "/b": whole], connections: 1)
         #expect(outcome.isExact)

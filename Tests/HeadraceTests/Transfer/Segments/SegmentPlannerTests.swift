@@ -25,7 +25,7 @@ struct SegmentPlannerTests {
             totalBytes: total,
             held: ByteRangeSet(held),
             allowances: allowances,
-            connections: ConnectionAdvisor(.fixed(connections))
+            connections: ConcurrencyController(.fixed(connections))
         )
     }
 
@@ -48,7 +48,7 @@ struct SegmentPlannerTests {
 
     @Test func `R33 the first request goes on over all that others were to bring and have not brought`() {
         var planner = begun(8 * mebibyte, 4)
-        _ = planner.failed(id(2), .unfit, at: .zero)
+        _ = planner.failed(id(2), .unusable, at: .zero)
         for part in 0..<8 {
             let acceptance = planner.accept(Int(mebibyte), for: .first, at: .milliseconds(part))
             #expect(acceptance.range == Int64(part) * mebibyte..<Int64(part + 1) * mebibyte)
@@ -113,7 +113,7 @@ struct SegmentPlannerTests {
             totalBytes: 1 << 40,
             held: ByteRangeSet(),
             allowances: [8],
-            connections: ConnectionAdvisor(.automatic(max: 8))
+            connections: ConcurrencyController(.automatic(max: 8))
         )
         expect(planner.headArrived(0..<1 << 40, latency: .zero, at: .zero), [])
         #expect(planner.wantedConnections == 1)
@@ -163,13 +163,13 @@ struct SegmentPlannerTests {
         #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: nil, isDone: true))
     }
 
-    @Test func `the first connection brings all where the next one never answers`() {
+    @Test func `the first connection brings all where the next one never responses`() {
         var planner = begun(4 << 20, 2)
         #expect(planner.accept(4 << 20, for: .first, at: .zero) == .init(range: 0..<4 << 20, isDone: true))
         #expect(planner.ended(.first, at: .zero).last == .finished)
     }
 
-    @Test func `L04 nothing is taken beyond what was asked for`() {
+    @Test func `L04 nothing is taken beyond what was requested for`() {
         var planner = begun(100, 1)
         #expect(planner.accept(150, for: .first, at: .zero) == .init(range: 0..<100, isDone: true))
         expect(planner.ended(.first, at: .zero), [.wasted(50), .finished])
@@ -179,7 +179,7 @@ struct SegmentPlannerTests {
         var planner = begun(100, 1)
         #expect(planner.accept(10, for: id(7), at: .zero) == .init(range: nil, isDone: true))
         expect(planner.ended(id(7), at: .zero), [])
-        expect(planner.failed(id(7), .unfit, at: .zero), [])
+        expect(planner.failed(id(7), .unusable, at: .zero), [])
         _ = planner.accept(100, for: .first, at: .zero)
         expect(planner.ended(.first, at: .zero), [.finished])
         expect(planner.ended(.first, at: .zero) + planner.tick(at: .seconds(9)), [])
@@ -249,11 +249,11 @@ struct SegmentPlannerTests {
         #expect(planner.tick(at: .milliseconds(1100)).count == 6)
     }
 
-    @Test func `R26 an answer that is no range leaves its bytes to the connection before it`() {
+    @Test func `R26 an response that is no range leaves its bytes to the connection before it`() {
         var planner = begun(8 << 20, 2)
         #expect(planner.segments[0].end == 4 << 20)
-        #expect(planner.failed(id(1), .unfit, at: .seconds(1)).count == 1)
-        expect(planner.failed(id(2), .unfit, at: .seconds(1)), [])
+        #expect(planner.failed(id(1), .unusable, at: .seconds(1)).count == 1)
+        expect(planner.failed(id(2), .unusable, at: .seconds(1)), [])
         #expect(planner.segments.map(\.end) == [8 << 20])
         expect(planner.tick(at: .seconds(1000)), [])
         #expect(planner.accept(8 << 20, for: .first, at: .seconds(1000)) == .init(range: 0..<8 << 20, isDone: true))
@@ -262,8 +262,8 @@ struct SegmentPlannerTests {
 
     @Test func `a plan that may open nothing more is exhausted`() {
         var planner = begun(8 << 20, 2)
-        #expect(planner.failed(id(1), .unfit, at: .zero).count == 1)
-        expect(planner.failed(id(2), .unfit, at: .zero), [])
+        #expect(planner.failed(id(1), .unusable, at: .zero).count == 1)
+        expect(planner.failed(id(2), .unusable, at: .zero), [])
         _ = planner.accept(100, for: .first, at: .zero)
         expect(planner.failed(.first, .broken, at: .zero), [.exhausted])
         #expect(planner.isOver && planner.held == ByteRangeSet([0..<100]))
@@ -320,7 +320,7 @@ struct SegmentPlannerTests {
         expect(planner.tick(at: .seconds(4)), [.stop(id(2)), .open(id(3), rest, source: 0)])
     }
 
-    @Test func `connections that are silent from the start are asked for ever later`() {
+    @Test func `connections that are silent from the start are requested for ever later`() {
         var planner = begun(1 << 30, 2)
         feed(&planner, [0: 1], from: .zero, seconds: 3)
         #expect(planner.tick(at: .seconds(3)).count == 2)
@@ -352,7 +352,7 @@ struct SegmentPlannerTests {
     @Test func `a slow connection stays where no other may be opened`() {
         var planner = begun(1 << 40, 4)
         // A replacement would have to be a first answer after two that were of no use.
-        for _ in 0..<2 { _ = planner.failed(planner.segments[3].id, .unfit, at: .zero) }
+        for _ in 0..<2 { _ = planner.failed(planner.segments[3].id, .unusable, at: .zero) }
         for second in 0..<9 {
             feed(&planner, [0: 12, 1: 12, 2: 1], from: .seconds(second), seconds: 1)
             expect(planner.tick(at: .seconds(second + 1)), [])

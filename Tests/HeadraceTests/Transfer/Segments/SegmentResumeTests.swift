@@ -12,7 +12,7 @@ struct SegmentResumeTests {
     /// What each connection brings before it falls silent.
     private static let piece: Int64 = 500_000
 
-    private static let configuration = DownloadManager.Configuration {
+    private static let configuration = DownloadConfiguration {
         $0.maxConnectionsPerDownload = 4
         // A busy machine must not make a silence a failure.
         $0.stallTimeout = .seconds(3600)

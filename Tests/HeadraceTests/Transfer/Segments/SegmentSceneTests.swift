@@ -63,14 +63,14 @@ struct SegmentSceneTests {
 
     @Test func `R25 where no range is answered the first connection fetches all of it`() {
         let scene = SegmentSimulator(size: 64 << 20, mode: .fixed(8)) { connection, _ in
-            connection.number == 0 ? .flows(10 * mebibyte) : .fails(.unfit)
+            connection.number == 0 ? .flows(10 * mebibyte) : .fails(.unusable)
         }
         let result = scene.run()
         expect(result, within: 1.01, of: 6.4)
         #expect(result.requestCount <= 9 && result.wastedBytes == 0, "no second answer is waited for")
     }
 
-    @Test func `connections that are refused are asked for ever less often`() {
+    @Test func `connections that are refused are requested for ever less often`() {
         let scene = SegmentSimulator(size: 256 << 20, mode: .fixed(8)) { connection, _ in
             connection.number == 0 ? .flows(10 * mebibyte) : .fails(.broken)
         }
@@ -106,7 +106,7 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: [2, 40], [20, 40])
-    func `a server that sends in bursts is not asked again and again`(_ latency: Int, _ size: Int) {
+    func `a server that sends in bursts is not requested again and again`(_ latency: Int, _ size: Int) {
         // As nginx does with a limit of 100 kB/s: three buffers soon, and one each third of a second.
         let (buffer, pause) = (Double(32 << 10), 0.32)
         var scene = SegmentSimulator(size: Int64(size) << 20, mode: .automatic(max: 8)) { connection, now in

@@ -38,7 +38,7 @@ struct SegmentSimulator {
     }
 
     var size: Int64
-    var mode: ConnectionAdvisor.Mode
+    var mode: ConcurrencyController.Mode
     var allowances = [Int.max]
     /// For each source, the first one of the same host; by default each has a host of its own.
     var hosts: [Int]?
@@ -60,7 +60,7 @@ struct SegmentSimulator {
             held: ByteRangeSet(),
             allowances: allowances,
             hosts: hosts,
-            connections: ConnectionAdvisor(mode)
+            connections: ConcurrencyController(mode)
         )
         let none = allowances.map { _ in 0 }
         var result = Result(duration: .zero, isFinished: false, requests: none, sentBytes: none)

@@ -53,7 +53,7 @@ private struct Walk {
             totalBytes: total,
             held: written,
             allowances: allowances,
-            connections: ConnectionAdvisor(isFixed ? .fixed(number) : .automatic(max: number))
+            connections: ConcurrencyController(isFixed ? .fixed(number) : .automatic(max: number))
         )
         guard let gap = written.firstGap(from: 0, before: total) else { return }
         let isWhole = Int.random(in: 0..<5, using: &random) > 0
@@ -73,7 +73,7 @@ private struct Walk {
         switch Int.random(in: 0..<100, using: &random) {
         case 0: connections[id]?.isStalled.toggle()
         case 1: lose(id) { $0.failed(id, .broken, at: $1) }
-        case 2: lose(id) { $0.failed(id, .unfit, at: $1) }
+        case 2: lose(id) { $0.failed(id, .unusable, at: $1) }
         case 3: lose(id) { $0.ended(id, at: $1) }
         case 4:
             let source = allowances.indices.randomElement(using: &random) ?? 0
@@ -84,7 +84,7 @@ private struct Walk {
             // What was stopped, or never was, changes nothing.
             let gone = SegmentID(number: id.number + 1_000_000)
             #expect(planner.accept(1, for: gone, at: now) == SegmentPlanner.Acceptance(range: nil, isDone: true))
-            perform(planner.ended(gone, at: now) + planner.failed(gone, .unfit, at: now))
+            perform(planner.ended(gone, at: now) + planner.failed(gone, .unusable, at: now))
         case 7, 8:
             let ranges = (0..<Int.random(in: 0...3, using: &random)).map { _ in
                 let start = Int64.random(in: 0..<total, using: &random)

@@ -104,7 +104,7 @@ struct SegmentedDownloadTests {
     }
 
     @Test(arguments: ["503", "429", "reset", "close"])
-    func `R29 a server that gives two connections is not asked for more than it takes`(_ how: String) async throws {
+    func `R29 a server that gives two connections is not requested for more than it takes`(_ how: String) async throws {
         let refusal: Response =
             switch how {
             case "503": .status(503)

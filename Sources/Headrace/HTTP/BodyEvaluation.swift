@@ -1,0 +1,63 @@
+/// Decides what the body of a 200 or 206 is for: the parts of the verdict that need all three.
+struct BodyEvaluation {
+    let head: ResponseHead
+    let framing: BodyFraming
+    let rangeRequest: RangeRequest
+
+    /// 206 (RFC 9110, section 15.3.7).
+    func part() -> ResponseVerdict {
+        guard let requested = rangeRequest.range else { return .retry(.unrequestedRange, after: nil) }
+        do throws(RestartReason) {
+            guard !head.isMultipartRanges else { throw .multipart }
+            switch head.contentRange {
+            case .missing:
+                throw .missingContentRange
+            case .valid(.part(let range, let total)):
+                return try accept(range, of: total, for: requested)
+            case .valid(.unsatisfied), .invalid:
+                throw .invalidContentRange
+            }
+        } catch {
+            return .restart(error)
+        }
+    }
+
+    /// Accepts what of a range fits to the one that was asked for: it may be shorter, be longer, and begin before.
+    func accept(
+        _ range: Range<Int64>,
+        of total: Int64?,
+        for requested: ByteRange
+    ) throws(RestartReason) -> ResponseVerdict {
+        let part = RepresentationMetadata(of: head, totalBytes: total)
+        let proof = try rangeRequest.prove(part)
+        let totalBytes = total ?? rangeRequest.known?.totalBytes
+        if let totalBytes, range.upperBound > totalBytes {
+            throw .changedLength(from: totalBytes, to: range.upperBound)
+        }
+        guard range.contains(requested.start) else {
+            throw .rangeMisplaced(requested: requested.start, got: range.lowerBound)
+        }
+        if let announced = framing.length, announced != range.upperBound - range.lowerBound {
+            return .retry(.lengthMismatch(announced: announced, range: range), after: nil)
+        }
+        var representation = rangeRequest.known ?? part
+        representation.totalBytes = totalBytes
+        let overlap = proof == .later(.overlap) ? rangeRequest.overlap : 0
+        let offset = requested.start + overlap
+        let end = min(range.upperBound, requested.end ?? .max)
+        // What is compared is of use only together with what is new, or with the end of the file.
+        guard end > offset || end == offset && end == totalBytes else { throw .overlapMissing }
+        return .accept(
+            BodyPlacement(
+                offset: offset,
+                skippedBytes: requested.start - range.lowerBound,
+                overlapBytes: overlap,
+                length: end - offset,
+                totalBytes: totalBytes,
+                framing: framing,
+                representation: representation,
+                proof: proof
+            )
+        )
+    }
+}

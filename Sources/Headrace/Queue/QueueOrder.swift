@@ -1,0 +1,167 @@
+/// The order of the list as its user sees it, in which anything can be moved anywhere.
+///
+/// Each download has a label, and the labels ascend. The list is kept in blocks, so that no verb costs time in proportion
+/// to its length, except for the rare one that finds no label between two neighbours and gives all of them new ones.
+struct QueueOrder: Sendable {
+    typealias Label = Int64
+
+    private static let gap: Label = 1 << 32
+    private static let maxBlock = 512
+
+    /// A download with its label beside it, so that looking for a label goes along a block.
+    private struct Item {
+        var id: Download.ID
+        var label: Label
+    }
+
+    private var labels: [Download.ID: Label] = [:]
+    /// None of them is empty.
+    private var blocks: [[Item]] = []
+
+    var ids: [Download.ID] { blocks.flatMap { $0.map(\.id) } }
+
+    func label(of id: Download.ID) -> Label? { labels[id] }
+
+    /// Downloads of the list in its order.
+    func sorted(_ ids: some Sequence<Download.ID>) -> [Download.ID] {
+        ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
+    }
+
+    /// Adds a download at the end; true means that all labels are new ones.
+    ///
+    /// The label is that of an earlier run, and is kept where the labels ascend with it.
+    mutating func append(_ id: Download.ID, label: Label? = nil) -> Bool {
+        guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
+            return insert(id, at: .last)
+        }
+        insert(Item(id: id, label: label), at: end)
+        return false
+    }
+
+    /// Gives all downloads new labels.
+    mutating func relabel() {
+        var label: Label = 0
+        for block in blocks.indices {
+            for offset in blocks[block].indices {
+                blocks[block][offset].label = label
+                labels[blocks[block][offset].id] = label
+                label += Self.gap
+            }
+        }
+    }
+
+    /// Adds a download, or moves it; true means that all labels are new ones.
+    ///
+    /// `before` and `after` one that is not in the list mean the end.
+    mutating func insert(_ id: Download.ID, at place: QueuePosition) -> Bool {
+        remove(id)
+        let position = position(of: place)
+        let label = label(before: position)
+        insert(Item(id: id, label: label ?? 0), at: position)
+        guard label == nil else { return false }
+        relabel()
+        return true
+    }
+
+    mutating func remove(_ id: Download.ID) {
+        guard let position = position(of: id) else { return }
+        blocks[position.block].remove(at: position.offset)
+        if blocks[position.block].isEmpty { blocks.remove(at: position.block) }
+        labels[id] = nil
+    }
+
+    // MARK: Positions
+
+    /// Where something is, or would be inserted: the offset may be the end of its block.
+    private struct Position {
+        var block: Int
+        var offset: Int
+    }
+
+    private var end: Position {
+        guard let last = blocks.last else { return Position(block: 0, offset: 0) }
+        return Position(block: blocks.count - 1, offset: last.count)
+    }
+
+    private func position(of place: QueuePosition) -> Position {
+        switch place {
+        case .first: return Position(block: 0, offset: 0)
+        case .last: return end
+        case .before(let other): return position(of: other) ?? end
+        case .after(let other):
+            return position(of: other).map { Position(block: $0.block, offset: $0.offset + 1) } ?? end
+        case .index(let index):
+            var rest = max(0, index)
+            for (block, ids) in blocks.enumerated() {
+                if rest <= ids.count { return Position(block: block, offset: rest) }
+                rest -= ids.count
+            }
+            return end
+        }
+    }
+
+    private func position(of id: Download.ID) -> Position? {
+        guard let label = labels[id] else { return nil }
+        // The last block, and in it the last download, whose label is not greater.
+        let block = blocks.partitionIndex { $0[0].label > label } - 1
+        let offset = blocks[block].partitionIndex { $0.label > label } - 1
+        return Position(block: block, offset: offset)
+    }
+
+    // MARK: Labels
+
+    /// A label for what is inserted at a position; nil where its neighbours leave none.
+    private func label(before position: Position) -> Label? {
+        let next = item(at: position)?.label
+        let previous = item(before: position)?.label
+        switch (previous, next) {
+        case (nil, nil): return 0
+        case (let previous?, nil):
+            let (label, overflow) = previous.addingReportingOverflow(Self.gap)
+            return overflow ? nil : label
+        case (nil, let next?):
+            let (label, overflow) = next.subtractingReportingOverflow(Self.gap)
+            return overflow ? nil : label
+        case (let previous?, let next?):
+            // Their mean, rounded down; the sum may not fit.
+            let label = (previous & next) + ((previous ^ next) >> 1)
+            return label > previous ? label : nil
+        }
+    }
+
+    private func item(at position: Position) -> Item? {
+        guard position.block < blocks.count else { return nil }
+        let block = blocks[position.block]
+        if position.offset < block.count { return block[position.offset] }
+        return position.block + 1 < blocks.count ? blocks[position.block + 1][0] : nil
+    }
+
+    private func item(before position: Position) -> Item? {
+        if position.offset > 0 { return blocks[position.block][position.offset - 1] }
+        return position.block > 0 ? blocks[position.block - 1].last : nil
+    }
+
+    private mutating func insert(_ item: Item, at position: Position) {
+        labels[item.id] = item.label
+        guard position.block < blocks.count else { return blocks.append([item]) }
+        blocks[position.block].insert(item, at: position.offset)
+        let block = blocks[position.block]
+        guard block.count > Self.maxBlock else { return }
+        // At the end of the list blocks stay full, since most are added there.
+        let isLast = position.block == blocks.count - 1 && position.offset == block.count - 1
+        let cut = isLast ? block.count - 1 : block.count / 2
+        blocks.replaceSubrange(position.block...position.block, with: [Array(block[..<cut]), Array(block[cut...])])
+    }
+}
+
+extension RandomAccessCollection where Index == Int {
+    /// The first index whose element, and all after it, belong to the second part.
+    fileprivate func partitionIndex(where isInSecondPart: (Element) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if isInSecondPart(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

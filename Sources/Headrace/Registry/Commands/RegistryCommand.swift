@@ -1,0 +1,224 @@
+/// What another process asks of the one that has the list.
+enum RegistryCommand: Sendable, Hashable {
+    /// Add downloads at the end, under these identities, of which one that is there takes over what its file has to be; their
+    /// labels and states mean nothing.
+    case add([RegistryEntry])
+    /// Stop downloads until they are resumed.
+    case pause([UInt64])
+    /// Have paused downloads wait for their turn again.
+    case resume([UInt64])
+    /// Cancel downloads.
+    case cancel([UInt64])
+    /// Have failed downloads wait for their turn again.
+    case retry([UInt64])
+    /// Take downloads out of the list, with their files or without.
+    case remove([UInt64], deletingFiles: Bool)
+    /// Give a download another place.
+    case move(UInt64, QueuePosition)
+    /// Give a download another priority.
+    case priority(UInt64, Int)
+
+    /// How many downloads it tells of: a measure of what carrying it out costs.
+    var recordCount: Int { ids.count }
+
+    /// The downloads that it tells of, those that are named for a place as well.
+    var ids: [UInt64] {
+        switch self {
+        case .add(let entries): entries.map(\.id)
+        case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids
+        case .move(let id, .before(let other)), .move(let id, .after(let other)): [id, other.rawValue]
+        case .move(let id, _), .priority(let id, _): [id]
+        }
+    }
+}
+
+/// A command is one line, as in a journal: a checksum and the list of its values, its kind first.
+extension RegistryCommand {
+    enum Failure: Error, Hashable {
+        /// Bytes are missing, wrong or too many.
+        case damaged
+        /// It has something that this release does not know, in words: done in part it may be the wrong thing.
+        case unknown(String)
+    }
+
+    /// The largest command: room for half a million downloads.
+    static let maxBytes = 1 << 26
+
+    init(decoding bytes: [UInt8]) throws(Failure) {
+        guard bytes.last == RegistryJournal.newline,
+            let payload = RegistryJournal.payload(of: bytes.dropLast(), maxBytes: Self.maxBytes)
+        else { throw .damaged }
+        var line = RegistryScanner(payload)
+        var unknown: [String] = []
+        let command: RegistryCommand?
+        do throws(RegistryScanner.Failure) {
+            command = try line.command(&unknown)
+        } catch {
+            throw .damaged
+        }
+        guard line.isAtEnd else { throw .damaged }
+        if let first = unknown.first { throw .unknown(first) }
+        guard let command else { throw .damaged }
+        self = command
+    }
+
+    /// The command's bytes; nil where there would be more than a command may have, `maxBytes`.
+    func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
+        var payload = RegistryWriter()
+        payload.write(self)
+        let bytes = Self.framed(payload.bytes)
+        return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
+    }
+
+    /// The same without the checksums of pieces, which are no reason to refuse a command; nil where it has none.
+    private var withoutPieces: RegistryCommand? {
+        guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
+            return nil
+        }
+        for index in entries.indices { entries[index].request.expectations.pieces = nil }
+        return .add(entries)
+    }
+
+    static func framed(_ payload: [UInt8]) -> [UInt8] {
+        RegistryJournal.line(of: payload)
+    }
+}
+
+private enum CommandKind: String {
+    case add
+    case pause
+    case resume
+    case cancel
+    case retry
+    case remove
+    case move
+    case priority
+}
+
+private enum PositionKind: String {
+    case first
+    case last
+    case before
+    case after
+    case index
+}
+
+/// Whether the files of downloads go with them.
+private enum FilesKind: String {
+    case keep
+    case delete
+}
+
+extension RegistryWriter {
+    fileprivate mutating func write(_ command: RegistryCommand) {
+        beginList()
+        switch command {
+        case .add(let entries):
+            write(CommandKind.add.rawValue)
+            for entry in entries { write(entry) }
+        case .pause(let ids): write(.pause, ids)
+        case .resume(let ids): write(.resume, ids)
+        case .cancel(let ids): write(.cancel, ids)
+        case .retry(let ids): write(.retry, ids)
+        case .remove(let ids, let deletingFiles):
+            write(CommandKind.remove.rawValue)
+            write((deletingFiles ? FilesKind.delete : .keep).rawValue)
+            for id in ids { write(id: id) }
+        case .move(let id, let place):
+            write(CommandKind.move.rawValue)
+            write(id: id)
+            write(place)
+        case .priority(let id, let priority):
+            write(CommandKind.priority.rawValue)
+            write(id: id)
+            write(priority)
+        }
+        endList()
+    }
+
+    private mutating func write(_ kind: CommandKind, _ ids: [UInt64]) {
+        write(kind.rawValue)
+        for id in ids { write(id: id) }
+    }
+
+    private mutating func write(_ place: QueuePosition) {
+        switch place {
+        case .first: write(PositionKind.first.rawValue)
+        case .last: write(PositionKind.last.rawValue)
+        case .before(let id):
+            write(PositionKind.before.rawValue)
+            write(id: id.rawValue)
+        case .after(let id):
+            write(PositionKind.after.rawValue)
+            write(id: id.rawValue)
+        case .index(let index):
+            write(PositionKind.index.rawValue)
+            write(index)
+        }
+    }
+}
+
+extension RegistryScanner {
+    /// Nil where something is not known, which is then told.
+    fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
+        try beginList()
+        let word = try text()
+        var command: RegistryCommand?
+        if let kind = CommandKind(rawValue: word) {
+            command = try self.command(kind, &unknown)
+            if unknown.isEmpty, !isAtListEnd { unknown.append("more values of a command \"\(word)\"") }
+        } else {
+            unknown.append("the command \"\(word)\"")
+        }
+        while !isAtListEnd { try skip() }
+        try endList()
+        return command
+    }
+
+    private mutating func command(
+        _ kind: CommandKind,
+        _ unknown: inout [String]
+    ) throws(Failure) -> RegistryCommand? {
+        switch kind {
+        case .add:
+            var entries: [RegistryEntry] = []
+            while !isAtListEnd { entries.append(try entry(&unknown)) }
+            return .add(entries)
+        case .pause: return .pause(try ids())
+        case .resume: return .resume(try ids())
+        case .cancel: return .cancel(try ids())
+        case .retry: return .retry(try ids())
+        case .remove:
+            let word = try text()
+            guard let files = FilesKind(rawValue: word) else {
+                unknown.append("the files to \"\(word)\"")
+                return nil
+            }
+            return .remove(try ids(), deletingFiles: files == .delete)
+        case .move:
+            let id = try id()
+            return try place(&unknown).map { .move(id, $0) }
+        case .priority: return .priority(try id(), try integer())
+        }
+    }
+
+    private mutating func ids() throws(Failure) -> [UInt64] {
+        var ids: [UInt64] = []
+        while !isAtListEnd { ids.append(try id()) }
+        return ids
+    }
+
+    private mutating func place(_ unknown: inout [String]) throws(Failure) -> QueuePosition? {
+        let word = try text()
+        switch PositionKind(rawValue: word) {
+        case .first: return .first
+        case .last: return .last
+        case .before: return .before(Download.ID(rawValue: try id()))
+        case .after: return .after(Download.ID(rawValue: try id()))
+        case .index: return .index(try integer())
+        case nil:
+            unknown.append("the place \"\(word)\"")
+            return nil
+        }
+    }
+}

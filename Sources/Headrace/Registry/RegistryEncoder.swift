@@ -1,0 +1,280 @@
+import HeadracePlatform
+
+/// Writes changes as lines.
+enum RegistryEncoder {
+    enum Failure: Error, Hashable {
+        /// What a download holds is more than a list takes.
+        case tooLarge(UInt64)
+        /// A change that is made in one line or not at all is longer than a line.
+        case indivisible
+    }
+
+    /// How many bytes are put together before they are written.
+    static let pieceBytes = 64 << 10
+
+    /// The lines of changes, in order.
+    static func lines(of changes: some Sequence<RegistryChange>) throws(Failure) -> [UInt8] {
+        var lines = RegistryLines(of: changes, pieceBytes: .max)
+        return try lines.next() ?? []
+    }
+
+    /// The journal that a list has when nothing in it is dead.
+    static func journal<Entries: Sequence<RegistryEntry>>(
+        of entries: Entries,
+        pieceBytes: Int = pieceBytes
+    ) -> RegistryLines<LazyMapSequence<Entries, RegistryChange>> {
+        RegistryLines(
+            of: entries.lazy.map { .added([$0]) },
+            after: RegistryJournal.header,
+            maxEntryBytes: RegistryJournal.maxPayloadBytes,
+            pieceBytes: pieceBytes
+        )
+    }
+
+    /// Texts that have no more bytes than that together fit, since each byte becomes six at the most.
+    static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
+
+    /// Throws `invalidRequest` for a request that holds more than a list takes.
+    static func check(_ request: RegistryRequest) throws(DownloadError) {
+        do throws(Failure) {
+            _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: 0)])])
+        } catch {
+            throw DownloadError(
+                .invalidRequest,
+                "The request for \(request.url.prefix(200)) holds more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
+                    + "that a list of downloads takes. Shorten its URL, headers, title or notes."
+            )
+        }
+    }
+}
+
+/// The lines of changes, in order and in pieces, so that those of a long list are not in memory at once.
+struct RegistryLines<Changes: Sequence<RegistryChange>> {
+    private static var idsPerLine: Int { 4096 }
+
+    /// What reading the pieces so far costs.
+    private(set) var recordCount = 0
+    /// How many more downloads the list has with them.
+    private(set) var growth = 0
+    private let maxEntryBytes: Int
+    private let pieceBytes: Int
+    private var rest: Changes.Iterator
+    private var bytes: [UInt8]
+    private var payload = RegistryWriter()
+
+    init(
+        of changes: Changes,
+        after start: [UInt8] = [],
+        maxEntryBytes: Int = RegistryJournal.maxEntryBytes,
+        pieceBytes: Int = RegistryEncoder.pieceBytes
+    ) {
+        rest = changes.makeIterator()
+        bytes = start
+        self.maxEntryBytes = maxEntryBytes
+        self.pieceBytes = pieceBytes
+    }
+
+    /// The next lines, of the length of a piece or a change more; nil after the last ones.
+    mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
+        while bytes.count < pieceBytes, let change = rest.next() { try append(change) }
+        defer { bytes = [] }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    private mutating func append(_ change: RegistryChange) throws(RegistryEncoder.Failure) {
+        recordCount += change.recordCount
+        switch change {
+        case .added(let entries):
+            growth += entries.count
+            // Each has a line of its own, so that a damaged one loses no other.
+            for entry in entries { try append(.added([entry]), maxEntryBytes, .tooLarge(entry.id)) }
+        case .removed(let ids):
+            growth -= ids.count
+            for start in stride(from: 0, to: ids.count, by: Self.idsPerLine) {
+                let part = Array(ids[start...].prefix(Self.idsPerLine))
+                try append(.removed(part), RegistryJournal.maxPayloadBytes, .indivisible)
+            }
+        case .state(let id, _):
+            try append(change, RegistryJournal.maxStateBytes, .tooLarge(id))
+        case .moved, .relabelled, .priority:
+            try append(change, RegistryJournal.maxPayloadBytes, .indivisible)
+        }
+    }
+
+    /// Adds the line of a change; throws where its payload is longer than it may be.
+    private mutating func append(
+        _ change: RegistryChange,
+        _ maxBytes: Int,
+        _ failure: RegistryEncoder.Failure
+    ) throws(RegistryEncoder.Failure) {
+        payload.clear()
+        payload.write(change)
+        guard payload.bytes.count <= maxBytes else { throw failure }
+        RegistryJournal.append(payload.bytes, to: &bytes)
+    }
+}
+
+/// A change is the list of its values, its kind first.
+extension RegistryWriter {
+    fileprivate mutating func write(_ change: RegistryChange) {
+        switch change {
+        case .added(let entries):
+            begin(.add)
+            for entry in entries { write(entry) }
+        case .state(let id, let state):
+            begin(.state)
+            write(id: id)
+            write(state)
+        case .moved(let id, let label):
+            begin(.move)
+            write(id: id)
+            write(label)
+        case .relabelled(let labels):
+            begin(.relabel)
+            write(labels.sorted { $0.key < $1.key }.lazy.map { ($0.key.hexadecimal, $0.value) })
+        case .priority(let id, let priority):
+            begin(.priority)
+            write(id: id)
+            write(priority)
+        case .removed(let ids):
+            begin(.remove)
+            for id in ids { write(id: id) }
+        }
+        endList()
+    }
+
+    fileprivate mutating func begin(_ kind: RegistryKind) {
+        beginList()
+        write(kind.rawValue)
+    }
+
+    mutating func write(_ entry: RegistryEntry) {
+        let start = bytes.count
+        beginList()
+        write(id: entry.id)
+        write(entry.label)
+        write(entry.request)
+        if let pieces = entry.request.expectations.pieces {
+            write(pieces, room: RegistryJournal.maxEntryBytesWithPieces - (bytes.count - start))
+        }
+        if let note = entry.background {
+            write(RegistryOption.background.rawValue)
+            write(note)
+        }
+        if entry.state != .waiting {
+            write(RegistryOption.state.rawValue)
+            write(entry.state)
+        }
+        endList()
+    }
+
+    /// Writes what every download has, and then the name and the value of each option in turn: a list is several times faster to read than names and values by key.
+    private mutating func write(_ request: RegistryRequest) {
+        write(request.url)
+        write(request.destination.kind.rawValue)
+        write(request.destination.path.description)
+        if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
+        if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
+        if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
+        if let size = request.expectations.size { write(.size, size) }
+        let checksums = request.expectations.checksums
+        if !checksums.isEmpty { write(.checksums, checksums.map(\.description)) }
+        if request.checksumPolicy != .refetch { write(.checksumPolicy, request.checksumPolicy.rawValue) }
+        if request.refetchPolicy != .always { write(.refetch, request.refetchPolicy.rawValue) }
+        if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
+        if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }
+        if request.withholdsUser { write(.withheldUser, true) }
+        if let group = request.group { write(.group, group) }
+        if let limit = request.rateLimit { write(.rateLimit, limit) }
+        if let title = request.title { write(.title, title) }
+        if !request.userInfo.isEmpty {
+            write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })
+        }
+        if request.priority != 0 { write(.priority, request.priority) }
+        if let time = request.earliestBegin { write(.notBefore, time) }
+        if request.startsPaused { write(.paused, true) }
+        if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
+    }
+
+    /// Writes the checksums of pieces unless they take too much room: without them, a restart may cost a fetch.
+    private mutating func write(_ pieces: PieceHashes, room: Int) {
+        // What is around them has fewer than a hundred bytes.
+        guard pieces.digests.count / 3 * 4 + 100 <= room else { return }
+        write(RegistryOption.pieces.rawValue)
+        beginList()
+        write(pieces.length)
+        write(pieces.algorithm.rawValue)
+        write(Data(pieces.digests).base64EncodedString())
+        if let size = pieces.fileSize { write(size) }
+        endList()
+    }
+
+    private mutating func write(_ option: RegistryOption, _ text: String) {
+        write(option.rawValue)
+        write(text)
+    }
+
+    private mutating func write(_ option: RegistryOption, _ texts: [String]) {
+        write(option.rawValue)
+        write(texts)
+    }
+
+    private mutating func write(_ option: RegistryOption, _ integer: some FixedWidthInteger) {
+        write(option.rawValue)
+        write(integer)
+    }
+
+    private mutating func write(_ option: RegistryOption, _ flag: Bool) {
+        write(option.rawValue)
+        write(flag)
+    }
+
+    private mutating func write(_ note: BackgroundTaskState) {
+        beginList()
+        switch note {
+        case .started: write(RegistryBackground.started.rawValue)
+        case .resumable(let data):
+            write(RegistryBackground.resume.rawValue)
+            write(data.time)
+            write(Data(data.bytes).base64EncodedString())
+        }
+        endList()
+    }
+
+    private mutating func write(_ state: RegistryEntry.State) {
+        beginList()
+        switch state {
+        case .waiting: write(RegistryStateName.waiting.rawValue)
+        case .requeued: write(RegistryStateName.requeued.rawValue)
+        case .running: write(RegistryStateName.running.rawValue)
+        case .paused: write(RegistryStateName.paused.rawValue)
+        case .finishing(let path, let stamp): write(.finishing, path, stamp)
+        case .finished(let path, let stamp): write(.finished, path, stamp)
+        case .skipped(let path, let stamp): write(.skipped, path, stamp)
+        case .failed(let code, let message, let status):
+            write(RegistryStateName.failed.rawValue)
+            write(code)
+            write(message)
+            if let status { write(status) }
+        case .cancelled: write(RegistryStateName.cancelled.rawValue)
+        }
+        endList()
+    }
+
+    private mutating func write(_ name: RegistryStateName, _ path: RelocatablePath, _ stamp: FileStamp) {
+        write(name.rawValue)
+        write(path.description)
+        write(stamp.size)
+        write(stamp.modified)
+        write(stamp.inode)
+    }
+}
+
+extension RegistryRequest.Destination {
+    fileprivate var kind: RegistryDestinationKind {
+        switch self {
+        case .file: .file
+        case .directory: .directory
+        }
+    }
+}

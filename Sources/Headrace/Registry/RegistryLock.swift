@@ -1,0 +1,179 @@
+import HeadracePlatform
+
+/// Who has a list of downloads; the cause of the error that another manager gets.
+struct RegistryOwner: Error, Hashable {
+    /// The process; nil where it has not told, or no more.
+    let processID: Int32?
+}
+
+/// The list's directory is no more the one that a manager has; the cause of the error that this manager gets from then on.
+struct RegistryLoss: Error, Hashable {}
+
+/// A list's lock: a file that one open descriptor holds, so that the end of the process frees it, however it ends.
+///
+/// The file stays for good, since one that was removed could be held twice.
+struct RegistryLock: Sendable {
+    static let fileName = "registry.lock"
+    /// Each further round needs somebody who removes the file meanwhile.
+    private static let maxRounds = 100
+
+    private enum Attempt {
+        case taken(RegistryLock)
+        case refused(RegistryOwner)
+        /// The file that was locked has lost its name.
+        case removed
+        /// The file system has no locks.
+        case impossible(SystemError)
+    }
+
+    private let path: String
+    private let file: Int32
+    private let calls: FileSystem
+
+    /// Takes the lock; throws `busy` with a ``RegistryOwner`` where somebody has it.
+    ///
+    /// Who runs the list leaves the number of its process there. One who only changes it does not: who ends the process that
+    /// runs the list, or waits for it, must not take it for that one.
+    static func take(in directory: String, isRun: Bool, calls: FileSystem) throws(DownloadError) -> RegistryLock {
+        let path = "\(directory)/\(fileName)"
+        for _ in 0..<maxRounds {
+            switch try attempt(path, isRun, calls) {
+            case .taken(let lock): return lock
+            case .refused(let holder): throw .registryHeld(directory, by: holder)
+            case .removed: continue
+            case .impossible(let error):
+                let advice = " A list needs a file system that has locks: give this manager another folder."
+                throw .storage("The lock \(path) could not be taken", error, advice)
+            }
+        }
+        throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
+    }
+
+    /// Throws where the file has lost its name: another process may have the list that has that name now.
+    func check() throws(DownloadError) {
+        if calls.hasLostName(path, file) { throw .registryLost(path) }
+    }
+
+    /// Frees the lock.
+    func release() {
+        // Else the next holder would go by this name until it has written its own.
+        try? calls.truncate(file, 0)
+        try? calls.close(file)
+    }
+
+    private static func attempt(_ path: String, _ isRun: Bool, _ calls: FileSystem) throws(DownloadError) -> Attempt {
+        do throws(SystemError) {
+            let file = try calls.openOrCreate(path)
+            do throws(SystemError) {
+                let result = try attempt(path, file, isRun, calls)
+                if case .taken = result {} else { try? calls.close(file) }
+                return result
+            } catch {
+                try? calls.close(file)
+                throw error
+            }
+        } catch {
+            throw .registry("The lock \(path) could not be taken", error)
+        }
+    }
+
+    private static func attempt(
+        _ path: String,
+        _ file: Int32,
+        _ isRun: Bool,
+        _ calls: FileSystem
+    ) throws(SystemError) -> Attempt {
+        let opened = try calls.openStatus(file)
+        guard opened.kind == .regular else { throw SystemError(errno: EEXIST) }
+        do throws(SystemError) {
+            guard try calls.lock(file) else { return .refused(RegistryOwner(processID: processID(in: file, calls))) }
+        } catch  where error.tellsOfNoLocks {
+            // Unlike a partial, a journal would be written by two processes at once, and lose what one of them wrote.
+            return .impossible(error)
+        }
+        guard try calls.isNamed(path, opened) else { return .removed }
+        let lock = RegistryLock(path: path, file: file, calls: calls)
+        // It is for a message only; a disk that is full does not keep the list from being read.
+        try? calls.truncate(file, 0)
+        if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
+        return .taken(lock)
+    }
+
+    /// The process that lives and runs the list of a directory, as its lock's file tells; takes nothing.
+    static func holder(in directory: String, calls: FileSystem) -> Int32? {
+        let path = "\(directory)/\(fileName)"
+        guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
+            kill(holder, 0) == 0 || errno == EPERM, has(path, open: holder, calls)
+        else { return nil }
+        return holder
+    }
+
+    /// Whether a process has a file open, also where that may not be seen: its number may have gone to another one.
+    private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
+        #if os(Linux)
+        guard let wanted = try? calls.status(path) else { return false }
+        guard let folder = opendir("/proc/\(id)/fd") else { return errno == EACCES }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            var found = stat()
+            let isFound = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { fstatat(dirfd(folder), $0, &found, 0) == 0 }
+            }
+            if isFound, UInt64(found.st_dev) == wanted.device, UInt64(found.st_ino) == wanted.inode { return true }
+        }
+        return false
+        #else
+        // Nobody has what can be locked; a manager that begins at this very moment is refused.
+        guard let file = try? calls.open(path) else { return false }
+        defer { try? calls.close(file) }
+        return (try? calls.lock(file)) != true
+        #endif
+    }
+
+    private static func processID(in file: Int32, _ calls: FileSystem) -> Int32? {
+        (try? calls.readAt(file, 0, 16)).flatMap { processID(from: $0) }
+    }
+
+    private static func processID(from bytes: [UInt8]) -> Int32? {
+        guard bytes.last == UInt8(ascii: "\n") else { return nil }
+        return Int32(String(decoding: bytes.dropLast(), as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
+    }
+}
+
+extension DownloadError {
+    /// A failed file call on a list's files; `what` names the file and ends without a full stop.
+    static func registry(_ what: String, _ error: SystemError) -> DownloadError {
+        switch error.errno {
+        case EEXIST, ELOOP, EISDIR:
+            DownloadError(
+                .fileSystem,
+                "\(what): what has this name is no file of a list of downloads. Remove it and start again.",
+                cause: error
+            )
+        default: .storage(what, error)
+        }
+    }
+
+    /// Whether a manager has lost its list for good.
+    package var isRegistryLost: Bool { cause is RegistryLoss }
+
+    fileprivate static func registryLost(_ lock: String) -> DownloadError {
+        DownloadError(
+            .fileSystem,
+            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
+                + "removed, moved or replaced while it was in use. Start again with the list that is there now. Partial files "
+                + "are kept, and a download that is added again goes on with its own.",
+            cause: RegistryLoss()
+        )
+    }
+
+    fileprivate static func registryHeld(_ directory: String, by holder: RegistryOwner) -> DownloadError {
+        let process = holder.processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
+        return DownloadError(
+            .busy,
+            "The list of downloads in \(directory) is in use by \(process ?? "another process"). "
+                + "Wait for its end, or give this manager another folder.",
+            cause: holder
+        )
+    }
+}

@@ -1,0 +1,71 @@
+/// A list of downloads as its changes have made it.
+struct RegistrySnapshot: Sendable {
+    /// The downloads, in no order.
+    private(set) var entries: [RegistryEntry] = []
+    /// Where each download is: a dictionary of the downloads themselves has room for up to three times as many.
+    private var indices: [UInt64: Int] = [:]
+
+    /// Creates an empty list.
+    init() {}
+
+    /// The downloads in the order of the list.
+    var ordered: [RegistryEntry] { entries.sorted { ($0.label, $0.id) < ($1.label, $1.id) } }
+
+    subscript(id: UInt64) -> RegistryEntry? { indices[id].map { entries[$0] } }
+
+    /// Makes a change.
+    ///
+    /// Each change tells what is from now on, so that one made twice, or after later ones and then all of those again,
+    /// ends as the same list.
+    /// - Returns: The downloads that it would have changed and the list does not have; one to be removed is not missed.
+    @discardableResult
+    mutating func apply(_ change: RegistryChange) -> [UInt64] {
+        switch change {
+        case .added(let added):
+            for entry in added { add(entry) }
+            return []
+        case .state(let id, let state):
+            return update(id) {
+                $0.state = state
+                if state.needsNoPieces { $0.request.expectations.pieces = nil }
+            }
+        case .moved(let id, let label):
+            return update(id) { $0.label = label }
+        case .relabelled(let labels):
+            return labels.flatMap { id, label in update(id) { $0.label = label } }
+        case .priority(let id, let priority):
+            return update(id) { $0.request.priority = priority }
+        case .removed(let ids):
+            for id in ids { remove(id) }
+            return []
+        }
+    }
+
+    private mutating func add(_ entry: RegistryEntry) {
+        if let index = indices[entry.id] {
+            entries[index] = entry
+        } else {
+            indices[entry.id] = entries.count
+            entries.append(entry)
+        }
+    }
+
+    private mutating func remove(_ id: UInt64) {
+        guard let index = indices.removeValue(forKey: id), let last = entries.popLast() else { return }
+        guard last.id != id else { return }
+        entries[index] = last
+        indices[last.id] = index
+    }
+
+    private mutating func update(_ id: UInt64, _ change: (inout RegistryEntry) -> Void) -> [UInt64] {
+        guard let index = indices[id] else { return [id] }
+        change(&entries[index])
+        return []
+    }
+}
+
+extension RegistrySnapshot: Equatable {
+    static func == (left: RegistrySnapshot, right: RegistrySnapshot) -> Bool {
+        left.entries.count == right.entries.count && left.entries.allSatisfy { $0 == right[$0.id] }
+    }
+}

@@ -1,0 +1,345 @@
+import HeadracePlatform
+
+/// An open journal.
+///
+/// The list itself is its owner's alone: here are only the identities, which tell what in the journal is dead. All calls
+/// block, and belong to one caller at a time.
+struct RegistryStore: Sendable {
+    /// When a journal is written anew.
+    struct Compaction: Sendable {
+        /// Below this size it is not worth it.
+        var minBytes: Int64 = 1 << 20
+        /// How many times more downloads the journal tells of than the list has.
+        var factor = 2
+    }
+
+    /// What became of changes that no error kept from the disk.
+    enum Outcome: Sendable, Hashable {
+        /// They are in the journal.
+        case recorded
+        /// They are in the journal, which is mostly dead: it is worth to write it anew.
+        case recordedAndDue
+        /// They are not: this takes the whole list.
+        case wholeListNeeded
+    }
+
+    static let fileName = "registry.journal"
+    static let newSuffix = ".new"
+    static let unreadSuffix = ".unread"
+    private static let pieceBytes = 1 << 20
+
+    private let directory: String
+    private let path: String
+    private let syncs: Bool
+    private let compaction: Compaction
+    private let calls: FileSystem
+    private var file: Int32?
+    /// The bytes of the lines; the next ones go there.
+    private var size: Int64 = 0
+    /// Whether there are bytes after them, which have to be cut first.
+    private var hasTornTail = false
+    /// How many downloads the lines tell of.
+    private var recordCount = 0
+    /// How many the list has; one that was added twice counts twice until the journal is written anew.
+    private var liveCount = 0
+    /// Whether there are lines that no sync has covered yet.
+    private var isUnsynced = false
+    /// Set where the kernel may have given up bytes or the name of this file: no sync of it proves anything any more.
+    private var needsRewrite = false
+    /// After a compaction that failed, the weight to try again at.
+    private var postponedCount = 0
+
+    /// Opens the journal of a directory that is locked, and makes one where there is none.
+    init(
+        in directory: String,
+        syncs: Bool,
+        compaction: Compaction,
+        calls: FileSystem,
+        image: inout RegistrySnapshot,
+        report: inout RegistryReport
+    ) throws(DownloadError) {
+        self.directory = directory
+        self.syncs = syncs
+        self.compaction = compaction
+        self.calls = calls
+        path = "\(directory)/\(Self.fileName)"
+        do throws(DownloadError) {
+            (image, report.findings) = try load()
+            report.unreadCopy = try tidy(image, after: report.findings)
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// Waits for the disk where that is still to do.
+    mutating func close() {
+        guard let file = file.take() else { return }
+        if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
+        try? calls.close(file)
+    }
+
+    // MARK: Writing
+
+    /// Adds changes, with one sync where `syncing` is set and the list syncs, or `always` is set too.
+    ///
+    /// A sync covers all that was written before it. Where it throws, none of the changes is in the journal.
+    mutating func append(
+        _ changes: some Collection<RegistryChange>,
+        syncing: Bool,
+        always: Bool
+    ) throws(DownloadError) -> Outcome {
+        let syncing = syncing && (syncs || always)
+        if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
+        guard let file, !needsRewrite else { return .wholeListNeeded }
+        // Somebody has removed or replaced it: who opens the list next would not see what is added to it.
+        if calls.hasLostName(path, file) { return .wholeListNeeded }
+        var lines = RegistryLines(of: changes)
+        let end: Int64
+        do throws(WriteFailure) {
+            end = try appendAll(&lines, to: file)
+        } catch {
+            cutTail(of: file)
+            if case .encoding(.indivisible) = error { return .wholeListNeeded }
+            throw .registry("The list \(path)", error)
+        }
+        do throws(SystemError) {
+            if syncing, isUnsynced || end > size { try calls.sync(file) }
+        } catch {
+            needsRewrite = true
+            cutTail(of: file)
+            throw .registry("The list \(path) could not be written to the disk", error)
+        }
+        (hasTornTail, isUnsynced) = (false, !syncing)
+        size = end
+        recordCount += lines.recordCount
+        liveCount = max(0, liveCount + lines.growth)
+        return isCompactionDue ? .recordedAndDue : .recorded
+    }
+
+    /// Puts a new journal of these downloads in the place of the old one, in one step.
+    ///
+    /// A failure leaves one that can be read: the old one, or after the rename, with the change in doubt, the new one.
+    mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
+        postponedCount = recordCount * 2
+        let newPath = path + Self.newSuffix
+        let new: Int32
+        let newSize: Int64
+        var lines = RegistryEncoder.journal(of: entries)
+        do throws(SystemError) {
+            try? calls.remove(newPath)
+            new = try calls.create(newPath)
+        } catch {
+            throw .registry("\(newPath) could not be made", error)
+        }
+        do throws(DownloadError) {
+            do throws(WriteFailure) {
+                newSize = try writeAll(&lines, to: new, at: 0)
+            } catch {
+                throw .registry(newPath, error)
+            }
+            do throws(SystemError) {
+                try calls.sync(new)
+                try calls.replace(newPath, path)
+            } catch {
+                throw .registry("The list \(path) could not be replaced", error)
+            }
+        } catch {
+            try? calls.close(new)
+            try? calls.remove(newPath)
+            throw error
+        }
+        isUnsynced = false
+        close()
+        (file, size, hasTornTail) = (new, newSize, false)
+        liveCount = lines.growth
+        recordCount = liveCount
+        // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
+        needsRewrite = true
+        do throws(SystemError) {
+            try calls.syncNames(in: directory)
+        } catch {
+            throw .registry("The folder \(directory) could not be written to the disk", error)
+        }
+        needsRewrite = false
+        postponedCount = 0
+    }
+
+    private var isCompactionDue: Bool {
+        size >= compaction.minBytes && recordCount >= postponedCount && recordCount / compaction.factor >= liveCount
+    }
+
+    /// What keeps lines from being written.
+    fileprivate enum WriteFailure: Error {
+        case encoding(RegistryEncoder.Failure)
+        case disk(SystemError)
+    }
+
+    /// Writes lines behind those that there are; returns where they end.
+    private mutating func appendAll(
+        _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
+        to file: Int32
+    ) throws(WriteFailure) -> Int64 {
+        do throws(SystemError) {
+            if hasTornTail { try calls.truncate(file, size) }
+        } catch {
+            throw .disk(error)
+        }
+        hasTornTail = true
+        return try writeAll(&lines, to: file, at: size)
+    }
+
+    /// Takes back what was not written as a whole, so that a later run does not read what was refused.
+    private mutating func cutTail(of file: Int32) {
+        if (try? calls.truncate(file, size)) != nil { hasTornTail = false }
+    }
+
+    /// Writes lines one piece after the other; returns where they end.
+    private func writeAll(
+        _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
+        to file: Int32,
+        at start: Int64
+    ) throws(WriteFailure) -> Int64 {
+        var end = start
+        while true {
+            let piece: [UInt8]?
+            do throws(RegistryEncoder.Failure) { piece = try lines.next() } catch { throw .encoding(error) }
+            guard let piece else { return end }
+            do throws(SystemError) { try calls.writeAll(file, piece, at: end) } catch { throw .disk(error) }
+            end += Int64(piece.count)
+        }
+    }
+
+    // MARK: Opening
+
+    private mutating func load() throws(DownloadError) -> (RegistrySnapshot, RegistryDiagnostics) {
+        var reader = RegistryReader()
+        do throws(SystemError) {
+            guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
+            file = try calls.open(path)
+            // A process that was killed may have left a name that a power cut would still take back.
+            try calls.syncNames(in: directory)
+        } catch {
+            throw .registry("The list \(path) could not be opened", error)
+        }
+        let bytes = try forEachPiece { piece throws(DownloadError) in
+            do throws(RegistryReader.TooNew) {
+                try reader.read(piece)
+            } catch {
+                throw .registry(path, error)
+            }
+        }
+        do throws(RegistryReader.TooNew) {
+            try reader.finish()
+        } catch {
+            throw .registry(path, error)
+        }
+        // What a process left that was killed while it wrote the journal anew.
+        try? calls.remove(path + Self.newSuffix)
+        if let file { try? calls.setMode(file, FileSystem.privateMode) }
+        (size, recordCount, hasTornTail) = (reader.goodBytes, reader.recordCount, bytes > reader.goodBytes)
+        // Whoever wrote the lines may have been killed before it synced them.
+        isUnsynced = size > 0
+        liveCount = reader.image.entries.count
+        return (reader.image, reader.findings)
+    }
+
+    /// Writes the journal anew where there is none, or where it is damaged or mostly dead.
+    private mutating func tidy(
+        _ image: RegistrySnapshot,
+        after findings: RegistryDiagnostics
+    ) throws(DownloadError) -> String? {
+        var copy: String?
+        do throws(DownloadError) {
+            if findings.hasLoss { copy = try keepCopy() }
+            if findings.hasLoss || size == 0 || isCompactionDue {
+                try replace(with: image.ordered)
+            }
+        } catch  where size > 0 {
+            // It can be read as it is, and added to.
+        }
+        return copy
+    }
+
+    /// Copies the journal, which holds something that is not understood, before it is replaced.
+    private func keepCopy() throws(DownloadError) -> String {
+        let copyPath = path + Self.unreadSuffix
+        let copy: Int32
+        do throws(SystemError) {
+            try? calls.remove(copyPath)
+            copy = try calls.create(copyPath)
+        } catch {
+            throw .registry("\(copyPath) could not be made", error)
+        }
+        defer { try? calls.close(copy) }
+        do throws(DownloadError) {
+            var offset: Int64 = 0
+            _ = try forEachPiece { piece throws(DownloadError) in
+                do throws(SystemError) {
+                    try calls.writeAll(copy, piece, at: offset)
+                } catch {
+                    throw .registry("\(copyPath) could not be written", error)
+                }
+                offset += Int64(piece.count)
+            }
+            do throws(SystemError) {
+                try calls.sync(copy)
+            } catch {
+                throw .registry("\(copyPath) could not be written to the disk", error)
+            }
+        } catch {
+            try? calls.remove(copyPath)
+            throw error
+        }
+        return copyPath
+    }
+
+    /// Reads the journal from its start; returns how many bytes there were.
+    private func forEachPiece(_ body: ([UInt8]) throws(DownloadError) -> Void) throws(DownloadError) -> Int64 {
+        guard let file else { return 0 }
+        var offset: Int64 = 0
+        while true {
+            let piece: [UInt8]
+            do throws(SystemError) {
+                let status = try calls.openStatus(file)
+                guard status.kind == .regular else { throw SystemError(errno: EEXIST) }
+                piece = try calls.readAt(file, offset, Self.pieceBytes)
+                // What was not read would be taken for what is not there, and be lost when the journal is written anew.
+                let hasAll = offset + Int64(piece.count) >= status.size
+                guard hasAll || piece.count == Self.pieceBytes else { throw SystemError(errno: EIO) }
+            } catch {
+                throw .registry("The list \(path) could not be read", error)
+            }
+            try body(piece)
+            offset += Int64(piece.count)
+            guard piece.count == Self.pieceBytes else { return offset }
+        }
+    }
+}
+
+extension DownloadError {
+    private static var maxEntrySize: String { "\(RegistryJournal.maxEntryBytes >> 10) KiB" }
+
+    fileprivate static func registry(_ what: String, _ failure: RegistryStore.WriteFailure) -> DownloadError {
+        switch failure {
+        case .disk(let error): .registry("\(what) could not be written", error)
+        case .encoding(.tooLarge(let id)):
+            DownloadError(
+                .invalidRequest,
+                "The download \(id.hexadecimal) holds more than the \(maxEntrySize) that a list of downloads takes. "
+                    + "Shorten its URL, headers, title or notes."
+            )
+        case .encoding(.indivisible):
+            DownloadError(.invalidRequest, "A change of the list is larger than the list takes. Make it in parts.")
+        }
+    }
+
+    static func registry(_ path: String, _ error: RegistryReader.TooNew) -> DownloadError {
+        DownloadError(
+            .fileSystem,
+            "\(path) was written by a later release (version \(error.version)). "
+                + "Go on with that one, or give this manager another folder.",
+            cause: error
+        )
+    }
+}

@@ -1,0 +1,87 @@
+import HeadracePlatform
+
+/// What a finished file keeps of the version that it is, in an extended attribute.
+///
+/// One line of text, `1 HASH VALIDATOR`, of the entity tag, or the date behind the place that sent it. The hash is of what the
+/// file came from and of its size and time, with which it is believed wherever it moves; whoever unpacks an archive may have
+/// written it, so all is checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the
+/// system starts again.
+struct SavedValidator: Sendable, Hashable {
+    /// With this name and the tags that most servers have, ext4 keeps the line in the inode, where it costs no block.
+    static let attribute = "user.headrace.version"
+    /// Where file managers look for the address that a file came from.
+    static let originAttribute = "user.xdg.origin.url"
+    /// The longest line; a file system may have no room for more.
+    static let maxBytes = 1024
+
+    private let hash: String
+    /// Whether it is believed in one boot only.
+    private let isOfBoot: Bool
+    let condition: Precondition
+
+    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant(_:tellingLogins:)`` has it; `bootID` is the present boot of a
+    /// file whose bytes may not be on the disk yet, and nil where they are.
+    init(_ condition: Precondition, of source: URL, variant: String = "", _ stamp: FileStamp, bootID: String?) {
+        hash = Self.hash(of: source, variant, size: stamp.size, modified: stamp.modified, bootID)
+        isOfBoot = bootID != nil
+        self.condition = condition
+    }
+
+    /// Nil where the line is none, or one of a later release.
+    init?(decoding bytes: [UInt8]) {
+        let line = String(decoding: bytes, as: UTF8.self)
+        let fields = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+        guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0])
+        else { return nil }
+        guard let condition = Precondition(parsing: fields[2]) else { return nil }
+        self.condition = condition
+        hash = fields[1]
+        isOfBoot = fields[0] == Self.bootVersion
+    }
+
+    private static let version = "1"
+    private static let bootVersion = "2"
+
+    /// Nil where the line would be too long.
+    var encoded: [UInt8]? {
+        var line: [UInt8] = []
+        line.reserveCapacity(64)
+        for word in [isOfBoot ? Self.bootVersion : Self.version, " ", hash, " ", condition.text] {
+            line.append(contentsOf: word.utf8)
+        }
+        return line.count <= Self.maxBytes ? line : nil
+    }
+
+    /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
+    ///
+    /// Of a file that others can write, or that is another user's, nothing is believed.
+    func isOf(
+        _ status: FileStatus,
+        from source: URL,
+        variant: String = "",
+        bootID: () throws -> String
+    ) -> Bool {
+        let boot = isOfBoot ? try? bootID() : nil
+        return status.kind == .regular && status.isOwn && (boot != nil) == isOfBoot
+            && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
+    }
+
+    /// Of the whole URL, whose query may decide what it gives, and without telling it.
+    private static func hash(
+        of source: URL,
+        _ variant: String,
+        size: Int64,
+        modified: Int64,
+        _ bootID: String?
+    ) -> String {
+        Fingerprint(url: source) { hash in
+            hash.add("\(size)")
+            hash.add(" ")
+            hash.add("\(modified)")
+            hash.add(" ")
+            hash.add(bootID ?? "")
+            hash.add("\n")
+            hash.add(variant)
+        }.description
+    }
+}

@@ -1,0 +1,43 @@
+/// What something that changes is: now, and then at most ten times a second, the newest, and not while nothing changes.
+///
+/// A value is made when it is asked for, so that a slow reader costs nothing and misses only what is outdated.
+struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
+    static var interval: Duration { .milliseconds(100) }
+
+    let changes: AsyncStream<Void>
+    let clock: AnyClock
+    /// The value, and whether no other one follows.
+    let sample: @Sendable () -> (value: Element, isLast: Bool)
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(samples: self, changes: changes.makeAsyncIterator())
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let samples: ThrottledValues
+        var changes: AsyncStream<Void>.Iterator
+        private var last: Duration?
+        private var isAtEnd = false
+
+        init(samples: ThrottledValues, changes: AsyncStream<Void>.Iterator) {
+            self.samples = samples
+            self.changes = changes
+        }
+
+        mutating func next() async -> Element? {
+            await next(isolation: #isolation)
+        }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            guard !isAtEnd, await changes.next(isolation: actor) != nil else { return nil }
+            if let last {
+                let next = last + ThrottledValues.interval
+                if next > samples.clock.now(), (try? await samples.clock.sleep(next)) == nil { return nil }
+            }
+            last = samples.clock.now()
+            let (value, isLast) = samples.sample()
+            isAtEnd = isLast
+            return value
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import HeadracePlatform
+
+/// The connections to each host, and the retries, which all downloads of a manager share.
+final class HostLimiter: Sendable {
+    private let limits: Locked<HostConnectionLimits>
+    private let retries: Locked<HostRetryLimits>
+    /// The servers that have responded at least once.
+    private let responsive = Locked<Set<String>>([])
+
+    init(maximum: Int, retriesPerMinute: Int?) {
+        limits = Locked(HostConnectionLimits(maximum: maximum))
+        retries = Locked(HostRetryLimits(perMinute: retriesPerMinute))
+    }
+
+    /// Records that the server of a URL has responded.
+    func responded(_ url: URL) {
+        responsive.withLock { _ = $0.insert(url.server) }
+    }
+
+    /// Whether the server of a URL has responded to any download.
+    func hasResponded(_ url: URL) -> Bool {
+        responsive.withLock { $0.contains(url.server) }
+    }
+
+    /// When a retry may begin that is to begin now.
+    func beginRetry(_ url: URL, at now: Duration) -> Duration {
+        retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
+    }
+
+    /// When the host of a URL may be asked again, where it has asked to wait.
+    func notBefore(_ url: URL) -> Duration? {
+        limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
+    }
+
+    /// How many connections a download may have for now.
+    func share(of id: Download.ID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
+        limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
+    }
+
+    /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
+    @discardableResult
+    func refused(_ id: Download.ID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
+        limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
+    }
+
+    func left(_ id: Download.ID, _ url: URL, at now: Duration) {
+        limits.withLock { $0.left(id, Self.host(of: url), at: now) }
+    }
+
+    static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }
+}

@@ -1,0 +1,185 @@
+import Synchronization
+
+/// The limits of a manager on bytes per second: the limiter behind its lock, and the schedule that it follows.
+///
+/// The schedule is looked at when bytes are taken, once a minute of the clock on the wall: without traffic nobody has to
+/// wake for it.
+final class ThrottleController: Sendable {
+    /// The time within which what waits in memory is taken, at the rate of a limit.
+    private static let bufferedTime = 0.25
+    static let leastBuffer = 16 << 10
+
+    private struct State {
+        var limiter = RateLimiter()
+        /// What holds for all, whatever the schedule says.
+        var limit: Int64?
+        var schedule: RateSchedule?
+        /// When the schedule is to be looked at again.
+        var nextScheduleCheck = Duration.zero
+        /// How many lanes there are of a download, of a group, and in all.
+        var lanes: [RateLimiter.Scope: Int] = [:]
+    }
+
+    private let clock: AnyClock
+    private let localTime: @Sendable () -> LocalTime
+    private let state = Locked(State())
+    /// False where there is nothing to ask the limiter for.
+    private let hasLimits = Atomic(false)
+
+    init(
+        _ configuration: DownloadConfiguration,
+        clock: AnyClock,
+        localTime: @escaping @Sendable () -> LocalTime
+    ) {
+        self.clock = clock
+        self.localTime = localTime
+        change { state, now in
+            state.limit = configuration.rateLimit
+            state.schedule = configuration.rateSchedule
+            for (group, limit) in configuration.groupRateLimits {
+                state.limiter.setLimit(limit, for: .group(group), at: now)
+            }
+        }
+    }
+
+    // MARK: Limits
+
+    /// The limit in force for all; nil for none.
+    var limit: Int64? {
+        let now = clock.now()
+        return state.withLock { state in
+            follow(&state, at: now)
+            return state.limiter.limit(for: .all)
+        }
+    }
+
+    func limit(ofGroup group: String) -> Int64? {
+        state.withLock { $0.limiter.limit(for: .group(group)) }
+    }
+
+    func setLimit(_ bytesPerSecond: Int64?) {
+        change { state, _ in state.limit = bytesPerSecond }
+    }
+
+    func setLimit(_ bytesPerSecond: Int64?, ofGroup group: String) {
+        change { $0.limiter.setLimit(bytesPerSecond, for: .group(group), at: $1) }
+    }
+
+    func setSchedule(_ schedule: RateSchedule?) {
+        change { state, _ in state.schedule = schedule }
+    }
+
+    /// Takes note that a download has another limit; one that does not run will tell it with its first lane.
+    func limitChanged(of record: DownloadRecord) {
+        change { state, now in
+            guard state.lanes[.download(record.id)] != nil else { return }
+            state.limiter.setLimit(record.rateLimit, for: .download(record.id), at: now)
+        }
+    }
+
+    private func change(_ body: (inout State, Duration) -> Void) {
+        let now = clock.now()
+        state.withLock { state in
+            body(&state, now)
+            state.nextScheduleCheck = now
+            follow(&state, at: now)
+            updateHasLimits(state)
+        }
+    }
+
+    private func updateHasLimits(_ state: borrowing State) {
+        hasLimits.store(state.limiter.hasLimits || state.schedule != nil, ordering: .relaxed)
+    }
+
+    /// Has the limiter do what the schedule says of this minute.
+    private func follow(_ state: inout State, at now: Duration) {
+        guard now >= state.nextScheduleCheck else { return }
+        var limits = [state.limit]
+        if let schedule = state.schedule {
+            let time = localTime()
+            limits.append(schedule.limit(weekday: time.weekday, minuteOfDay: time.minute))
+            state.nextScheduleCheck = now + .seconds(max(1, 60 - time.second))
+        } else {
+            state.nextScheduleCheck = .seconds(Int64.max)
+        }
+        state.limiter.setLimit(limits.compactMap(\.self).min(), for: .all, at: now)
+    }
+
+    // MARK: Lanes
+
+    func open(_ record: DownloadRecord, _ scopes: [RateLimiter.Scope]) {
+        let now = clock.now()
+        state.withLock { state in
+            for scope in scopes { state.lanes[scope, default: 0] += 1 }
+            guard state.lanes[.download(record.id)] == 1, let limit = record.rateLimit else { return }
+            state.limiter.setLimit(limit, for: .download(record.id), at: now)
+            updateHasLimits(state)
+        }
+    }
+
+    func close(_ id: Download.ID, _ scopes: [RateLimiter.Scope], _ connection: RateLimiter.Connection?) {
+        let now = clock.now()
+        state.withLock { state in
+            for scope in scopes {
+                guard let count = state.lanes[scope] else { continue }
+                state.lanes[scope] = count > 1 ? count - 1 : nil
+            }
+            if let connection { state.limiter.disconnect(connection, at: now) }
+            guard state.lanes[.download(id)] == nil else { return }
+            state.limiter.setLimit(nil, for: .download(id), at: now)
+            updateHasLimits(state)
+        }
+    }
+
+    /// Whether a limit may be for a download: cheap, and true too often rather than too seldom.
+    func hasLimit(for record: DownloadRecord) -> Bool {
+        hasLimits.load(ordering: .relaxed) || record.rateLimit != nil
+    }
+
+    /// What a connection that a download is about to make may let wait in memory; nil where no limit is for it.
+    func bufferBytes(for record: DownloadRecord) -> Int? {
+        guard hasLimit(for: record) else { return nil }
+        let scopes = RateLimiter.Scope.all(of: record.id, group: record.requested { $0.group })
+        return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
+    }
+
+    /// What a lane may let wait in memory; nil where no limit is for it.
+    func bufferBytes(_ scopes: [RateLimiter.Scope]) -> Int? {
+        guard hasLimits.load(ordering: .relaxed) else { return nil }
+        return buffer(rates(scopes, moreLanes: 0))
+    }
+
+    private func buffer(_ rates: [Double]) -> Int? {
+        rates.min().map { max(Self.leastBuffer, Int(min($0 * Self.bufferedTime, 0x1p40))) }
+    }
+
+    /// What each of the limits leaves to one connection.
+    private func rates(_ scopes: [RateLimiter.Scope], moreLanes: Int) -> [Double] {
+        let now = clock.now()
+        return state.withLock { state in
+            follow(&state, at: now)
+            return scopes.compactMap { scope in
+                let lanes = max(1, state.lanes[scope, default: 0] + moreLanes)
+                return state.limiter.limit(for: scope).map { Double($0) / Double(lanes) }
+            }
+        }
+    }
+
+    /// Asks for bytes; a connection is made where there is none yet.
+    func take(
+        _ wanted: Int,
+        _ connection: inout RateLimiter.Connection?,
+        _ id: Download.ID,
+        group: String?
+    ) -> RateLimiter.Grant {
+        guard hasLimits.load(ordering: .relaxed) else { return .bytes(wanted) }
+        let now = clock.now()
+        let (grant, known) = state.withLock { [connection] state in
+            follow(&state, at: now)
+            let known = connection ?? state.limiter.connect(id, group: group, at: now)
+            return (state.limiter.take(wanted, for: known, at: now), known)
+        }
+        connection = known
+        return grant
+    }
+}

@@ -1,0 +1,54 @@
+/// Syncs and records that are done beside a transfer, one at a time and in order, so that no byte waits for them.
+final class Checkpointer: Sendable {
+    private struct State {
+        var actions: [CheckpointPolicy.Action] = []
+        var isBusy = false
+        var syncResult: Bool?
+    }
+
+    private let state = Locked(State())
+
+    func add(_ actions: [CheckpointPolicy.Action]) {
+        guard !actions.isEmpty else { return }
+        state.withLock { $0.actions += actions }
+    }
+
+    /// What was not begun; for the end, when nothing runs any more.
+    func takeActions() -> [CheckpointPolicy.Action] {
+        state.withLock { state in
+            defer { state.actions = [] }
+            return state.actions
+        }
+    }
+
+    /// How the last sync ended, once.
+    func takeSyncResult() -> Bool? {
+        state.withLock { $0.syncResult.take() }
+    }
+
+    /// Whether a sync has succeeded since the last call; a failure is thrown, and left for ``takeSyncResult()`` at the end.
+    func takeSyncSuccess(orThrow failure: @autoclosure () -> DownloadError) throws(DownloadError) -> Bool {
+        try state.withLock { state throws(DownloadError) in
+            guard state.syncResult != false else { throw failure() }
+            return state.syncResult.take() != nil
+        }
+    }
+
+    /// The next work, to be run on another thread; nil while one runs or where there is none.
+    func next(in session: borrowing PartialDownload) -> (@Sendable () -> Void)? {
+        let action: CheckpointPolicy.Action? = state.withLock { state in
+            guard !state.isBusy, !state.actions.isEmpty else { return nil }
+            state.isBusy = true
+            return state.actions.removeFirst()
+        }
+        guard let action else { return nil }
+        let work = session.work(for: action)
+        return { [self] in
+            let success = work()
+            state.withLock { state in
+                state.isBusy = false
+                if action == .startSync { state.syncResult = success }
+            }
+        }
+    }
+}

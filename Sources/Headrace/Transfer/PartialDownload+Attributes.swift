@@ -1,0 +1,57 @@
+import HeadracePlatform
+
+/// What a file is given besides its bytes and its name; where that fails, the download does not.
+extension PartialDownload {
+    /// Gives the file the time of the server's version; before the sync, which then covers it too.
+    func setRemoteTime(of partial: PartialFile) {
+        guard environment.configuration.setsRemoteTime else { return }
+        let now = HTTPDate(seconds: WallTime.seconds())
+        guard let date = representation?.plausibleDate(at: now) else { return }
+        try? partial.setModified(date.seconds)
+    }
+
+    /// Sets the attributes of the file with this stamp that say where it came from and which version it is.
+    ///
+    /// Called before the file gets its name, so that a process that is killed right after it leaves no file without them.
+    /// - Returns: The line for the registry in place of the version's attribute, if the file system has no attributes.
+    func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
+        let configuration = environment.configuration
+        let (isForGood, isWanted) = record.requested { request in
+            let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
+            return (isForGood, isForGood || request.requestsValidator(configuration))
+        }
+        guard isWanted else { return nil }
+        if isForGood { try? partial.setAttribute(SavedValidator.originAttribute, Array(source.withoutQuery.utf8)) }
+        guard let condition = representation.flatMap(Precondition.init(of:)) else { return nil }
+        var bootID: String?
+        if configuration.durability != .full {
+            // A power cut must not leave a note on a file without its bytes.
+            if isForGood {
+                guard (try? partial.sync()) != nil else { return nil }
+            } else {
+                bootID = try? environment.files.bootID()
+                guard bootID?.isEmpty == false else { return nil }
+            }
+        }
+        let variant = record.requested { $0.variant(configuration, tellingLogins: condition.isDate) }
+        let version = SavedValidator(condition, of: source, variant: variant, stamp, bootID: bootID)
+        guard let line = version.encoded else { return nil }
+        do throws(SystemError) {
+            try partial.setAttribute(SavedValidator.attribute, line)
+            return nil
+        } catch {
+            // After another error the file is fetched again.
+            return error.isUnsupported ? line : nil
+        }
+    }
+}
+
+extension RepresentationMetadata {
+    /// The time that the server tells of the version; nil where it cannot be true.
+    ///
+    /// That is one in the future, and the beginning of 1970, which stands for none.
+    func plausibleDate(at now: HTTPDate) -> HTTPDate? {
+        let date = lastModified.flatMap(HTTPDate.init(parsing:))
+        return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }
+    }
+}

@@ -1,0 +1,94 @@
+import Synchronization
+
+/// Those who follow a manager's list as a whole.
+///
+/// What they cost does not grow with how slow they are: each has a buffer of a fixed size, which drops its oldest.
+final class QueueObservers: Sendable {
+    static let eventCapacity = 1024
+    private static let maxFindings = 100
+
+    private struct State {
+        var isEnded = false
+        var events = Subscribers<QueueEvent>()
+        var changes = Subscribers<Void>()
+    }
+
+    /// Told first to each who follows the events.
+    private let findings: Locked<[QueueEvent]>
+    private let state = Locked(State())
+    /// False where nobody listens, so that progress costs next to nothing then.
+    private let isWatched = Atomic(false)
+
+    init(findings: [String] = []) {
+        self.findings = Locked(findings.map { .registryDamaged($0) })
+    }
+
+    /// Tells what was found in the registry to all, and first to each who follows the events later.
+    func publish(finding: String) {
+        findings.withLock { findings in
+            if findings.count < Self.maxFindings { findings.append(.registryDamaged(finding)) }
+        }
+        publish(.registryDamaged(finding))
+    }
+
+    /// Tells an event, which is a change as well.
+    func publish(_ event: QueueEvent) {
+        guard isWatched.load(ordering: .acquiring) else { return }
+        state.withLock { state in
+            state.events.yield(event)
+            state.changes.yield(())
+        }
+    }
+
+    /// Tells that something is not as it was.
+    func recordChange() {
+        guard isWatched.load(ordering: .acquiring) else { return }
+        state.withLock { $0.changes.yield(()) }
+    }
+
+    /// The events from now on, until the end.
+    func events() -> AsyncStream<QueueEvent> {
+        stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
+    }
+
+    /// Whether anything has changed since the last look: yes at first.
+    func changes() -> AsyncStream<Void> {
+        stream(.bufferingNewest(1), \.changes, first: [()])
+    }
+
+    /// Ends all streams.
+    func end() {
+        let (events, changes) = state.withLock { state in
+            state.isEnded = true
+            return (state.events.removeAll(), state.changes.removeAll())
+        }
+        for continuation in events { continuation.finish() }
+        for continuation in changes { continuation.finish() }
+    }
+
+    private func stream<Element>(
+        _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
+        _ subscribers: any WritableKeyPath<State, Subscribers<Element>> & Sendable,
+        first: [Element]
+    ) -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
+        for element in first { continuation.yield(element) }
+        let subscriber: Int? = state.withLock { state in
+            guard !state.isEnded else { return nil }
+            isWatched.store(true, ordering: .releasing)
+            return state[keyPath: subscribers].add(continuation)
+        }
+        guard let subscriber else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            guard let self else { return }
+            state.withLock { state in
+                state[keyPath: subscribers].remove(subscriber)
+                if state.events.isEmpty, state.changes.isEmpty { self.isWatched.store(false, ordering: .releasing) }
+            }
+        }
+        return stream
+    }
+}

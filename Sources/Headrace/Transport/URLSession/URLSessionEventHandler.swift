@@ -1,0 +1,161 @@
+#if canImport(Darwin) || URLSession
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The delegate of a transport's sessions: hands what they tell to the transfers, on a queue of its own.
+final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
+    private struct State {
+        var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
+        /// Sessions that were not yet told to be over.
+        var openSessions = 0
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// What is delivered, and what room there is for it, one after the other.
+    private let deliveries = OperationQueue()
+    /// What ends tasks and sessions, which is not to wait for what they deliver.
+    private let endings = OperationQueue()
+    private let state = Locked(State())
+    #if canImport(Darwin)
+    private let trust: ServerTrust?
+
+    init(_ trust: ServerTrust?) {
+        self.trust = trust
+        for queue in [deliveries, endings] { queue.maxConcurrentOperationCount = 1 }
+    }
+    #else
+    override init() {
+        for queue in [deliveries, endings] { queue.maxConcurrentOperationCount = 1 }
+    }
+    #endif
+
+    // MARK: The transport's side
+
+    func open(_ settings: URLSessionConfiguration) -> URLSession {
+        state.withLock { $0.openSessions += 1 }
+        return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
+    }
+
+    /// Ends a session, with its tasks or after them.
+    func end(_ session: URLSession, finishingTasks: Bool = false) {
+        endings.addOperation {
+            if finishingTasks { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
+        }
+    }
+
+    func waitUntilAllEnded() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.openSessions > 0 { state.waiters.append(continuation) }
+                return state.openSessions == 0
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    func begin(_ transfer: URLSessionTransfer) {
+        let id = ObjectIdentifier(transfer.task)
+        state.withLock { $0.transfers[id] = transfer }
+        transfer.task.resume()
+        transfer.stream.connect(
+            ResponseStream.Producer(
+                resume: { [self] in deliveries.addOperation { self.transfer(id)?.resume() } },
+                cancel: { [self, task = transfer.task] in cancel(task) }
+            )
+        )
+    }
+
+    func cancel(_ task: URLSessionTask) {
+        // On Linux it may never tell its end.
+        _ = remove(ObjectIdentifier(task))
+        endings.addOperation { task.cancel() }
+    }
+
+    private func transfer(_ id: ObjectIdentifier) -> URLSessionTransfer? {
+        state.withLock { $0.transfers[id] }
+    }
+
+    private func remove(_ id: ObjectIdentifier) -> URLSessionTransfer? {
+        state.withLock { $0.transfers.removeValue(forKey: id) }
+    }
+
+    // MARK: What the sessions tell
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        let waiters = state.withLock { state in
+            state.openSessions -= 1
+            guard state.openSessions == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // The answer is delivered as it is, and RedirectPolicy decides.
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        // Nobody but the library logs in: the 401 is delivered, and no identity is looked for.
+        guard challenge.protectionSpace.authenticationMethod == "NSURLAuthenticationMethodServerTrust" else {
+            return completionHandler(.rejectProtectionSpace, nil)
+        }
+        #if canImport(Darwin)
+        if let trust {
+            let host = challenge.protectionSpace.host
+            let server = challenge.protectionSpace.serverTrust
+            let refusal = server.map { trust.refusal(of: $0, host: host) } ?? .unpinned(host)
+            if let server, refusal == nil {
+                return completionHandler(.useCredential, URLCredential(trust: server))
+            }
+            guard let refusal else { return completionHandler(.cancelAuthenticationChallenge, nil) }
+            transfer(ObjectIdentifier(task))?.stream.fail(refusal)
+            return completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+        #endif
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        let isWanted = transfer(ObjectIdentifier(dataTask))?.receive(response) ?? false
+        // On Linux, the disposition changes nothing.
+        if !isWanted { dataTask.cancel() }
+        completionHandler(isWanted ? .allow : .cancel)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        transfer(ObjectIdentifier(dataTask))?.receive(data)
+    }
+
+    #if canImport(Darwin)
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        guard let name = metrics.transactionMetrics.last?.networkProtocolName else { return }
+        transfer(ObjectIdentifier(task))?.receive(protocolName: name)
+    }
+    #endif
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        remove(ObjectIdentifier(task))?.end(error)
+    }
+}
+#endif

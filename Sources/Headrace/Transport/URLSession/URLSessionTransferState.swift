@@ -1,0 +1,89 @@
+/// How far a transfer on `URLSession` is, and when it has waited too long; pure.
+///
+/// `URLSession` does not tell when it has connected, so that before the head the two limits hold one after the other.
+struct URLSessionTransferState: Sendable {
+    /// What is to be done with the task when bytes were delivered.
+    enum Step: Equatable {
+        case proceed
+        case suspend
+    }
+
+    /// What a look at the time finds.
+    enum Finding: Equatable {
+        /// Nothing; look again then.
+        case wait(until: ContinuousClock.Instant)
+        case stalled(DownloadError)
+    }
+
+    private let request: TransportRequest
+    private let suspends: Bool
+    private let start: ContinuousClock.Instant
+    private var lastActivity: ContinuousClock.Instant?
+    private(set) var isSuspended = false
+    /// Whether only the end of a TLS connection tells the end of the body.
+    private var endsWithTLS = false
+
+    init(_ request: TransportRequest, suspends: Bool, at now: ContinuousClock.Instant) {
+        self.request = request
+        self.suspends = suspends
+        start = now
+    }
+
+    /// Whether the head is there.
+    var hasHead: Bool { lastActivity != nil }
+
+    mutating func headArrived(_ head: ResponseHead, at now: ContinuousClock.Instant) {
+        lastActivity = now
+        endsWithTLS = head.endsWithTLSConnection
+    }
+
+    /// The protocol of the answer is known, as in `h2`, whose streams mark their own end.
+    mutating func isProtocol(_ name: String) {
+        if !name.hasPrefix("http/1") { endsWithTLS = false }
+    }
+
+    mutating func bytesArrived(_ demand: ResponseStreamState.Demand, at now: ContinuousClock.Instant) -> Step {
+        lastActivity = now
+        // Some may come after the task was suspended.
+        guard demand == .pause, suspends, !isSuspended else { return .proceed }
+        isSuspended = true
+        return .suspend
+    }
+
+    /// The reader has room again; true where the task has to go on.
+    mutating func resumed(at now: ContinuousClock.Instant) -> Bool {
+        guard isSuspended else { return false }
+        isSuspended = false
+        lastActivity = now
+        return true
+    }
+
+    func check(at now: ContinuousClock.Instant) -> Finding {
+        guard !isSuspended else { return .wait(until: now + request.stallTimeout) }
+        let deadline = (lastActivity ?? start + request.connectTimeout) + request.stallTimeout
+        guard deadline <= now else { return .wait(until: deadline) }
+        return .stalled(
+            DownloadError(
+                .stalled,
+                hasHead
+                    ? "No byte came from the server for \(request.stallTimeout.inSeconds)."
+                    : "The server did not answer within \((request.connectTimeout + request.stallTimeout).inSeconds), "
+                        + "the time to connect included."
+            )
+        )
+    }
+
+    /// What a task that has ended with this error, or with none, has failed of; nil where all of the body is there.
+    func failure(_ error: (code: Int, detail: String)?) -> DownloadError? {
+        if error != nil || !hasHead {
+            let (code, detail) = error ?? (-1, "it had no answer")
+            return URLSessionFailure(code: code, detail: detail, hasHead: hasHead).error(for: request)
+        }
+        guard endsWithTLS else { return nil }
+        return DownloadError(
+            .protocolViolation,
+            "Only the end of the TLS connection tells the end of the file, and URLSession does not tell whether it was cut. "
+                + "Take another transport for this server."
+        )
+    }
+}

@@ -1,0 +1,126 @@
+import HeadracePlatform
+import Testing
+
+@testable import Headrace
+
+/// What a file that is there is asked for under, and what the answers mean (RFC 9110, section 13).
+@Suite(.timeLimit(.minutes(4)))
+struct PreconditionTests {
+    private static let now = HeadFixture.date
+    private static let then = HeadFixture.lastModified
+    private static let later = HeadFixture.laterModified
+
+    private func condition(_ fields: [String: String]) -> Precondition? {
+        Precondition(of: version(fields))
+    }
+
+    private func version(_ fields: [String: String]) -> RepresentationMetadata {
+        RepresentationMetadata(of: head(200, fields), totalBytes: nil)
+    }
+
+    private func head(_ status: Int, _ fields: [String: String]) -> ResponseHead {
+        var head = HeadFixture.head(status)
+        head.fields = fields.map { HeaderField(name: $0.key, value: $0.value) }
+        return head
+    }
+
+    @Test(
+        arguments: [
+            (["ETag": #""v1""#], HeaderField(name: "If-None-Match", value: #""v1""#)),
+            (["ETag": #"W/"v1""#], HeaderField(name: "If-None-Match", value: #"W/"v1""#)),
+            (
+                ["ETag": #""v1""#, "Last-Modified": then, "Date": now],
+                HeaderField(name: "If-None-Match", value: #""v1""#)
+            ),
+            (["Last-Modified": then, "Date": now], HeaderField(name: "If-Modified-Since", value: then)),
+            // A date beside a tag of no use would be one that the server does not rely on.
+            (["ETag": "v1", "Last-Modified": then, "Date": now], nil), (["Last-Modified": then], nil),
+            // A second change may hide behind a date that is as young as the answer.
+            (["Last-Modified": now, "Date": now], nil), (["Last-Modified": "yesterday", "Date": now], nil), ([:], nil),
+        ] as [([String: String], HeaderField?)]
+    )
+    func `a version is requested about by its tag, else by a date that is old enough, else not at all`(
+        _ fields: [String: String],
+        _ field: HeaderField?
+    ) {
+        #expect(condition(fields)?.field == field)
+        var rangeRequest = RangeRequest.whole
+        rangeRequest.condition = condition(fields)
+        #expect(rangeRequest.fields == (field.map { [$0] } ?? []))
+    }
+
+    @Test(arguments: ["http://b.example/file", "http://a.example/other"])
+    func `a date of one place says nothing of another`(_ text: String) throws {
+        let fields = ["Last-Modified": Self.then, "Date": Self.now]
+        var rangeRequest = RangeRequest.whole
+        rangeRequest.condition = condition(fields)
+        let elsewhere = ResponseHead(url: try #require(URL(string: text)), status: 304)
+        #expect(ResponseVerdict.evaluate(elsewhere, for: rangeRequest) == .retryWithoutPrecondition)
+        let whole = ResponseHead(url: elsewhere.url, status: 200, fields: head(200, fields).fields)
+        #expect(
+            try #require(rangeRequest.condition).isMet(by: RepresentationMetadata(of: whole, totalBytes: nil)) == false
+        )
+    }
+
+    @Test func `a condition is not sent with a range`() throws {
+        var rangeRequest = try HeadFixture.rest()
+        rangeRequest.condition = condition(["ETag": #""v1""#])
+        #expect(rangeRequest.fields.map(\.name) == ["Range", "If-Range"])
+        #expect(ResponseVerdict.evaluate(head(304, [:]), for: rangeRequest) == .fail(.notModified))
+    }
+
+    @Test(
+        arguments: [
+            (["ETag": #""v1""#], [:], .unchanged), (["ETag": #""v1""#], ["ETag": #""v1""#], .unchanged),
+            (["ETag": #""v1""#], ["ETag": #"W/"v1""#], .unchanged),
+            (["ETag": #"W/"v1""#], ["ETag": #""v1""#], .unchanged),
+            (["ETag": #""v1""#], ["ETag": #""v2""#], .retryWithoutPrecondition),
+            (["ETag": #""v1""#], ["ETag": "v1"], .retryWithoutPrecondition),
+            (["ETag": #""v1""#], ["Last-Modified": later], .unchanged),
+            (["Last-Modified": then, "Date": now], [:], .unchanged),
+            (["Last-Modified": then, "Date": now], ["Last-Modified": then], .unchanged),
+            // A server that went back to an older version finds that it was not modified since.
+            (["Last-Modified": later, "Date": now], ["Last-Modified": then], .retryWithoutPrecondition),
+        ] as [([String: String], [String: String], ResponseVerdict)]
+    )
+    func `a 304 is believed unless it tells of another version`(
+        _ known: [String: String],
+        _ fields: [String: String],
+        _ verdict: ResponseVerdict
+    ) {
+        var rangeRequest = RangeRequest.whole
+        rangeRequest.condition = condition(known)
+        #expect(ResponseVerdict.evaluate(head(304, fields), for: rangeRequest) == verdict)
+    }
+
+    @Test(
+        arguments: [
+            (["ETag": #""v1""#], ["ETag": #""v1""#], true), (["ETag": #"W/"v1""#], ["ETag": #""v1""#], true),
+            (["ETag": #""v1""#], ["ETag": #""v2""#], false), (["ETag": #""v1""#], ["Last-Modified": then], false),
+            (["ETag": #""v1""#], [:], false), (["Last-Modified": then, "Date": now], ["Last-Modified": then], true),
+            (["Last-Modified": then, "Date": now], ["Last-Modified": later], false),
+            (["Last-Modified": then, "Date": now], ["Last-Modified": then, "ETag": #""v1""#], false),
+            (["Last-Modified": then, "Date": now], [:], false),
+        ] as [([String: String], [String: String], Bool)]
+    )
+    func `an response with a body is of the same version only where it says so`(
+        _ known: [String: String],
+        _ fields: [String: String],
+        _ isSame: Bool
+    ) throws {
+        #expect(try #require(condition(known)).isMet(by: version(fields)) == isSame)
+    }
+
+    @Test(
+        arguments: [
+            (then, 784_900_800), ("Tuesday, 15-Nov-94 12:00:00 GMT", 784_900_800), (now, 784_903_526),
+            ("Tue, 15 Nov 1994 12:45:27 GMT", nil), ("Fri, 31 Dec 9999 23:59:59 GMT", nil),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", nil), ("Wed, 31 Dec 1969 23:59:59 GMT", nil),
+            ("Thu, 01 Jan 1970 00:00:01 GMT", 1), ("1994-11-15T12:00:00Z", nil), ("", nil),
+        ] as [(String, Int64?)]
+    )
+    func `a date that is none or still to come is no time of a file`(_ text: String, _ seconds: Int64?) throws {
+        let date = try #require(HTTPDate(parsing: Self.now))
+        #expect(version(["Last-Modified": text]).plausibleDate(at: date)?.seconds == seconds)
+    }
+}

@@ -1,0 +1,232 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What comes between a verb and its end.
+@Suite(.timeLimit(.minutes(4)))
+struct ListTimingTests {
+    @Test func `T14 a retry that is due later takes no other's turn at its host`() async throws {
+        try await QueueFixture.with(limit: 2, retriesPerMinute: 1) { list in
+            try await list.add("slow")
+            try await list.clock.sleeperArmed(for: .seconds(60))
+            let cut = try await list.add("cut")
+            for await event in cut.events {
+                guard case .retrying(_, _, let delay) = event else { continue }
+                try #require(delay == .zero)
+                break
+            }
+            #expect(DiskFixture.isExact(try await cut.value))
+        }
+    }
+
+    @Test func `T14 of retries that are due at once those beyond the pace are put off, and say so`() async throws {
+        try await QueueFixture.with(retriesPerMinute: 1) { list in
+            var attempts: [Int] = []
+            var delays: [Duration] = []
+            for await event in try await list.add("broken").events {
+                guard case .retrying(_, let attempt, let delay) = event else { continue }
+                attempts.append(attempt)
+                delays.append(delay)
+                if attempts.count == 3 { break }
+            }
+            #expect(attempts == [1, 2, 2])
+            #expect(delays == [.zero, .zero, .seconds(50)])
+        }
+    }
+
+    @Test func `those that have yet to stop for a pause are resumed with the paused ones`() async throws {
+        try await QueueFixture.with { list in
+            let download = try await list.add("silent")
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            _ = try list.manager.list.pause(.all)
+            list.manager.resumeAll()
+            for await event in download.events {
+                try #require(event != .paused)
+                if case .resumed = event { break }
+            }
+        }
+    }
+
+    @Test func `only those that have yet to stop are waited for when many are cancelled`() async throws {
+        try await QueueFixture.with { list in
+            try await list.addSending()
+            let waiting = try await list.add("a")
+            let paused = try await list.add("b") { $0.startsPaused = true }
+            let stopping = try await list.manager.list.cancel(.all).thoseToStop().map(\.id)
+            #expect(!stopping.contains(waiting.id))
+            #expect(!stopping.contains(paused.id))
+            #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])
+        }
+    }
+
+    /// Once it freed the name for another download.
+    @Test func `a pause that is told after the next run has begun leaves that one its name`() async throws {
+        try await QueueFixture.with { list in
+            let download = try await list.add("silent")
+            let other = try await list.add("other") { $0.startsPaused = true }
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            let claims = list.manager.list.environment.claims
+            #expect(claims.claim("/folder/name", for: download.record))
+            list.manager.list.publish(download.record, QueueState.StateChange(state: .paused, event: nil, turn: 0))
+            #expect(download.state == .running)
+            #expect(!claims.claim("/folder/name", for: other.record))
+            await download.pause()
+            #expect(claims.claim("/folder/name", for: other.record))
+        }
+    }
+
+    enum Stop: Sendable, CaseIterable {
+        case pause
+        case cancel
+        case remove
+
+        func run(on download: Download) async {
+            switch self {
+            case .pause: await download.pause()
+            case .cancel: await download.cancel()
+            case .remove: await download.remove(deletingFile: true)
+            }
+        }
+    }
+
+    @Test(arguments: Stop.allCases, [false, true])
+    func `what is stopped has stopped on return, also where the task is cancelled that asks for it`(
+        _ stop: Stop,
+        _ isPaused: Bool
+    ) async throws {
+        try await QueueFixture.with { list in
+            let download = try await list.add("silent")
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            if isPaused { await download.pause() }
+            await withDiscardingTaskGroup { group in
+                group.cancelAll()
+                group.addTask { await stop.run(on: download) }
+            }
+            #expect(download.state == (stop == .pause ? .paused : .cancelled))
+            #expect((FileProbe.size(of: download.partialFile) == nil) == (stop != .pause))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `the bytes of a cancelled download do not count any more, since they are gone`(
+        _ isPaused: Bool
+    ) async throws {
+        try await QueueFixture.with { list in
+            let download = try await list.add("silent") { $0.group = "films" }
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+            if isPaused { await download.pause() }
+            await download.cancel()
+            let group = GroupProgress(of: list.manager.list.snapshots(group: "films"))
+            #expect(group.counts == [.cancelled: 1])
+            #expect(group.bytesReceived == 0)
+            #expect(group.totalBytes == 0)
+        }
+    }
+
+    @Test(arguments: [Stop.cancel, .remove])
+    func `a download that is added while its twin stops for good is another one`(_ stop: Stop) async throws {
+        try await QueueFixture.with { list in
+            let first = try await list.add("silent")
+            for await progress in first.progress where progress.bytesReceived > 0 { break }
+            try list.manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in
+                stop == .cancel ? queue.cancel(id) : queue.remove(id, deletingFile: false)
+            }
+            let second = try await list.add("silent")
+            #expect(second.id != first.id)
+            for await progress in second.progress where progress.bytesReceived > 0 { break }
+            #expect(first.state == .cancelled)
+            #expect(second.state == .running)
+        }
+    }
+
+    private func added(to state: inout QueueState) throws -> DownloadRecord {
+        let request = DownloadRequest(
+            try #require(URL(string: "http://h/a")),
+            to: .directory(URL(filePath: "/folder", directoryHint: .isDirectory))
+        )
+        let added = state.add(
+            [QueueState.Addition(request: request)],
+            skippingUnknown: false,
+            observers: QueueObservers(),
+            at: .zero
+        )
+        return try #require(added.records.first)
+    }
+
+    private func removesPartial(of record: DownloadRecord, _ effects: [QueueState.Effect]) -> Bool {
+        effects.contains { if case .remove(let other, partial: true, _, _) = $0 { other === record } else { false } }
+    }
+
+    private func releases(_ effects: [QueueState.Effect]) -> Bool {
+        effects.contains { if case .release = $0 { true } else { false } }
+    }
+
+    /// A list with a download that is being removed, whose file stays, and its twin, which waits for that.
+    private func removing() throws -> (state: QueueState, first: DownloadRecord, second: DownloadRecord) {
+        var state = QueueState(queue: Scheduler(limit: 2), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
+        let second = try added(to: &state)
+        let follows = state.follow(Latch(), removalFor: second)
+        #expect(follows)
+        return (state, first, second)
+    }
+
+    @Test func `those that are added while a twin is cancelled begin when its partial is gone`() throws {
+        var state = QueueState(queue: Scheduler(limit: 4), journal: nil)
+        let first = try added(to: &state)
+        _ = state.effects(of: state.queue.cancel(first.id))
+        // Its run may look only now, and must not wait for itself.
+        #expect(!state.isRemoving(first))
+        let second = try added(to: &state)
+        _ = state.effects(of: state.queue.cancel(second.id))
+        let third = try added(to: &state)
+        #expect(second.id != first.id)
+        #expect(third.id != second.id)
+        #expect(state.isRemoving(second))
+        #expect(state.isRemoving(third))
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(removesPartial(of: first, effects))
+        #expect(!releases(effects))
+        #expect(state.isRemoving(third))
+        _ = state.removed(first)
+        #expect(!state.isRemoving(third))
+        let last = state.ended(second.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!removesPartial(of: second, last))
+        #expect(!state.isRemoving(third))
+    }
+
+    @Test func `one that is added while a twin is removed, whose file stays, begins when that has stopped`() throws {
+        let (list, first, second) = try removing()
+        var state = list
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!removesPartial(of: first, effects))
+        #expect(releases(effects))
+        #expect(!state.isRemoving(second))
+    }
+
+    @Test func `one that was stopped while it waited for its twin to stop waits for that no more`() throws {
+        let (list, first, second) = try removing()
+        var state = list
+        state.endFollowing(removalFor: second)
+        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
+        #expect(!releases(effects))
+    }
+
+    @Test func `a partial that two remove is gone when both have`() throws {
+        var state = QueueState(queue: Scheduler(limit: 1), journal: nil)
+        let records = try (0..<2).map { _ in
+            let record = try added(to: &state)
+            _ = state.effects(of: state.queue.cancel(record.id))
+            _ = state.ended(record.id, .stopped(keptBytes: true), at: .zero)
+            return record
+        }
+        #expect(state.isRemoving(records[0]))
+        #expect(state.removed(records[0]).isEmpty)
+        #expect(state.isRemoving(records[1]))
+        _ = state.removed(records[1])
+        #expect(!state.isRemoving(records[1]))
+    }
+}

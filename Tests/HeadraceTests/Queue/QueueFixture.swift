@@ -1,0 +1,91 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A list of downloads over fake connections, and with a clock of the test's.
+struct QueueFixture {
+    let manager: DownloadManager
+    let clock: TestClock
+    let folder: URL
+    let requests: @Sendable () -> [String]
+
+    func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
+        // A host that asks to wait asks it of all downloads.
+        let host = path.hasPrefix("busy") ? "busy" : "h"
+        var request = DownloadRequest(try #require(URL(string: "http://\(host)/\(path)")), to: .directory(folder))
+        change(&request)
+        return request
+    }
+
+    @discardableResult
+    func add(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) async throws -> Download {
+        try await manager.download(request(path, change))
+    }
+
+    /// Adds one of which bytes have come, and more are to come.
+    func addSending() async throws {
+        for await progress in try await add("silent").progress where progress.bytesReceived > 0 { break }
+    }
+
+    func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
+
+    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed…`
+    /// always, also behind `/moved`, `/broken` fails, `/slow` for a minute, `/cut` is cut at first, all others are files.
+    static func with(
+        limit: Int = 1,
+        retriesPerMinute: Int? = nil,
+        _ body: (QueueFixture) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let refused = Locked<Set<String>>([])
+            let refusalsLeft = Locked(7)
+            let transport = FakeTransport { request in
+                let path = request.url.path()
+                if path.hasPrefix("/silent") {
+                    return FakeTransport.Reply(DiskFixture.response(request, sending: 60_000), end: .silence)
+                }
+                if path.hasPrefix("/bad") { return FakeTransport.Reply(404) }
+                if path == "/moved" { return FakeTransport.Reply(302, fields: [("Location", "http://other/closed")]) }
+                if path.hasPrefix("/closed") { return FakeTransport.Reply(429) }
+                if path == "/full" {
+                    let isRefused = refusalsLeft.withLock { left in
+                        left -= 1
+                        return left >= 0
+                    }
+                    if isRefused { return FakeTransport.Reply(503) }
+                }
+                if path == "/broken" { return FakeTransport.Reply(502) }
+                if path == "/slow" { return FakeTransport.Reply(502, fields: [("Retry-After", "60")]) }
+                if path == "/cut", refused.withLock({ $0.insert(path).inserted }) {
+                    return DiskFixture.response(request, sending: 60_000)
+                }
+                if path.hasPrefix("/busy"), refused.withLock({ $0.insert(path).inserted }) {
+                    return FakeTransport.Reply(503, fields: [("Retry-After", "60")])
+                }
+                return DiskFixture.response(request)
+            }
+            let clock = TestClock()
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadConfiguration {
+                        $0.maxConcurrentDownloads = limit
+                        $0.retryPolicy.baseDelay = .zero
+                        $0.retryPolicy.maxRetriesPerHostAndMinute = retriesPerMinute
+                    },
+                    transport: transport,
+                    clock: AnyClock(clock)
+                )
+            )
+            do {
+                let requests: @Sendable () -> [String] = { transport.requests.map { $0.url.path() } }
+                try await body(QueueFixture(manager: manager, clock: clock, folder: folder, requests: requests))
+                await manager.shutdown()
+            } catch {
+                await manager.shutdown()
+                throw error
+            }
+        }
+    }
+}

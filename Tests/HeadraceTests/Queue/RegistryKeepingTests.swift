@@ -1,0 +1,90 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Lists with what no manager of this release would have written there.
+@Suite(.timeLimit(.minutes(4)))
+struct RegistryKeepingTests {
+    private typealias Fixture = RegistryFixture
+
+    private let lists = RegistryTests()
+
+    /// Has a manager keep a list and start nothing.
+    private func withManager(
+        _ folder: URL,
+        _ disk: MemoryDisk,
+        _ body: (DownloadManager) async throws -> Void
+    ) async throws {
+        try await lists.withManager(folder, files: disk.calls, configure: { $0.startsDownloads = false }, body)
+    }
+
+    /// Once the removal of the first was waited for without end.
+    @Test(arguments: [RegistryEntry.State.waiting, .paused, .running], RemovalOrderTests.Verb.allCases)
+    func `of two downloads of one file the first stays, the other one fails, and both can be removed`(
+        _ state: RegistryEntry.State,
+        _ verb: RemovalOrderTests.Verb
+    ) async throws {
+        for order in [[0, 1], [1, 0]] {
+            let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+            let disk = MemoryDisk()
+            let list = try Fixture.open("/list/registry", calls: disk.calls).list
+            var twin = Fixture.entry(1, state)
+            try list.append([.added([twin])])
+            twin = RegistryEntry(id: 2, twin.request, state: state, label: 1)
+            try list.append([.added([twin])])
+            list.close()
+            try await withManager(folder, disk) { manager in
+                let downloads = await manager.downloads
+                #expect(await lists.kinds(manager) == [state == .paused ? .paused : .waiting, .failed])
+                if case .failed(let error) = downloads[1].state {
+                    #expect(error.code == .busy && error.message.contains(downloads[0].id.description))
+                }
+                await downloads[1].resume()
+                #expect(downloads[1].state.kind == .failed)
+                for index in order { await verb.run(on: downloads[index]) }
+            }
+            let image = try Fixture.open("/list/registry", calls: disk.calls).list.image
+            #expect(image.ordered.map(\.state) == (verb == .cancel ? [.cancelled, .cancelled] : []))
+        }
+    }
+
+    /// Once the list lost it when its journal was written anew.
+    @Test func `a download whose folder is not known here is told, and stays in the list`() async throws {
+        let isFull = Locked(false)
+        let disk = MemoryDisk { _ throws(SystemError) in
+            if isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
+        }
+        // Beside the root there is no folder that paths could be told from.
+        let list = try Fixture.open("/registry", calls: disk.calls).list
+        let path = try #require(RelocatablePath("registry:file"))
+        let homeless = RegistryEntry(
+            id: 1,
+            RegistryRequest(url: "http://h/file", destination: .file(path)),
+            state: .failed(code: "httpStatus", message: "No."),
+            label: 5
+        )
+        try list.append([.added([homeless, Fixture.entry(2), Fixture.entry(3)])])
+        list.close()
+        let root = URL(filePath: "/", directoryHint: .isDirectory)
+        try await withManager(root, disk) { manager in
+            let events = manager.events
+            let downloads = await manager.downloads
+            #expect(downloads.map(\.id.rawValue) == [2, 3])
+            isFull.withLock { $0 = true }
+            await downloads[0].pause()
+            var findings: [String] = []
+            for await event in events {
+                if case .registryDamaged(let finding) = event { findings.append(finding) }
+                if case .registryFailed = event { break }
+            }
+            #expect(findings.count == 1 && findings[0].contains(Download.ID(rawValue: 1).description))
+            isFull.withLock { $0 = false }
+            await downloads[1].remove()
+        }
+        let image = try Fixture.open("/registry", calls: disk.calls).list.image
+        #expect(image[1] == homeless)
+        #expect(image.entries.map(\.id).sorted() == [1, 2])
+    }
+}

@@ -1,0 +1,223 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Downloads with secrets, which no disk keeps, in lists that outlive their manager.
+@Suite(.timeLimit(.minutes(4)))
+struct RegistrySecretsTests {
+    private let lists = RegistryTests()
+    private let secret = HeaderField(name: "Authorization", value: "Bearer s3cret")
+
+    private func secretRequest(
+        _ path: String = "a",
+        in folder: URL,
+        _ change: (inout DownloadRequest) -> Void = { _ in }
+    ) throws -> DownloadRequest {
+        try lists.request(path, in: folder) {
+            $0.headers = [secret]
+            change(&$0)
+        }
+    }
+
+    /// Leaves a list with a download that has failed without its secrets.
+    private func leaveFailed(in folder: URL) async throws -> Download.ID {
+        let id = try await lists.registry(folder).add([secretRequest(in: folder)]).ids[0]
+        try await lists.withManager(folder) { manager in
+            await manager.waitUntilIdle()
+            #expect(await lists.kinds(manager) == [.failed])
+        }
+        return id
+    }
+
+    @Test func `secrets are not kept, and their download says what to do`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                _ = try await manager.download(secretRequest(in: folder))
+            }
+            let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            #expect(!text.contains("s3cret"))
+            let requested = RegistryTests.Asked()
+            for _ in 0..<2 {
+                try await lists.withManager(folder, requested: requested) { manager in
+                    let download = try #require(await manager.downloads.first)
+                    await download.resume()
+                    let error = await #expect(throws: DownloadError.self) { try await download.value }
+                    #expect(error?.code == .credentialsMissing)
+                    #expect(error?.message.contains("Authorization") == true)
+                }
+            }
+            #expect(requested.requests.withLock { $0.isEmpty })
+            try await lists.withManager(folder) { manager in
+                let again = try await manager.download(secretRequest(in: folder))
+                #expect(DiskFixture.isExact(try await again.value))
+            }
+        }
+    }
+
+    @Test func `secrets that are given again are used, also before the download has failed without them`() async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let kept = try await lists.registry(folder).add(
+                [secretRequest(in: folder), secretRequest("b", in: folder)]
+            )
+            let requested = RegistryTests.Asked()
+            try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let again = try await manager.download(secretRequest(in: folder))
+                #expect(again.id == kept.ids[0])
+                #expect(again.request.headers == [secret])
+            }
+            try await lists.withManager(folder, requested: requested) { manager in
+                await manager.waitUntilIdle()
+                #expect(await lists.kinds(manager) == [.failed, .failed])
+                let again = try await manager.download(secretRequest("b", in: folder))
+                _ = try await again.value
+            }
+            #expect(
+                requested.requests.withLock { $0.map { $0.fields.contains { $0.value == secret.value } } } == [true]
+            )
+        }
+    }
+
+    /// Once each restart left another entry of the same file.
+    @Test func `a request with the secrets takes over the download that failed without them, in its place`()
+        async throws
+    {
+        let (gate, resource) = (try Gate(), Resource(size: 300_000))
+        let file = Response.file(resource)
+        let server = Response.sequence([file.held(after: 100_000, until: gate)], then: file)
+        try await withFaultServer(server) { server in
+            try await withTemporaryDirectory { folder in
+                var request = DownloadRequest(server.url("/a"), to: .directory(folder))
+                request.headers = [secret]
+                var configuration = DownloadConfiguration()
+                configuration.maxConnectionsPerDownload = 1
+                configuration.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
+                var ids: [Download.ID] = []
+                try await withDownloadManager(configuration) { manager in
+                    var other = DownloadRequest(server.url("/b"), to: .directory(folder))
+                    other.startsPaused = true
+                    let downloads = try await manager.download([request, other])
+                    ids = downloads.map(\.id)
+                    for await progress in downloads[0].progress where progress.bytesReceived > 0 { break }
+                }
+                gate.open()
+                try await withDownloadManager(configuration) { manager in
+                    await manager.waitUntilIdle()
+                    #expect(await lists.kinds(manager) == [.failed, .paused])
+                    let again = try await manager.download(request)
+                    #expect(again.id == ids[0])
+                    #expect(resource.body.difference(fromFileAt: try await again.value) == nil)
+                }
+                #expect(server.requests.map { $0.rangeStart ?? 0 > 0 } == [false, true])
+                #expect(server.requests.allSatisfy { $0.values(of: secret.name) == [secret.value] })
+                try await withDownloadManager(configuration) { manager in
+                    manager.retryFailed()
+                    await manager.waitUntilIdle()
+                    #expect(await manager.downloads.map(\.id) == ids)
+                    #expect(await lists.kinds(manager) == [.finished, .paused])
+                }
+            }
+        }
+    }
+
+    @Test func `one that is taken over is paused where the request starts paused, also where that comes twice`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let id = try await leaveFailed(in: folder)
+            try await lists.withManager(folder) { manager in
+                let requests = try (0..<2).map { _ in try secretRequest(in: folder) { $0.startsPaused = true } }
+                #expect(try await manager.download(requests).map(\.id) == [id, id])
+                #expect(await lists.kinds(manager) == [.paused])
+            }
+            try await lists.withManager(folder) { manager in #expect(await lists.kinds(manager) == [.paused]) }
+        }
+    }
+
+    @Test func `a request for another file than the one that failed without secrets is a download of its own`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let id = try await leaveFailed(in: folder)
+            try await lists.withManager(folder) { manager in
+                let failed = try #require(manager[id])
+                let small = try await manager.download(secretRequest(in: folder) { $0.expectedSize = 1 })
+                #expect(small == failed)
+                await manager.waitUntilIdle()
+                #expect(await lists.kinds(manager) == [.failed])
+            }
+            try await lists.withManager(folder) { manager in
+                let size = Int64(DiskFixture.size)
+                let right = try await manager.download(secretRequest(in: folder) { $0.expectedSize = size })
+                #expect(right.id != id)
+                #expect(DiskFixture.isExact(try await right.value))
+            }
+        }
+    }
+
+    @Test func `one that cannot be written to the registry when it is taken over fails with that`() async throws {
+        try await withTemporaryDirectory { folder in
+            let id = try await leaveFailed(in: folder)
+            let isFull = Locked(false)
+            let recorder = FileSystemRecorder(fullWhile: { isFull.withLock { $0 } })
+            try await lists.withManager(folder, files: recorder.fileCalls) { manager in
+                isFull.withLock { $0 = true }
+                let error = await #expect(throws: DownloadError.self) {
+                    try await manager.download(secretRequest(in: folder))
+                }
+                #expect(error?.code == .diskFull)
+                #expect(await lists.kinds(manager) == [.failed])
+                isFull.withLock { $0 = false }
+                manager.retryFailed()
+                let download = try #require(manager[id])
+                #expect(DiskFixture.isExact(try await download.value))
+            }
+        }
+    }
+
+    @Test func `what is changed of a download without its secrets is kept as well`() async throws {
+        try await withTemporaryDirectory { folder in
+            let request = try secretRequest(in: folder) {
+                $0.earliestBegin = Date(timeIntervalSince1970: 32_000_000_000)
+                $0.rateLimit = 1
+            }
+            let id = try await lists.registry(folder).add([request]).ids[0]
+            try await lists.withManager(folder) { manager in
+                let download = try #require(manager[id])
+                try download.setRateLimit(5000)
+                await download.resume()
+                await manager.waitUntilIdle()
+            }
+            try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let kept = try #require(manager[id]).request
+                #expect(kept.earliestBegin == nil)
+                #expect(kept.rateLimit == 5000)
+            }
+        }
+    }
+
+    /// The transfer looks at the secrets, and the list hears of its end a moment later.
+    @Test func `secrets that come while a download fails without them are used`() throws {
+        let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+        let request = try secretRequest(in: folder)
+        let kept = RegistryRequest(request, bases: RegistryBaseDirectories(of: folder))
+        var state = QueueState(queue: Scheduler(limit: 1), journal: nil)
+        let observers = QueueObservers()
+        let id = Download.ID(rawValue: 1)
+        let bare = QueueState.Addition(id: id, request: try lists.request("a", in: folder), withoutSecrets: kept)
+        _ = state.add([bare], skippingUnknown: false, observers: observers, at: .zero)
+        let again = state.add(
+            [QueueState.Addition(request: request)],
+            skippingUnknown: false,
+            observers: observers,
+            at: .zero
+        )
+        #expect(again.records.map(\.id) == [id])
+        let effects = state.ended(id, .failed(.credentialsMissing(kept)), at: .zero)
+        #expect(effects.contains { if case .start(let run, _) = $0 { run.record.id == id } else { false } })
+        #expect(state.records[id]?.request.headers == [secret])
+    }
+}

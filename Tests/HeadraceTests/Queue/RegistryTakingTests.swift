@@ -1,0 +1,483 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The commands of other processes on their way from their files to the list on the disk.
+@Suite(.timeLimit(.minutes(4)))
+struct RegistryTakingTests {
+    private typealias Fixture = RegistryFixture
+    typealias Durability = DownloadConfiguration.Durability
+
+    /// Each changes a list of one that waits and one that is paused; what a list holds of waiting ones is not synced.
+    static let commands: [RegistryCommand] = [
+        .add([Fixture.entry(3)]), .pause([1]), .resume([2]), .cancel([1]), .remove([2], deletingFiles: false),
+        .move(2, .first), .priority(1, 9),
+    ]
+
+    /// Has a manager that starts nothing keep that list, or what is left of it.
+    private func withManager(
+        _ directory: URL,
+        _ durability: Durability = .none,
+        files: FileSystem,
+        isFirst: Bool = true,
+        clock: TestClock = TestClock(),
+        _ body: (DownloadManager) async throws -> Void
+    ) async throws {
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadConfiguration {
+                    $0.registryDirectory = directory
+                    $0.startsDownloads = false
+                    $0.durability = durability
+                },
+                transport: NoTransport(),
+                files: files,
+                clock: AnyClock(clock)
+            )
+        )
+        do {
+            var entries = [Fixture.entry(1), Fixture.entry(2)]
+            entries[1].request.startsPaused = true
+            if isFirst { try await manager.carryOut(.add(entries), skippingUnknown: false) }
+            try await body(manager)
+            await manager.shutdown()
+        } catch {
+            await manager.shutdown()
+            throw error
+        }
+    }
+
+    /// A list's directory.
+    private func withDirectory(_ body: (URL) async throws -> Void) async throws {
+        try await withTemporaryDirectory { folder in
+            try await body(folder.appending(path: "registry", directoryHint: .isDirectory))
+        }
+    }
+
+    @Test(arguments: commands, [Durability.none, .full])
+    func `what a command changes is on the disk before its file goes`(
+        _ command: RegistryCommand,
+        _ durability: Durability
+    ) async throws {
+        try await withDirectory { directory in
+            let recorder = FileSystemRecorder(to: .unsynced)
+            try await withManager(directory, durability, files: recorder.fileCalls) { manager in
+                try CommandSpool(in: directory.filePath).post(command)
+                let before = recorder.calls.count
+                try await manager.takeCommands()
+                let calls = recorder.calls.dropFirst(before)
+                let write = try #require(calls.lastIndex { if case .write = $0 { true } else { false } })
+                let sync = try #require(calls.lastIndex(of: .sync))
+                let removal = try #require(calls.lastIndex(of: .remove))
+                #expect(write < sync && sync < removal)
+            }
+        }
+    }
+
+    @Test func `all commands of a look cost one sync together`() async throws {
+        try await withDirectory { directory in
+            let recorder = FileSystemRecorder(to: .unsynced)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                for command in Self.commands { try CommandSpool(in: directory.filePath).post(command) }
+                let before = recorder.calls.count
+                try await manager.takeCommands()
+                #expect(recorder.calls.dropFirst(before).count { $0 == .sync } == 1)
+                #expect(try CommandSpool(in: directory.filePath).hasCommands == false)
+            }
+        }
+    }
+
+    @Test(arguments: commands)
+    func `a command that a full disk refuses stays until it is in the list`(_ command: RegistryCommand) async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
+            let inbox = CommandSpool(in: directory.filePath)
+            let registry = DownloadRegistry(directory: directory)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                let before = try await registry.downloads()
+                try inbox.post(command)
+                isFull.withLock { $0 = true }
+                for _ in 0..<2 {
+                    let error = await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                    #expect(error?.code == .diskFull)
+                    #expect(try inbox.hasCommands)
+                }
+                #expect(try await registry.downloads() == before)
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(try !inbox.hasCommands)
+                #expect(try await registry.downloads() != before)
+            }
+        }
+    }
+
+    @Test func `looks become rare while they fail, are told once, and are as often as before after a success`()
+        async throws
+    {
+        try await withDirectory { directory in
+            let isBroken = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == .names, isBroken.withLock({ $0 }) { throw SystemError(errno: EIO) }
+            }
+            let clock = TestClock()
+            try await withManager(directory, files: recorder.fileCalls, clock: clock) { manager in
+                let events = manager.events
+                try CommandSpool(in: directory.filePath).post(.pause([1]))
+                isBroken.withLock { $0 = true }
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await manager.keepTakingCommands() }
+                    for seconds in [1, 2, 4, 8, 16, 30] {
+                        try await clock.sleeperArmed(for: .seconds(seconds))
+                        clock.advance(by: .seconds(seconds))
+                    }
+                    try await clock.sleeperArmed(for: .seconds(30))
+                    #expect(await manager.downloads.map(\.state) == [.waiting, .paused])
+                    isBroken.withLock { $0 = false }
+                    clock.advance(by: .seconds(30))
+                    try await clock.sleeperArmed(for: .milliseconds(500))
+                    #expect(await manager.downloads.map(\.state) == [.paused, .paused])
+                    group.cancelAll()
+                }
+                await manager.shutdown()
+                var failures = 0
+                for await event in events { if case .registryFailed = event { failures += 1 } }
+                #expect(failures == 1)
+            }
+        }
+    }
+
+    /// Once that took another change.
+    @Test func `what a full disk refused is written by the next look, without a command`() async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
+            let registry = DownloadRegistry(directory: directory)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                isFull.withLock { $0 = true }
+                let events = manager.events
+                await manager.downloads.first?.pause()
+                for await event in events { if case .registryFailed = event { break } }
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(try await registry.downloads().map(\.state) == [.paused, .paused])
+            }
+        }
+    }
+
+    /// Else a later decision would be undone.
+    @Test func `a command that only waits for the disk is not carried out again`() async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                let download = try #require(await manager.downloads.first)
+                try CommandSpool(in: directory.filePath).post(.pause([download.id.rawValue]))
+                isFull.withLock { $0 = true }
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                #expect(download.state == .paused)
+                await download.resume()
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(download.state == .waiting)
+            }
+            let list = try await DownloadRegistry(directory: directory).downloads()
+            #expect(list.map(\.state) == [.waiting, .paused])
+        }
+    }
+
+    @Test(arguments: Crash.allCases)
+    func `X01 X02 after a crash at any change a command is left, or done`(_ crash: Crash) async throws {
+        for command in Self.commands {
+            let disk = MemoryDisk()
+            let posted = Locked(0)
+            try await withManager(URL(filePath: "/list"), files: disk.calls) { manager in
+                try CommandSpool(in: "/list", calls: disk.calls).post(command)
+                posted.withLock { $0 = disk.changes.count }
+                try await manager.takeCommands()
+            }
+            let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+            for count in posted.withLock({ $0 })...disk.changes.count {
+                let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
+                let left = try CommandSpool(in: "/list", calls: MemoryDisk(image).calls).take()
+                guard left.items.isEmpty else { continue }
+                let list = try Fixture.open("/list", calls: MemoryDisk(image).calls).list.image
+                #expect(list == done, "\(crash), \(command), after \(count) changes")
+            }
+        }
+    }
+
+    /// Once a command was removed when its change was found in the list, whether or not a sync had covered it.
+    @Test func `X01 X02 a command that a killed manager has carried out is kept until that is on the disk`()
+        async throws
+    {
+        for command in Self.commands {
+            var (kills, isKilled) = (0, true)
+            while isKilled {
+                let rest = Locked<Int?>(nil)
+                let disk = MemoryDisk { _ throws(SystemError) in
+                    let isAlive = rest.withLock { rest in
+                        rest = rest.map { $0 - 1 }
+                        return rest ?? 0 >= 0
+                    }
+                    guard isAlive else { throw SystemError(errno: EIO) }
+                }
+                try await withManager(URL(filePath: "/list"), files: disk.calls) { manager in
+                    try CommandSpool(in: "/list", calls: disk.calls).post(command)
+                    rest.withLock { [kills] in $0 = kills }
+                    try? await manager.takeCommands()
+                }
+                isKilled = rest.withLock { rest in
+                    defer { rest = nil }
+                    return rest ?? 0 < 0
+                }
+                try await withManager(URL(filePath: "/list"), files: disk.calls, isFirst: false) { manager in
+                    try await manager.takeCommands()
+                }
+                let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+                let cut = Crash.cutOfAll.image(after: disk.changes, seed: 0)
+                let left = try CommandSpool(in: "/list", calls: MemoryDisk(cut).calls).take()
+                let list = try Fixture.open("/list", calls: MemoryDisk(cut).calls).list.image
+                #expect(!left.items.isEmpty || list == done, "\(command), killed after \(kills) changes")
+                kills += 1
+            }
+            #expect(kills > 2)
+        }
+    }
+
+    @Test(arguments: commands)
+    func `a command that is taken by a cancelled task stays, and is done by the next look`(
+        _ command: RegistryCommand
+    ) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let inbox = CommandSpool(in: directory.filePath)
+                try inbox.post(command)
+                await withDiscardingTaskGroup { group in
+                    group.cancelAll()
+                    group.addTask { try? await manager.takeCommands() }
+                }
+                #expect(try inbox.hasCommands)
+                // For those who wait until all is done.
+                #expect(manager.list.journal?.needsLook == true)
+                try await manager.takeCommands()
+                #expect(manager.list.journal?.needsLook == false)
+                #expect(try !inbox.hasCommands)
+            }
+        }
+    }
+
+    @Test func `a command that can never be is set aside, and those after it are done`() async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let inbox = CommandSpool(in: directory.filePath)
+                var entry = Fixture.entry(3)
+                entry.request.userInfo = ["note": String(repeating: "x", count: 700_000)]
+                try inbox.post(.add([entry]), at: 1)
+                try inbox.post(.pause([1]), at: 2)
+                try await manager.takeCommands()
+                #expect(await manager.downloads.map(\.state) == [.paused, .paused])
+                let names = try FileProbe.names(in: directory.appending(path: CommandSpool.folderName))
+                #expect(names.count == 1)
+                #expect(names.allSatisfy { $0.hasSuffix(CommandSpool.unreadSuffix) })
+            }
+        }
+    }
+
+    /// Once each command waited for the next look, of which there are two a second.
+    @Test func `a command is taken as soon as it is left`() async throws {
+        try await withDirectory { directory in
+            let clock = TestClock()
+            try await withManager(directory, files: .unsynced, clock: clock) { manager in
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await manager.keepTakingCommands() }
+                    let download = try #require(await manager.downloads.first)
+                    let steps: [(RegistryCommand, DownloadState)] = [(.pause([1]), .paused), (.resume([1]), .waiting)]
+                    for (command, state) in steps {
+                        // It waits, and no time passes.
+                        try await clock.sleeperArmed(for: .milliseconds(500))
+                        try CommandSpool(in: directory.filePath).post(command)
+                        for await now in download.states where now == state { break }
+                    }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
+    /// Where nobody makes the folder, or the system does not tell of it.
+    @Test func `where nothing tells of a command it is taken by the next look`() async throws {
+        try await withDirectory { directory in
+            let clock = TestClock()
+            try await withManager(directory, files: .unsynced, clock: clock) { manager in
+                let inbox = directory.appending(path: CommandSpool.folderName)
+                try Data().write(to: inbox)
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await manager.keepTakingCommands() }
+                    try await clock.sleeperArmed(for: .seconds(1))
+                    try FileManager.default.removeItem(at: inbox)
+                    try CommandSpool(in: directory.filePath).post(.pause([1]))
+                    clock.advance(by: .seconds(1))
+                    let download = try #require(await manager.downloads.first)
+                    for await state in download.states where state == .paused { break }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
+    /// How a list's directory is lost to the manager that has it.
+    enum Loss: CaseIterable {
+        case removed, movedAway, withoutLock
+
+        func happen(to directory: URL) throws {
+            switch self {
+            case .removed: try FileManager.default.removeItem(at: directory)
+            case .movedAway:
+                let place = directory.deletingLastPathComponent().appending(path: "elsewhere")
+                try FileManager.default.moveItem(at: directory, to: place)
+            case .withoutLock:
+                try FileManager.default.removeItem(at: directory.appending(path: RegistryLock.fileName))
+            }
+        }
+    }
+
+    /// Once the earlier manager went on: it took the commands of the new list, and wrote its journal over that one.
+    @Test(arguments: Loss.allCases)
+    func `a manager whose list is lost leaves a new one in its place alone, and says so`(_ loss: Loss) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { old in
+                try loss.happen(to: directory)
+                // With nobody in its place it is lost as well.
+                var error = await #expect(throws: DownloadError.self) { try await old.takeCommands() }
+                #expect(error?.cause is RegistryLoss)
+                try await withManager(directory, files: .unsynced, isFirst: loss != .withoutLock) { new in
+                    try CommandSpool(in: directory.filePath).post(.pause([1]))
+                    error = await #expect(throws: DownloadError.self) { try await old.keepTakingCommands() }
+                    #expect(error?.code == .fileSystem && error?.cause is RegistryLoss)
+                    #expect(error?.message.contains("/registry is gone: ") == true)
+                    error = await #expect(throws: DownloadError.self) { try await old.download(request("old")) }
+                    #expect(error?.cause is RegistryLoss)
+                    #expect(await new.downloads.map(\.state) == [.waiting, .paused])
+                    try await new.takeCommands()
+                    #expect(await new.downloads.map(\.state) == [.paused, .paused])
+                }
+            }
+            let list = try await DownloadRegistry(directory: directory).downloads()
+            #expect(list.map(\.state) == [.paused, .paused])
+        }
+    }
+
+    // MARK: Who leaves a command
+
+    /// Leaves commands for a manager that does with them what `take` does, and gives what came of it.
+    private func leaving<Value: Sendable>(
+        in directory: URL,
+        _ leave: @escaping @Sendable (DownloadRegistry) async throws -> Value,
+        _ take: () async throws -> Void
+    ) async throws -> Result<Value, any Error> {
+        let inbox = CommandSpool(in: directory.filePath)
+        return try await withThrowingTaskGroup(of: Result<Value, any Error>.self) { group in
+            group.addTask {
+                do {
+                    return .success(try await leave(DownloadRegistry(directory: directory)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            while try !inbox.hasCommands { await Task.yield() }
+            try await take()
+            return try #require(try await group.next())
+        }
+    }
+
+    private func request(_ name: String, _ checksum: Checksum? = nil) throws -> DownloadRequest {
+        var request = DownloadRequest(
+            try #require(URL(string: "http://h/\(name)")),
+            to: .directory(URL(filePath: "/home/user/Downloads", directoryHint: .isDirectory))
+        )
+        request.checksums = checksum.map { [$0] } ?? []
+        return request
+    }
+
+    @Test(arguments: [true, false])
+    func `who leaves a command that is set aside is told where it is`(_ isAdding: Bool) async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { _ in
+                let request = try request("a")
+                let result = try await leaving(in: directory) { registry in
+                    if isAdding {
+                        try await registry.add([request]).isDone
+                    } else {
+                        try await registry.perform(.pause([Download.ID(rawValue: 1)]))
+                    }
+                } _: {
+                    // As an earlier release does with what it does not know.
+                    let folder = directory.appending(path: CommandSpool.folderName)
+                    let name = try #require(
+                        try FileProbe.names(in: folder).first { $0.hasSuffix(CommandSpool.suffix) }
+                    )
+                    let file = folder.appending(path: name).filePath
+                    try FileSystem.system.replace(file, file + CommandSpool.unreadSuffix)
+                }
+                let error = #expect(throws: DownloadError.self) { try result.get() }
+                #expect(error?.code == .fileSystem)
+                #expect(error?.message.contains(CommandSpool.unreadSuffix) == true)
+            }
+        }
+    }
+
+    @Test func `who adds a file that another one adds at the same time is told the identity in the list`() async throws
+    {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let requests = try ["a", "b"].map { try request($0) }
+                let first = Locked<Download.ID?>(nil)
+                let result = try await leaving(in: directory) {
+                    try await $0.add(requests).ids
+                } _: {
+                    let download = try await manager.download(requests[1])
+                    first.withLock { $0 = download.id }
+                    try await manager.takeCommands()
+                }
+                let ids = try result.get()
+                #expect(ids.last == first.withLock { $0 })
+                #expect(await manager.downloads.dropFirst(2).map(\.id) == ids.reversed())
+            }
+        }
+    }
+
+    @Test func `who adds a file that another one adds with another checksum is told so`() async throws {
+        try await withDirectory { directory in
+            try await withManager(directory, files: .unsynced) { manager in
+                let requests = try [[1], [2]].map { try request("a", Checksum(.sha256, of: $0)) }
+                let result = try await leaving(in: directory) {
+                    try await $0.add([requests[0]]).isDone
+                } _: {
+                    try await manager.download(requests[1])
+                    try await manager.takeCommands()
+                }
+                let error = #expect(throws: DownloadError.self) { try result.get() }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains(requests[1].checksums[0].hexadecimal) == true)
+            }
+        }
+    }
+
+    @Test func `of many that add one file at once each is told the identity in the list`() async throws {
+        try await withDirectory { directory in
+            let request = try request("a")
+            let registry = DownloadRegistry(directory: directory)
+            let ids = try await withThrowingTaskGroup(of: [Download.ID].self) { group in
+                for _ in 0..<8 { group.addTask { try await registry.add([request]).ids } }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            let list = try await registry.downloads()
+            #expect(list.count == 1)
+            #expect(Set(ids) == Set(list.map(\.id)))
+        }
+    }
+}

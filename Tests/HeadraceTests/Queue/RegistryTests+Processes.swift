@@ -1,0 +1,222 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// What other processes do to the list of a manager, and what is left by one that was killed.
+extension RegistryTests {
+    func registry(_ folder: URL) -> DownloadRegistry {
+        DownloadRegistry(directory: folder.appending(path: "registry", directoryHint: .isDirectory))
+    }
+
+    @Test func `a registry that nobody has is changed at once, and nothing runs`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            #expect(try await registry.downloads() == [])
+            let requests = try ["a", "b", "c"].map { try request($0, in: folder) }
+            let (ids, isDone) = try await registry.add(requests)
+            #expect(isDone)
+            #expect(try await registry.downloads().map(\.id) == ids)
+            #expect(try await registry.add(requests.reversed()).ids == ids.reversed())
+            #expect(try await registry.perform(.move(ids[2], to: .first)))
+            #expect(try await registry.perform(.pause([ids[0], Download.ID(rawValue: 7)])))
+            #expect(try await registry.perform(.cancel([ids[1]])))
+            #expect(try await registry.perform(.setPriority(.high, ids[0])))
+            let list = try await registry.downloads()
+            #expect(list.map(\.id) == [ids[2], ids[0], ids[1]])
+            #expect(list.map(\.state) == [.waiting, .paused, .cancelled])
+            #expect(list.map(\.priority) == [.normal, .high, .normal])
+            #expect(
+                list.map(\.request)
+                    == [2, 0, 1].map { index in
+                        var request = requests[index]
+                        if index == 0 { request.priority = .high }
+                        return request
+                    }
+            )
+            #expect(try await registry.perform(.resume([ids[0]])))
+            #expect(try await registry.perform(.remove([ids[1]], deletingFiles: false)))
+            #expect(try await registry.downloads().map(\.state) == [.waiting, .waiting])
+            #expect(try FileProbe.names(in: folder) == ["registry"])
+        }
+    }
+
+    @Test func `a manager that has the registry takes the commands of others, in their order`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            try await withManager(folder) { manager in
+                let silent = try await manager.download(request("silent", in: folder))
+                for await progress in silent.progress where progress.bytesReceived == 60_000 { break }
+                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
+                #expect(try await registry.downloads().map(\.progress.bytesReceived) == [60_000])
+                let (ids, isDone) = try await registry.add(["a", "bad"].map { try request($0, in: folder) })
+                #expect(!isDone)
+                #expect(try await registry.perform(.move(ids[1], to: .first)) == false)
+                #expect(try await registry.perform(.pause([silent.id])) == false)
+                #expect(await manager.downloads == [silent])
+                try await manager.takeCommands()
+                #expect(silent.state == .paused)
+                await manager.waitUntilIdle()
+                #expect(await manager.downloads.map(\.id) == [ids[1], silent.id, ids[0]])
+                #expect(await kinds(manager) == [.failed, .paused, .finished])
+                try await manager.takeCommands()
+                #expect(await manager.downloads.count == 3)
+            }
+            let snapshots = try await registry.downloads()
+            #expect(snapshots.map(\.state.kind) == [.failed, .paused, .finished])
+            #expect(snapshots.map(\.progress.totalBytes) == [nil, Int64(DiskFixture.size), Int64(DiskFixture.size)])
+        }
+    }
+
+    /// Once it returned at once, and a run that asked whether anything was left to do ended in the middle of the other look.
+    @Test func `who looks for commands while another look goes on waits for its second look`() async throws {
+        var looks = QueueJournal.PollCoordinator()
+        let first = looks.begin()
+        #expect(first == nil)
+        let second = looks.begin()
+        let end = try #require(second)
+        let again = looks.endUnlessWanted()
+        #expect(again == nil)
+        let ended = looks.endUnlessWanted()
+        let waiting = try #require(ended)
+        #expect(waiting.count == 1)
+        for continuation in waiting { continuation.finish() }
+        for await _ in end { Issue.record("Nothing was said to be done.") }
+        let next = looks.begin()
+        #expect(next == nil)
+    }
+
+    /// By a tool that puts an older copy in its place, say.
+    @Test(arguments: [false, true])
+    func `a journal that somebody removes or replaces is written again`(_ isReplaced: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            try await withManager(folder) { manager in
+                _ = try await manager.download(request("silent", in: folder))
+                let other = folder.appending(path: "other")
+                try Data().write(to: other)
+                #expect((isReplaced ? rename(other.filePath, journal.filePath) : unlink(journal.filePath)) == 0)
+                _ = try await manager.download(request("silent2", in: folder))
+            }
+            try await withManager(folder) { manager in #expect(await names(manager) == ["silent", "silent2"]) }
+        }
+    }
+
+    @Test func `nothing runs where the process has ended that ran it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            try await withManager(folder) { manager in
+                let silent = try await manager.download(request("silent", in: folder))
+                for await state in silent.states where state == .running { break }
+            }
+            #expect(try await registry.downloads().map(\.state) == [.waiting])
+            // As after a kill: the journal tells of one that runs, and the lock of a process that is none.
+            let lock = folder.appending(path: "registry/\(RegistryLock.fileName)")
+            try await withManager(folder) { manager in
+                for await state in await manager.downloads[0].states where state == .running { break }
+                // It is written a moment after it.
+                while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
+                try Data("2147483647\n".utf8).write(to: lock)
+                #expect(try await registry.downloads().map(\.state) == [.waiting])
+            }
+        }
+    }
+
+    @Test func `a command that was left is carried out by the next manager, and a damaged one is told`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            var id: Download.ID?
+            try await withManager(folder, configure: { $0.startsDownloads = false }) { _ in
+                id = try await registry.add([request("a", in: folder)]).ids[0]
+            }
+            let inbox = folder.appending(path: "registry/inbox")
+            try Data("nonsense".utf8).write(to: inbox.appending(path: "0000000000000000-1-00000000.command"))
+            try await withManager(folder) { manager in
+                #expect(await manager.downloads.map(\.id) == [id])
+                for await event in manager.events {
+                    guard case .registryDamaged(let sentence) = event else { continue }
+                    #expect(sentence.contains("0000000000000000-1"))
+                    break
+                }
+                _ = try await manager.downloads[0].value
+            }
+        }
+    }
+
+    /// Once only the process that runs the list told it.
+    @Test func `who looks at a list is told what in it is damaged, also where that look writes it anew`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            let requests = try ["a", "b", "c"].map { try request($0, in: folder) }
+            let ids = try await registry.add(requests).ids
+            let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            var bytes = try FileProbe.bytes(of: journal)
+            let path = try #require(bytes.firstRange(of: Array("/b\"".utf8)))
+            bytes[path.lowerBound] = UInt8(ascii: "X")
+            try Data(bytes).write(to: journal)
+            let (downloads, findings) = try await registry.present()
+            // Each download has a line of its own.
+            #expect(downloads.map(\.id) == [ids[0], ids[2]])
+            #expect(findings.count == 2 && findings[0].contains(" is damaged"), "\(findings)")
+            try CommandSpool(in: registry.directory.filePath).post(.pause([ids[0].rawValue]))
+            let (later, again) = try await registry.present()
+            #expect(later.map(\.state) == [.paused, .waiting])
+            let copy = URL(filePath: journal.filePath + RegistryStore.unreadSuffix)
+            #expect(findings[1] == "The next change of the list keeps it as it is now, as \(copy.filePath).")
+            #expect(again == [findings[0], "The list as it was is kept as \(copy.filePath)."])
+            #expect(try FileProbe.bytes(of: copy) == bytes)
+            #expect(try await registry.present().findings.isEmpty)
+        }
+    }
+
+    /// A process that is killed does no file call any more.
+    @Test func `after a kill at any file call the list is whole, and a finished file is not fetched again`()
+        async throws
+    {
+        var kills = 0
+        var isKilled = true
+        while isKilled {
+            let rest = Locked(kills)
+            let recorder = FileSystemRecorder { call throws(SystemError) in
+                // A lock ends with its process.
+                guard call != .close else { return }
+                let isAlive = rest.withLock { rest in
+                    rest -= 1
+                    return rest >= 0
+                }
+                guard isAlive else { throw SystemError(errno: EIO) }
+            }
+            try await withTemporaryDirectory { folder in
+                try await fetch(in: folder, recorder.fileCalls)
+                try await expectWhole(folder, "after \(kills) calls")
+            }
+            isKilled = rest.withLock { $0 < 0 }
+            kills += 1
+        }
+        #expect(kills > 20)
+    }
+
+    private func fetch(in folder: URL, _ files: FileSystem) async throws {
+        do {
+            try await withManager(folder, files: files) { manager in
+                try await manager.download(["a", "b"].map { try request($0, in: folder) })
+                await manager.waitUntilIdle()
+            }
+        } catch is DownloadError {
+            // It did not get that far.
+        }
+    }
+
+    private func expectWhole(_ folder: URL, _ comment: Comment) async throws {
+        try await withManager(folder) { manager in
+            let downloads = await manager.downloads
+            #expect(downloads.isEmpty || downloads.count == 2, comment)
+            manager.retryFailed()
+            await manager.waitUntilIdle()
+            for download in downloads { #expect(DiskFixture.isExact(try await download.value), comment) }
+            let names = try FileProbe.names(in: folder)
+            #expect(names == (downloads.isEmpty ? ["registry"] : ["a", "b", "registry"]), comment)
+        }
+    }
+}

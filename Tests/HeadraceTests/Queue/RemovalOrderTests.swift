@@ -1,0 +1,257 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// The list on the disk gives up a download first, and then its files go.
+@Suite(.timeLimit(.minutes(4)))
+struct RemovalOrderTests {
+    enum Verb: Sendable, CaseIterable {
+        case cancel
+        case remove
+
+        func run(on download: Download) async {
+            switch self {
+            case .cancel: await download.cancel()
+            case .remove: await download.remove(deletingFile: true)
+            }
+        }
+    }
+
+    enum Subject: Sendable, CaseIterable {
+        case paused
+        case running
+        case finished
+    }
+
+    private let lists = RegistryTests()
+
+    private func download(_ subject: Subject, _ manager: DownloadManager, in folder: URL) async throws -> Download {
+        let name = subject == .finished ? "a" : "silent"
+        let download = try await manager.download(lists.request(name, in: folder))
+        if subject == .finished {
+            _ = try await download.value
+        } else {
+            for await progress in download.progress where progress.bytesReceived == 60_000 { break }
+        }
+        if subject == .paused { await download.pause() }
+        return download
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `a file that was there before, skipped or proven, stays, also in a later run`(
+        _ isReopened: Bool,
+        _ isVerified: Bool
+    ) async throws {
+        let sha256 = try Checksum(parsing: "sha256:3fd30542fe3f61b14bd4a4b2dc0b6fb30fa6f63ebce52dd1778aaa8c4dc02cff")
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "a")
+            try Data("mine".utf8).write(to: file)
+            try await lists.withManager(folder) { manager in
+                let request = try lists.request("a", in: folder) {
+                    if isVerified {
+                        ($0.checksums, $0.refetchPolicy) = ([sha256], .ifChanged)
+                    } else {
+                        $0.conflictPolicy = .skip
+                    }
+                }
+                let download = try await manager.download(request)
+                #expect(try await download.value.filePath == file.filePath)
+                if !isReopened { await download.remove(deletingFile: true) }
+            }
+            try await lists.withManager(folder) { manager in
+                #expect(await manager.downloads.count == (isReopened ? 1 : 0))
+                for download in await manager.downloads {
+                    #expect(await download.fileIsIntact)
+                    await download.remove(deletingFile: true)
+                }
+            }
+            #expect(try FileProbe.bytes(of: file) == Array("mine".utf8))
+        }
+    }
+
+    @Test func `a file that was unchanged when its download began again is still what that has fetched`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let request = try lists.request("a", in: folder) { $0.refetchPolicy = .ifChanged }
+                let download = try await manager.download(request)
+                let file = try await download.value
+                download.restart()
+                #expect(try await download.value == file)
+                #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
+                await download.remove(deletingFile: true)
+                #expect(FileProbe.size(of: file) == nil)
+            }
+        }
+    }
+
+    /// Once it went with the download, which had fetched another one.
+    @Test func `a file that somebody has put in the place of the one that was fetched stays`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let first = try await manager.download(lists.request("a", in: folder))
+                let checksum = try await Checksum.compute(.sha256, ofFileAt: first.value)
+                await first.remove(deletingFile: true)
+                let request = try lists.request("a", in: folder) {
+                    ($0.checksums, $0.refetchPolicy) = ([checksum], .unlessCurrent)
+                }
+                let download = try await manager.download(request)
+                let file = try await download.value
+                let bytes = try FileProbe.bytes(of: file)
+                try Data(bytes).write(to: file, options: .atomic)
+                download.restart()
+                #expect(try await download.value == file)
+                #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
+                await download.remove(deletingFile: true)
+                #expect(try FileProbe.bytes(of: file) == bytes)
+            }
+        }
+    }
+
+    @Test(arguments: Subject.allCases, Verb.allCases)
+    func `X01 X02 after a crash at any change no download of the list has lost its bytes`(
+        _ subject: Subject,
+        _ verb: Verb
+    ) async throws {
+        let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+        let disk = MemoryDisk()
+        var (begun, path) = (0, "")
+        try await lists.withManager(folder, files: disk.calls) { manager in
+            let download = try await download(subject, manager, in: folder)
+            path = subject == .finished ? "/list/a" : download.partialFile.filePath
+            begun = disk.changes.count
+            await verb.run(on: download)
+            #expect((disk.image.names[path] != nil) == (subject == .finished && verb == .cancel))
+        }
+        // Of one that runs, the bytes are not synced so far.
+        for crash in Crash.allCases where subject != .running || crash == .kill {
+            for count in begun...disk.changes.count {
+                let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
+                guard image.names[path] == nil else { continue }
+                let list = try RegistryFixture.open("/list/registry", calls: MemoryDisk(image).calls).list.image
+                let isWanted = list.entries.contains { $0.state != .cancelled }
+                #expect(!isWanted, "\(crash), after \(count) changes")
+            }
+        }
+    }
+
+    @Test(arguments: [Subject.paused, .running], Verb.allCases)
+    func `on a full disk the files of what is not wanted make room for the list`(
+        _ subject: Subject,
+        _ verb: Verb
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let file = Locked<URL?>(nil)
+            let recorder = FileSystemRecorder(fullWhile: {
+                file.withLock { $0.flatMap { FileProbe.size(of: $0) } } != nil
+            })
+            try await lists.withManager(folder, files: recorder.fileCalls) { manager in
+                let download = try await download(subject, manager, in: folder)
+                file.withLock { $0 = download.partialFile }
+                await verb.run(on: download)
+                #expect(FileProbe.size(of: download.partialFile) == nil)
+                let list = try await lists.registry(folder).downloads()
+                #expect(list.map(\.state) == (verb == .cancel ? [.cancelled] : []))
+            }
+        }
+    }
+
+    @Test(arguments: [EIO, ENOSPC], Verb.allCases)
+    func `files stay where the list cannot be written, and another disk's do not make room for it`(
+        _ errno: Int32,
+        _ verb: Verb
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let isBroken = Locked(false)
+            var files = FileSystemRecorder { call throws(SystemError) in
+                guard isBroken.withLock({ $0 }) else { return }
+                switch call {
+                case .write, .create: throw SystemError(errno: errno)
+                default: break
+                }
+            }.fileCalls
+            let status = files.status
+            files.status = { path throws(SystemError) in
+                var status = try status(path)
+                if path.hasSuffix(RegistryStore.fileName) { status?.device = 0 }
+                return status
+            }
+            let calls = files
+            try await lists.withManager(folder, files: calls) { manager in
+                let download = try await download(.paused, manager, in: folder)
+                let events = manager.events
+                isBroken.withLock { $0 = true }
+                await verb.run(on: download)
+                #expect(FileProbe.size(of: download.partialFile) == 60_000)
+                for await event in events { if case .registryFailed = event { break } }
+                isBroken.withLock { $0 = false }
+            }
+            try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                #expect(await lists.kinds(manager) == (verb == .cancel ? [.cancelled] : []))
+            }
+        }
+    }
+
+    @Test func `what a finished one is removed with is its file, and not what another list has begun since`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let download = try await download(.finished, manager, in: folder)
+                let file = try await download.value
+                try Data("theirs".utf8).write(to: download.partialFile)
+                await download.remove(deletingFile: true)
+                #expect(FileProbe.size(of: download.partialFile) == 6)
+                #expect(FileProbe.size(of: file) == nil)
+            }
+        }
+    }
+
+    @Test func `what is cancelled right before the shutdown leaves nothing`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let download = try await download(.running, manager, in: folder)
+                try manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in queue.cancel(id) }
+                await manager.shutdown()
+                #expect(download.state == .cancelled)
+                #expect(try FileProbe.names(in: folder) == ["registry"])
+            }
+            try await lists.withManager(folder) { manager in
+                #expect(await lists.kinds(manager) == [.cancelled])
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `what is cancelled and taken out of the list before it has stopped leaves nothing`(
+        _ deletesFirst: Bool
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let download = try await download(.running, manager, in: folder)
+                try manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in
+                    let first = deletesFirst ? queue.remove(id, deletingFile: true) : queue.cancel(id)
+                    return first + queue.remove(id, deletingFile: false)
+                }
+                await manager.shutdown()
+                #expect(download.state == .cancelled)
+                #expect(try FileProbe.names(in: folder) == ["registry"])
+            }
+        }
+    }
+
+    /// By then another manager may have the list, and the file.
+    @Test func `a decision that the shutdown overtakes touches no file after it`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await lists.withManager(folder) { manager in
+                let download = try await download(.paused, manager, in: folder)
+                let effects = manager.list.state.withLock { $0.effects(of: $0.queue.cancel(download.id)) }
+                await manager.shutdown()
+                manager.list.perform(effects)
+                #expect(download.state == .cancelled)
+                #expect(FileProbe.size(of: download.partialFile) == 60_000)
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Commands from one process to another, on a real disk and on one that stops.
+@Suite(.timeLimit(.minutes(4)))
+struct CommandSpoolTests {
+    private typealias Fixture = RegistryFixture
+    typealias Call = FileSystemRecorder.Call
+
+    private let hour: UInt64 = 3600 * 1_000_000_000
+
+    private func inbox(_ folder: URL, calls: FileSystem = .unsynced) -> CommandSpool {
+        CommandSpool(in: folder.path, calls: calls)
+    }
+
+    private func path(_ folder: URL) -> URL { folder.appending(path: CommandSpool.folderName) }
+
+    @Test func `what was left for a manager that has ended is carried out by who asks for it`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            try await registry.takeCommands()
+            #expect(FileProbe.size(of: registry.directory) == nil)
+            let url = try #require(URL(string: "http://h/a"))
+            let ids = try await registry.add([DownloadRequest(url, to: .directory(folder))]).ids
+            try inbox(registry.directory).post(.pause(ids.map(\.rawValue)))
+            #expect(try await registry.downloads().map(\.state) == [.waiting])
+            try await registry.takeCommands()
+            #expect(try await registry.downloads().map(\.state) == [.paused])
+            #expect(try inbox(registry.directory).hasCommands == false)
+        }
+    }
+
+    @Test func `commands are taken in the order of posting, until they are done`() async throws {
+        try await withTemporaryDirectory { folder in
+            let inbox = inbox(folder)
+            #expect(try inbox.take() == CommandSpool.Contents())
+            let commands: [RegistryCommand] = [.pause([1]), .resume([1]), .priority(1, 3)]
+            for (index, command) in commands.enumerated() { try inbox.post(command, at: 1 << (UInt64(index) * 20)) }
+            let contents = try inbox.take()
+            #expect(contents.items.map(\.command) == commands)
+            #expect(contents.refusals == [])
+            #expect(try inbox.take() == contents)
+            #expect(FileProbe.permissions(of: path(folder)) == 0o700)
+            for item in contents.items {
+                #expect(FileProbe.permissions(of: URL(filePath: item.path)) == 0o600)
+                #expect(item.path.contains("-\(getpid())-"))
+            }
+            try inbox.done(contents.items[0].path)
+            try inbox.done(contents.items[0].path)
+            #expect(try inbox.take().items == Array(contents.items[1...]))
+            for item in contents.items { try inbox.done(item.path) }
+            #expect(try FileProbe.names(in: path(folder)) == [])
+        }
+    }
+
+    @Test func `the time of posting is that of the wall`() async throws {
+        try await withTemporaryDirectory { folder in
+            for id: UInt64 in 0..<20 { try inbox(folder).post(.pause([id])) }
+            let contents = try inbox(folder).take()
+            #expect(Set(contents.items.map(\.command)) == Set((0..<20).map { .pause([$0]) }))
+            let name = try #require(FileProbe.names(in: path(folder)).first)
+            let time = try #require(UInt64(hexadecimal: name.utf8.prefix(16)))
+            #expect(abs(Double(time) / 1e9 - Date().timeIntervalSince1970) < 600)
+        }
+    }
+
+    @Test func `a command is synced before it gets its name, and then the name`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileSystemRecorder(to: .unsynced)
+            let inbox = inbox(folder, calls: recorder.fileCalls)
+            try inbox.post(.pause([1]), at: 1)
+            let kinds = recorder.calls.filter { if case .write = $0 { false } else { true } }
+            #expect(
+                kinds == [
+                    .status, .createDirectory, .syncDirectory, .create, .sync, .close, .move, .syncDirectory,
+                ]
+            )
+        }
+    }
+
+    @Test func `K18 K20 what is no command is set aside and told, and the others are taken`() async throws {
+        try await withTemporaryDirectory { folder in
+            let inbox = inbox(folder)
+            try inbox.post(.pause([1]), at: 1)
+            try inbox.post(.pause([2]), at: 9)
+            let later = RegistryCommand.framed(Array(#"["paint","blue"]"#.utf8))
+            let files: [(name: String, bytes: [UInt8])] = [
+                ("0000000000000002-1-x", Array("rotten".utf8)), ("0000000000000003-1-x", []),
+                ("0000000000000004-1-x", later),
+            ]
+            for (name, bytes) in files { try Data(bytes).write(to: path(folder).appending(path: "\(name).command")) }
+            #expect(symlink("/etc/passwd", path(folder).appending(path: "0000000000000005-1-x.command").path) == 0)
+            #expect(mkdir(path(folder).appending(path: "0000000000000006-1-x.command").path, 0o700) == 0)
+            #expect(mkfifo(path(folder).appending(path: "0000000000000007-1-x.command").path, 0o600) == 0)
+            let contents = try inbox.take()
+            #expect(contents.items.map(\.command) == [.pause([1]), .pause([2])])
+            #expect(
+                contents.refusals.map(\.reason) == [
+                    .damaged, .damaged, .newer(#"the command "paint""#), .unreadable(SystemError(errno: EINVAL)),
+                    .unreadable(SystemError(errno: EINVAL)), .unreadable(SystemError(errno: EINVAL)),
+                ]
+            )
+            for refusal in contents.refusals {
+                #expect(try FileSystem.system.status(refusal.path) != nil)
+                #expect(refusal.path.hasSuffix(".command.unread"))
+                #expect(refusal.description.contains(refusal.path) && refusal.description.hasSuffix("."))
+            }
+            for (name, bytes) in files {
+                #expect(try FileProbe.bytes(of: path(folder).appending(path: "\(name).command.unread")) == bytes)
+            }
+            #expect(try inbox.take() == CommandSpool.Contents(items: contents.items))
+        }
+    }
+
+    /// What was done before was also what could not be looked up.
+    @Test func `a command that cannot be looked up is not taken for done`() async throws {
+        try await withTemporaryDirectory { folder in
+            let path = try inbox(folder).post(.pause([1]))
+            var calls = FileSystem.unsynced
+            calls.status = { _ throws(SystemError) in throw SystemError(errno: EIO) }
+            #expect(try inbox(folder, calls: calls).isDone(path) == false)
+        }
+    }
+
+    @Test func `a file that another process is writing stays, and goes when that one is long dead`() async throws {
+        try await withTemporaryDirectory { folder in
+            try inbox(folder).post(.pause([1]), at: 1)
+            let begun = path(folder).appending(path: "\((5 * hour).hexadecimal)-1-x.command.new")
+            try Data("half".utf8).write(to: begun)
+            try Data("mine".utf8).write(to: path(folder).appending(path: "notes.new"))
+            for time in [0, 5 * hour, 6 * hour] { _ = try inbox(folder).take(at: time) }
+            #expect(FileProbe.size(of: begun) == 4)
+            _ = try inbox(folder).take(at: 6 * hour + 1)
+            #expect(FileProbe.size(of: begun) == nil)
+            #expect(try FileProbe.names(in: path(folder)).count == 2)
+        }
+    }
+
+    @Test func `a command to a folder without a list is refused`() async throws {
+        try await withTemporaryDirectory { folder in
+            let error = #expect(throws: DownloadError.self) {
+                try inbox(folder.appending(path: "missing")).post(.pause([1]))
+            }
+            #expect(error?.code == .fileSystem)
+            #expect(error?.message.contains("missing/inbox") == true)
+        }
+    }
+
+    @Test(arguments: [Call.createDirectory, .create, .sync, .close, .move, .syncDirectory])
+    func `K01 a command that the disk refuses is refused with its reason, and is not there`(_ step: Call) async throws {
+        try await withTemporaryDirectory { folder in
+            let isFull = Locked(true)
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == step, isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
+            }
+            let inbox = inbox(folder, calls: recorder.fileCalls)
+            for _ in 0..<2 {
+                let error = #expect(throws: DownloadError.self) { try inbox.post(.pause([1])) }
+                #expect(error?.code == .diskFull)
+                let contents = try CommandSpool(in: folder.path).take()
+                #expect(contents == CommandSpool.Contents())
+            }
+            isFull.withLock { $0 = false }
+            try inbox.post(.pause([2]))
+            #expect(try inbox.take().items.map(\.command) == [.pause([2])])
+            #expect(try FileProbe.names(in: path(folder)).count == 1)
+        }
+    }
+
+    /// A process that is killed, or a machine that loses its power, in the middle of a post.
+    @Test(arguments: Crash.allCases)
+    func `X01 X02 a post that a crash ends leaves the command as a whole or not at all`(_ crash: Crash) throws {
+        for seed: UInt64 in 0..<5 {
+            let disk = MemoryDisk()
+            let inbox = CommandSpool(in: "/list", calls: disk.calls)
+            try inbox.post(.pause([1]), at: 1)
+            let first = disk.changes.count
+            try inbox.post(.pause([2]), at: 2)
+            for count in 0...disk.changes.count {
+                let image = crash.image(after: disk.changes.prefix(count), seed: seed &+ UInt64(count))
+                let left = try CommandSpool(in: "/list", calls: MemoryDisk(image).calls).take()
+                let commands = left.items.map(\.command)
+                #expect(left.refusals == [], "\(crash), seed \(seed), after \(count) changes")
+                switch count {
+                case disk.changes.count: #expect(commands == [.pause([1]), .pause([2])])
+                case first...: #expect([[.pause([1])], [.pause([1]), .pause([2])]].contains(commands))
+                default: #expect([[], [.pause([1])]].contains(commands))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)), .computing)
+struct HostRetryLimitsTests {
+    @Test func `ten at once, and then one a second`() {
+        var retries = HostRetryLimits(perMinute: 60)
+        let now = Duration.seconds(100)
+        let begins = (0..<14).map { _ in retries.begin(of: "h", at: now) }
+        #expect(begins == Array(repeating: now, count: 11) + [101, 102, 103].map { .seconds($0) })
+        #expect(retries.begin(of: "other", at: now) == now)
+        let later = Duration.seconds(200)
+        #expect(retries.begin(of: "h", at: later) == later)
+    }
+
+    @Test func `without a limit each begins when it is due`() {
+        var retries = HostRetryLimits(perMinute: nil)
+        for second in 0..<100 {
+            let time = Duration.milliseconds(second)
+            #expect(retries.begin(of: "h", at: time) == time)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `no minute has more than the limit and the burst, and none begins too early`(_ seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let perMinute = Int.random(in: 1...120, using: &random)
+        var retries = HostRetryLimits(perMinute: perMinute)
+        var now = Duration.zero
+        var begins: [Duration] = []
+        for _ in 0..<500 {
+            now += .milliseconds(Int.random(in: 0...400, using: &random))
+            let begin = retries.begin(of: "h", at: now)
+            #expect(begin >= now)
+            begins.append(begin)
+        }
+        for start in begins {
+            let count = begins.count { $0 >= start && $0 < start + .seconds(60) }
+            #expect(count <= perMinute * 7 / 6 + 2)
+        }
+    }
+}

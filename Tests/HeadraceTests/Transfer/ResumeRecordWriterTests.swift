@@ -1,0 +1,111 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Two who write one record: the transfer, and who is about to be suspended.
+@Suite(.timeLimit(.minutes(4)))
+struct ResumeRecordWriterTests {
+    private final class Disk: Sendable {
+        let records = Locked<[(written: ByteRangeSet, durable: ByteRangeSet)]>([])
+        let pieces = Locked<ReceivedPieces?>(nil)
+        let syncs = Locked(true)
+
+        var work: ResumeRecordWriter.Work {
+            ResumeRecordWriter.Work(
+                sync: { [self] in syncs.withLock { $0 } },
+                write: { [self] written, durable, pieces, _ in
+                    records.withLock { $0.append((written, durable)) }
+                    self.pieces.withLock { $0 = pieces }
+                    return true
+                }
+            )
+        }
+
+        var last: (written: ByteRangeSet, durable: ByteRangeSet) {
+            records.withLock { $0.last ?? (ByteRangeSet(), ByteRangeSet()) }
+        }
+    }
+
+    private let recordWriter = ResumeRecordWriter()
+    private let disk = Disk()
+
+    private func set(_ ranges: Range<Int64>...) -> ByteRangeSet { ByteRangeSet(ranges) }
+
+    private func write(
+        _ written: ByteRangeSet,
+        durable: ByteRangeSet = ByteRangeSet(),
+        _ pieces: ReceivedPieces? = nil
+    ) throws {
+        var record = try ControlRecord.sample()
+        (record.written, record.durable, record.pieces) = (written, durable, pieces)
+        let isWritten = recordWriter.write(record) { record in
+            disk.records.withLock { $0.append((record.written, record.durable)) }
+        }
+        #expect(isWritten)
+    }
+
+    @Test func `a record of the transfer takes nothing back that was saved from outside`() throws {
+        recordWriter.began(durable: set(), disk.work)
+        recordWriter.save(syncing: true) { set(0..<100) }
+        #expect(disk.last.durable == set(0..<100))
+        // Which was made before, and is late.
+        try write(set(0..<60))
+        #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<100))
+        try write(set(0..<150))
+        #expect(disk.last.written == set(0..<150) && disk.last.durable == set(0..<100))
+        #expect(recordWriter.ended())
+    }
+
+    @Test func `after a sync that failed nothing more is called durable, whoever's it was`() throws {
+        for isOutside in [true, false] {
+            recordWriter.began(durable: set(0..<10), disk.work)
+            disk.syncs.withLock { $0 = false }
+            if isOutside {
+                recordWriter.save(syncing: true) { set(0..<100) }
+            } else {
+                #expect(!recordWriter.sync { false })
+            }
+            disk.syncs.withLock { $0 = true }
+            // The kernel tells a failure once.
+            #expect(!recordWriter.sync { true })
+            recordWriter.save(syncing: true) { set(0..<100) }
+            #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<10))
+            recordWriter.closed()
+        }
+        recordWriter.began(durable: set(), disk.work)
+        #expect(recordWriter.sync { true })
+    }
+
+    @Test func `a record that is saved from outside has the digests of the transfer's last one`() throws {
+        var pieces = try #require(ReceivedPieces(fileSize: 3 * ReceivedPieces.leastLength))
+        pieces.keep([(1, 7)])
+        recordWriter.began(durable: set(), disk.work)
+        try write(set(0..<100), pieces)
+        recordWriter.save(syncing: false) { set(0..<200) }
+        #expect(disk.pieces.withLock { $0 } == pieces)
+        // Of another body they mean nothing.
+        recordWriter.began(durable: set(), disk.work)
+        recordWriter.save(syncing: false) { set(0..<200) }
+        #expect(disk.pieces.withLock { $0 } == nil)
+    }
+
+    @Test func `nothing is called durable that is not written any more`() throws {
+        recordWriter.began(durable: set(0..<100), disk.work)
+        recordWriter.save(syncing: false) { set(0..<40, 60..<100) }
+        #expect(disk.last.durable == set(0..<40, 60..<100))
+        recordWriter.began(durable: set(0..<40), disk.work)
+        try write(set(0..<40))
+        #expect(disk.last.written == set(0..<40))
+    }
+
+    @Test func `nobody outside writes before there are bytes, nor after the end`() {
+        recordWriter.save(syncing: true) { set(0..<100) }
+        recordWriter.began(durable: set(), disk.work)
+        recordWriter.save(syncing: true) { set() }
+        #expect(!recordWriter.ended())
+        recordWriter.save(syncing: true) { set(0..<100) }
+        #expect(disk.records.withLock { $0.count } == 0)
+    }
+}

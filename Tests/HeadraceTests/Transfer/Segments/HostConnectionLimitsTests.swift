@@ -1,0 +1,133 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)), .computing)
+struct HostConnectionLimitsTests {
+    private let ids = (0..<12).map { Download.ID(rawValue: UInt64($0)) }
+
+    /// What each of some downloads gets, when each has asked three times.
+    private func shares(_ limits: inout HostConnectionLimits, _ wanted: [Int], at now: Duration = .zero) -> [Int] {
+        var shares: [Int] = []
+        for _ in 0..<3 {
+            shares = zip(ids, wanted).map { limits.share(of: $0, on: "a", wanting: $1, at: now) }
+        }
+        return shares
+    }
+
+    @Test(
+        arguments: [
+            ([1], [1]), ([8], [8]), ([100], [8]), ([8, 8], [4, 4]), ([8, 1], [7, 1]), ([1, 8], [1, 7]),
+            ([8, 2, 8], [3, 2, 3]), ([8, 8, 8], [2, 3, 3]), ([1, 1, 1, 9], [1, 1, 1, 5]),
+            (.init(repeating: 8, count: 8), .init(repeating: 1, count: 8)),
+            (.init(repeating: 8, count: 12), .init(repeating: 1, count: 12)),
+        ] as [([Int], [Int])]
+    )
+    func `C02 the connections of a host are divided evenly`(_ wanted: [Int], _ expected: [Int]) {
+        var limits = HostConnectionLimits(maximum: 8)
+        #expect(shares(&limits, wanted) == expected)
+    }
+
+    /// Outside of the macro, which cannot take a mutating call.
+    private func expect(_ value: Int, _ expected: Int, _ location: SourceLocation = #_sourceLocation) {
+        #expect(value == expected, sourceLocation: location)
+    }
+
+    @Test func `a newcomer gets its share when another has given it up`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 1)
+        expect(limits.share(of: ids[2], on: "b", wanting: 8, at: .zero), 8)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 4)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 4)
+        limits.left(ids[0], "a", at: .zero)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 8)
+    }
+
+    @Test func `each refusal takes one away, and each half minute gives one back`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.share(of: ids[0], on: "a", wanting: 6, at: .zero), 6)
+        for _ in 0..<4 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(10)) }
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(39)), 2)
+        expect(limits.share(of: ids[1], on: "b", wanting: 8, at: .seconds(39)), 8)
+        for (seconds, expected) in [(40, 3), (69, 3), (70, 4), (190, 8), (10_000, 8)] {
+            expect(limits.share(of: ids[0], on: "a", wanting: 9, at: .seconds(seconds)), expected)
+        }
+    }
+
+    @Test func `a host that refuses everything keeps one connection for each download`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        for _ in 0..<20 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero) }
+        #expect(shares(&limits, [8, 8]) == [1, 1])
+    }
+
+    @Test func `the limit outlives the download that met it`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
+        limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero)
+        limits.left(ids[0], "a", at: .zero)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(1)), 1)
+    }
+
+    @Test func `a host is forgotten when its limit and its time to wait are over`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .zero)
+        limits.left(ids[0], "a", at: .seconds(39))
+        #expect(!limits.isUntroubled)
+        limits.left(ids[0], "a", at: .seconds(40))
+        #expect(limits.isUntroubled)
+    }
+
+    @Test func `hosts that refused once are not kept for ever`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        for host in 0..<100 { limits.refused(ids[0], on: "\(host)", retryAfter: nil, at: .zero) }
+        limits.left(ids[0], "a", at: .seconds(30))
+        #expect(limits.isUntroubled)
+    }
+
+    @Test func `T05 a time to wait holds for the host`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        #expect(shares(&limits, [3, 2]) == [3, 2])
+        limits.refused(ids[0], on: "a", retryAfter: .seconds(120), at: .zero)
+        limits.refused(ids[0], on: "a", retryAfter: .seconds(5), at: .seconds(1))
+        #expect(limits.notBefore("a") == .seconds(120) && limits.notBefore("b") == nil)
+        // The limit has recovered, but until then nobody gets more than it has.
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(119)), 2)
+        expect(limits.share(of: ids[2], on: "a", wanting: 8, at: .seconds(119)), 1)
+        limits.left(ids[2], "a", at: .seconds(119))
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 3)
+        #expect(limits.notBefore("a") == nil)
+    }
+
+    @Test(arguments: 0..<20)
+    func `C01 in a random walk a host never has more than its limit or its downloads`(_ seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let maximum = Int.random(in: 1...10, using: &random)
+        var limits = HostConnectionLimits(maximum: maximum)
+        var granted: [Int: Int] = [:]
+        var now = Duration.zero
+        for _ in 0..<1_000 {
+            now += .seconds(Int.random(in: 0...10, using: &random))
+            let index = Int.random(in: 0..<6, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0:
+                limits.left(ids[index], "a", at: now)
+                granted[index] = nil
+            case 1 where granted[index] != nil:
+                limits.refused(ids[index], on: "a", retryAfter: nil, at: now)
+                granted[index] = granted[index].map { max(1, $0 - 1) }
+            default:
+                let wanted = Int.random(in: 1...12, using: &random)
+                let before = granted[index] ?? 0
+                let share = limits.share(of: ids[index], on: "a", wanting: wanted, at: now)
+                granted[index] = share
+                #expect((1...wanted).contains(share))
+                // Who gets more than before gets what is free.
+                let sum = granted.values.reduce(0, +)
+                if share > max(1, before) { #expect(sum <= maximum) }
+                #expect(sum <= maximum + granted.count)
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// A second source that fails, or is slow, against the same download without it, in simulated time.
+@Suite(.timeLimit(.minutes(4)), .computing)
+struct SourceStatsTests {
+    enum Fault: CaseIterable {
+        case unusable, broken, refused, silent, tenTimesSlower, threeTimesSlower, twiceSlower, cutAfterASecond
+
+        func behaviour(
+            of connection: SegmentSimulator.Connection,
+            _ rate: Double,
+            at now: Duration
+        ) -> SegmentSimulator.Behaviour {
+            switch self {
+            case .unusable: .fails(.unusable)
+            case .broken: .fails(.broken)
+            case .refused: .fails(.refused)
+            case .silent: .flows(0)
+            case .tenTimesSlower: .flows(rate / 10)
+            case .threeTimesSlower: .flows(rate / 3)
+            case .twiceSlower: .flows(rate / 2)
+            case .cutAfterASecond: now - connection.opened >= .seconds(1) ? .fails(.broken) : .flows(rate / 4)
+            }
+        }
+    }
+
+    @Test(
+        arguments: Fault.allCases,
+        [.automatic(max: 8), .fixed(2), .fixed(4), .fixed(8)] as [ConcurrencyController.Mode]
+    )
+    func `a bad second source makes no download slower`(_ fault: Fault, _ mode: ConcurrencyController.Mode) {
+        var random = SeededRandom(seed: 30)
+        for hosts in [[0, 0], [0, 1], [0, 0], [0, 1]] {
+            let rate = Double.random(in: 0.25...8, using: &random) * Double(1 << 20)
+            let seconds = Double.random(in: 8...20, using: &random)
+            let number = if case .fixed(let number) = mode { number } else { 8 }
+            var scene = SegmentSimulator(size: Int64(rate * seconds) * Int64(number), mode: mode, allowances: [8]) {
+                _,
+                _ in
+                .flows(rate)
+            }
+            scene.latency = .milliseconds(Int.random(in: 2...100, using: &random))
+            scene.step = .milliseconds(5)
+            let alone = scene.run()
+            scene.allowances = [8, 8]
+            scene.hosts = hosts
+            scene.behaviour = { connection, now in
+                connection.source == 0 ? .flows(rate) : fault.behaviour(of: connection, rate, at: now)
+            }
+            let result = scene.run()
+            let claim: Comment = "\(result.seconds) s, \(alone.seconds) s alone, \(result.requests)"
+            #expect(result.isFinished, claim)
+            #expect(result.seconds <= alone.seconds * 1.04 + 0.1, claim)
+            #expect(result.most == alone.most, claim)
+            switch fault {
+            case .unusable, .broken: #expect(result.requests[1] == 1, claim)
+            case .refused: #expect(result.requests[1] == 2, claim)
+            default: break
+            }
+        }
+    }
+
+    @Test(arguments: [[0, 0], [0, 1]], [.automatic(max: 8), .fixed(8)] as [ConcurrencyController.Mode])
+    func `an equally fast second source that each connection fills adds its speed`(
+        _ hosts: [Int],
+        _ mode: ConcurrencyController.Mode
+    ) {
+        let line = Double(4 << 20)
+        var scene = SegmentSimulator(size: Int64(line) * 40, mode: mode, allowances: [8, 8], hosts: hosts) { _, _ in
+            .flows(line)
+        }
+        scene.step = .milliseconds(5)
+        scene.sourceCapacity = line
+        let result = scene.run()
+        let claim: Comment = "\(result.seconds) s, \(result.sentBytes)"
+        #expect(result.isFinished, claim)
+        #expect(result.seconds <= 40 * 0.6, claim)
+    }
+}

@@ -1,0 +1,107 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+@Suite(.timeLimit(.minutes(4)))
+struct SourceListTests {
+    private func sources(_ names: String...) throws -> SourceList {
+        let urls = try names.map { try #require(URL(string: "http://\($0)/x")) }
+        var request = DownloadRequest(urls[0], to: .directory(URL(filePath: "/")))
+        request.mirrors = Array(urls.dropFirst())
+        return SourceList(request)
+    }
+
+    private func refusal(_ status: Int) -> DownloadError {
+        ResponseRejection.status(status).error(isTransient: status >= 500)
+    }
+
+    @Test func `sources are requested in their order, each once`() throws {
+        var sources = try sources("a", "b", "a", "b", "c")
+        #expect(sources.current.host() == "a")
+        #expect(try sources.next(after: refusal(404)).host() == "b")
+        #expect(try sources.next(after: DownloadError(.connectionLost, "Cut.")).host() == "c")
+        #expect(throws: DownloadError.self) { try sources.next(after: refusal(404)) }
+    }
+
+    @Test func `sources that join are requested after the others, those that are known not at all`() throws {
+        var sources = try sources("a", "b")
+        #expect(sources.hasNext)
+        try sources.join(["b", "c", "a", "c"].map { try #require(URL(string: "http://\($0)/x")) })
+        #expect(try sources.next(after: refusal(404)).host() == "b")
+        #expect(try sources.next(after: DownloadError(.checksum, "Wrong.")).host() == "c")
+        #expect(!sources.hasNext)
+        sources.join([sources.current])
+        #expect(!sources.hasNext)
+    }
+
+    @Test func `one that cannot response now is requested again after the others`() throws {
+        var sources = try sources("a", "b", "c")
+        #expect(sources.leavesAtOnce(refusal(503)))
+        #expect(try sources.next(after: refusal(503)).host() == "b")
+        #expect(try sources.next(after: refusal(500)).host() == "c")
+        // Now with the retries of its own.
+        #expect(!sources.leavesAtOnce(refusal(503)))
+        #expect(try sources.next(after: refusal(404)).host() == "a")
+        #expect(try sources.next(after: refusal(503)).host() == "b")
+        let error = try #require(throws: DownloadError.self) { try sources.next(after: refusal(503)) }
+        #expect(error.code == .httpStatus && error.statusCode == nil)
+    }
+
+    @Test(arguments: [
+        (403, true), (404, true), (410, true), (500, true), (503, true), (599, true), (400, false), (401, false),
+        (429, false),
+    ])
+    func `a source that refuses is left without a wait, if there is another`(_ status: Int, _ isLeft: Bool) throws {
+        #expect(try sources("a", "b").leavesAtOnce(refusal(status)) == isLeft)
+        #expect(try !sources("a").leavesAtOnce(refusal(status)))
+    }
+
+    @Test(arguments: [DownloadError.Code.connection, .nameResolution])
+    func `a source that cannot be reached is left without a wait, unless bytes of it are held`(
+        _ code: DownloadError.Code
+    ) throws {
+        var sources = try sources("a", "b")
+        let error = DownloadError(code, "No.")
+        #expect(!sources.leavesAtOnce(error, holdingBytes: true))
+        #expect(sources.leavesAtOnce(error))
+        #expect(try sources.next(after: error).host() == "b")
+        #expect(!sources.leavesAtOnce(error))
+        // It may be there again.
+        #expect(try sources.next(after: refusal(404)).host() == "a")
+    }
+
+    @Test(arguments: [DownloadError.Code.diskFull, .permission, .fileExists, .fileTooLarge, .timedOut, .shutDown])
+    func `what is no fault of the source is not tried elsewhere`(_ code: DownloadError.Code) throws {
+        var sources = try sources("a", "b")
+        let error = try #require(throws: DownloadError.self) { try sources.next(after: DownloadError(code, "No.")) }
+        #expect(error == DownloadError(code, "No."))
+    }
+
+    @Test func `a single source fails with its own error, several with one that names them all`() throws {
+        var one = try sources("a")
+        #expect(throws: refusal(404)) { try one.next(after: refusal(404)) }
+        var two = try sources("a", "u:p@b")
+        _ = try two.next(after: refusal(404))
+        let error = try #require(throws: DownloadError.self) { try two.next(after: refusal(404)) }
+        #expect(error.statusCode == 404)
+        #expect(
+            error.message == "None of the 2 sources gave the file. http://a/x: The server answered with status 404; "
+                + "http://b/x: The server answered with status 404."
+        )
+    }
+
+    @Test(arguments: 0..<200)
+    func `every walk ends, and asks no source for ever`(_ seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        var sources = try sources("a", "b", "c", "d", "e")
+        var count = 0
+        while (try? sources.next(after: refusal([404, 500, 401].randomElement(using: &random) ?? 0))) != nil {
+            count += 1
+            try #require(count < 10)
+        }
+        #expect(sources.failures.count == 5)
+        #expect(count >= 4)
+    }
+}

@@ -1,0 +1,90 @@
+import HeadracePlatform
+import Testing
+
+@testable import Headrace
+
+/// Who is asked for a login, and which one is sent.
+@Suite(.timeLimit(.minutes(4)))
+struct CredentialCacheTests {
+    /// A book by reference, since what is expected cannot change a variable.
+    private final class Book {
+        private var book = CredentialCache()
+
+        func known(for origin: Origin) -> Credential? { book.known(for: origin) }
+
+        func challenged(
+            _ origin: Origin,
+            refused: Set<Credential> = [],
+            candidate: Credential? = nil
+        ) -> CredentialCache.Next {
+            book.challenged(origin, refused: refused, candidate: candidate)
+        }
+
+        func resolved(_ origin: Origin, _ credential: Credential?) { book.resolved(origin, credential) }
+    }
+
+    private let one = Credential.basic(user: "u", password: "1")
+    private let two = Credential.bearer(token: "2")
+
+    private func origin(_ url: String) throws -> Origin {
+        Origin(try #require(URL(string: url)))
+    }
+
+    @Test func `one asks, the others wait, and its response is for that origin alone`() throws {
+        let book = Book()
+        let (a, b) = (try origin("https://a/"), try origin("https://b/"))
+        #expect(book.challenged(a) == .request)
+        #expect(book.challenged(a) == .wait)
+        #expect(book.challenged(b) == .request)
+        book.resolved(a, one)
+        #expect(book.challenged(a) == .use(one))
+        #expect(book.known(for: a) == one)
+        for other in ["http://a/", "https://a:444/", "https://x.a/", "https://b/"] {
+            #expect(book.known(for: try origin(other)) == nil)
+        }
+    }
+
+    @Test func `what was refused is not sent again, but where another request finds it good`() throws {
+        let book = Book()
+        let a = try origin("https://a/")
+        #expect(book.challenged(a) == .request)
+        book.resolved(a, one)
+        #expect(book.challenged(a, refused: [one]) == .request)
+        #expect(book.known(for: a) == nil)
+        book.resolved(a, two)
+        // One that was sent with the old one does not ask again.
+        #expect(book.challenged(a, refused: [one]) == .use(two))
+        #expect(book.challenged(a, refused: [one, two]) == .request)
+        book.resolved(a, nil)
+        #expect(book.challenged(a) == .request)
+        book.resolved(a, one)
+        #expect(book.known(for: a) == one)
+    }
+
+    @Test func `nothing is an response, after which others may request`() throws {
+        let book = Book()
+        let a = try origin("https://a/")
+        #expect(book.challenged(a) == .request)
+        book.resolved(a, nil)
+        #expect(book.challenged(a) == .request)
+    }
+
+    @Test func `a candidate is tried before somebody is requested`() throws {
+        let book = Book()
+        let a = try origin("https://a/")
+        #expect(book.challenged(a, candidate: one) == .use(one))
+        #expect(book.known(for: a) == one)
+        #expect(book.challenged(a, refused: [one], candidate: one) == .request)
+        #expect(book.known(for: a) == nil)
+    }
+
+    @Test func `a credential is shown nowhere, and is what its scheme says`() {
+        let credential = Credential.basic(user: "Aladdin", password: "open sesame")
+        #expect(credential.field.value == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        #expect(two.field.value == "Bearer 2")
+        let url = URL(string: "http://user:sesame@a/")
+        var shown = "\(credential) \(String(reflecting: credential)) \(credential.field)"
+        if let url { dump(CredentialRequest(url: url, schemes: [.basic], refused: credential), to: &shown) }
+        #expect(!shown.contains("QWxh") && !shown.contains("sesame"))
+    }
+}
