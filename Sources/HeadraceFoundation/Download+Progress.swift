@@ -2,16 +2,16 @@ public import Foundation
 public import Headrace
 
 extension Download {
-    /// Keeps a `Progress` at what the download tells, for the views, menus and file managers that take one.
+    /// Updates a `Progress` from the download, for views, menus and file managers that display one.
     ///
-    /// Units are bytes; the count is indeterminate while the size is not known, and stays below it until the file has its
-    /// name. Throughput, remaining time and the URL of the finished file are in the user info. The progress can be paused,
-    /// resumed and cancelled meanwhile, which does the same to the download.
+    /// Units are bytes; the count is indeterminate while the size is unknown, and stays below it until the file has its final
+    /// name. Throughput, remaining time and the URL of the finished file are in the user info. Pausing, resuming or cancelling
+    /// the progress does the same to the download.
     ///
-    /// Returns when the download has ended: finished, the progress is complete; cancelled, it is cancelled; failed, it
-    /// stays where the bytes end, and ``Headrace/Download/value`` has the error. Cancelling the task that waits ends
-    /// the reporting alone.
-    /// - Parameter progress: The object to keep, which may have a parent, and which nothing else changes meanwhile.
+    /// Returns when the download has finished, which completes the progress, or was cancelled, which cancels it, or has failed:
+    /// then the progress stays at the received bytes, and ``Headrace/Download/value`` throws the error. Cancelling the waiting
+    /// task only stops the updates.
+    /// - Parameter progress: The object to update, which may have a parent; no other code may change it in the meantime.
     public func report(to progress: Progress) async {
         let (verbs, wishes) = AsyncStream.makeStream(of: Verb.self)
         progress.kind = .file
@@ -58,7 +58,7 @@ extension Download {
 extension Progress {
     func show(_ snapshot: DownloadProgress) {
         let total = snapshot.totalBytes.map { max(1, $0) }
-        // What is received is neither compared nor named yet, and may be given up again.
+        // The received bytes are not verified or renamed yet, and may still be discarded.
         count(total.map { min(snapshot.bytesReceived, $0 - 1) } ?? snapshot.bytesReceived, of: total)
         setUserInfoObject(Int(snapshot.bytesPerSecond), forKey: .throughputKey)
         let rest = snapshot.timeRemaining.map { Double($0.components.seconds) }
@@ -66,12 +66,12 @@ extension Progress {
     }
 
     func complete(_ bytes: Int64) {
-        // A count of nothing of nothing would not be complete.
+        // A count of 0 of 0 would not be complete.
         let total = max(1, bytes)
         count(total, of: total)
     }
 
-    /// A parent adds the portion of its child each time that the count reaches the total, so that it must not on the way.
+    /// Never reaches the total in between, since a parent adds the portion of its child each time that happens.
     private func count(_ completed: Int64, of total: Int64?) {
         completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
         totalUnitCount = total ?? -1

@@ -1,7 +1,7 @@
-// The modules that differ between platforms, under one name: the C library, and Foundation as far as the package uses it.
+// The modules that differ between platforms, under one name: the C library and the part of Foundation that the package uses.
 //
-// The other targets import this one, so that none of their files chooses a module. It exports to them alone: who imports Headrace
-// gets none of it, as its `import` of this module is not exported.
+// The other targets import this module, so that none of their files chooses one. Clients of Headrace do not get these names,
+// since its `import` of this module is not exported.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

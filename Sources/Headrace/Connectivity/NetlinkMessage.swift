@@ -1,17 +1,17 @@
-/// What the kernel tells of links, addresses and routes (rtnetlink(7)), read from bytes that may be any.
+/// A message of the kernel about links, addresses or routes (rtnetlink(7)), parsed from untrusted bytes.
 ///
-/// Of routes only the default ones of the main table are of interest.
+/// Only default routes of the main table are represented.
 enum NetlinkMessage: Sendable, Hashable {
     struct Link: Sendable, Hashable {
         var index: Int32
-        /// Fit for a component of a path.
+        /// The name, which is safe as a path component.
         var name: String
-        /// Whether somebody has switched it on.
+        /// Whether the interface is enabled.
         var isUp: Bool
-        /// Whether its cable or its radio is connected as well.
+        /// Whether its cable or radio is connected as well.
         var isRunning: Bool
         var isLoopback: Bool
-        /// Whether it looks like an Ethernet to the system, as Wi-Fi does too.
+        /// Whether the system presents it as Ethernet, as it does Wi-Fi too.
         var isEthernet: Bool
         var isBridge: Bool
     }
@@ -19,13 +19,13 @@ enum NetlinkMessage: Sendable, Hashable {
     struct Address: Sendable, Hashable {
         var index: Int32
         var address: IPAddress
-        /// False for one that is still looked for among the neighbours', or was found there.
+        /// `false` while duplicate address detection is running, or if it has failed.
         var isUsable: Bool
     }
 
     struct Route: Sendable, Hashable {
         var isIPv6: Bool
-        /// The indices of its links, more than one where it has several ways.
+        /// The indices of its links, more than one for a multipath route.
         var links: [Int32]
         var metric: UInt32
         var gateway: [UInt8]
@@ -35,15 +35,15 @@ enum NetlinkMessage: Sendable, Hashable {
     case linkGone(Int32)
     case address(Address)
     case addressGone(Address)
-    /// `replaces` where it stands in the place of the one with its metric.
+    /// `replaces` is `true` if it replaces the route with the same metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
-    /// All was told that was asked for under a number; not `isWhole` where something changed meanwhile.
+    /// The response to the request with this number is complete; not `isWhole` if something changed in the meantime.
     case done(UInt32, isWhole: Bool)
-    /// What was asked for under a number is not told, for this `errno`.
+    /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
 
-    /// The messages in what was read at once; what cannot be is left out, with all behind it where its end is not known.
+    /// Parses the messages of one read; skips invalid ones, and stops if the end of a message is unknown.
     static func all(in bytes: [UInt8]) -> [NetlinkMessage] {
         var rest = NetlinkBytes(bytes[...])
         var messages: [NetlinkMessage] = []
@@ -89,7 +89,7 @@ extension NetlinkMessage.Link {
     fileprivate init?(_ body: NetlinkBytes) {
         guard let family = body.integer(UInt8.self, at: 0), let hardware = body.integer(UInt16.self, at: 2),
             let index = body.integer(Int32.self, at: 4), let flags = body.integer(UInt32.self, at: 8),
-            // A bridge tells of its ports in messages of its own family.
+            // A bridge reports its ports in messages of its own family.
             family == 0
         else { return nil }
         let attributes = body.dropping(16).attributes()
@@ -100,11 +100,11 @@ extension NetlinkMessage.Link {
         isRunning = flags & 0x40 != 0  // IFF_RUNNING
         isLoopback = flags & 0x8 != 0  // IFF_LOOPBACK
         isEthernet = hardware == 1  // ARPHRD_ETHER
-        // IFLA_LINKINFO, and in it IFLA_INFO_KIND.
+        // IFLA_INFO_KIND inside IFLA_LINKINFO.
         isBridge = attributes[18]?.attributes()[1]?.text == "bridge"
     }
 
-    /// As the kernel gives them (dev_valid_name).
+    /// Applies the kernel's rule for names (dev_valid_name).
     static func isName(_ name: String) -> Bool {
         (1...15).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "/") }
@@ -117,13 +117,13 @@ extension NetlinkMessage.Address {
             return nil
         }
         let attributes = body.dropping(8).attributes()
-        // IFA_LOCAL; IFA_ADDRESS is the other end's where there is one.
+        // IFA_LOCAL; IFA_ADDRESS is the address of the peer if there is one.
         guard let bytes = attributes[2] ?? attributes[1], let address = IPAddress(bytes: bytes.bytes) else {
             return nil
         }
         self.index = index
         self.address = address
-        // IFA_FLAGS has more of them; IFA_F_DADFAILED and IFA_F_TENTATIVE.
+        // IFA_FLAGS has more flags; tested are IFA_F_DADFAILED and IFA_F_TENTATIVE.
         isUsable = (attributes[8]?.integer(UInt32.self, at: 0) ?? UInt32(flags)) & 0x48 == 0
     }
 }
@@ -137,7 +137,7 @@ extension NetlinkMessage.Route {
         else { return nil }
         let attributes = body.dropping(12).attributes()
         let mainTable: UInt32 = 254
-        // RTA_TABLE has room for larger numbers.
+        // RTA_TABLE allows larger numbers.
         guard attributes[15]?.integer(UInt32.self, at: 0) ?? UInt32(table) == mainTable else { return nil }
         isIPv6 = family == 10
         metric = attributes[6]?.integer(UInt32.self, at: 0) ?? 0  // RTA_PRIORITY
@@ -151,7 +151,7 @@ extension NetlinkMessage.Route {
     }
 }
 
-/// Bytes in the kernel's order, with each access inside of them.
+/// Bytes in the kernel's format, with bounds-checked access.
 struct NetlinkBytes: Sendable {
     let bytes: ArraySlice<UInt8>
 
@@ -159,7 +159,7 @@ struct NetlinkBytes: Sendable {
         self.bytes = bytes
     }
 
-    /// The number at an offset, in this machine's byte order; nil beyond the end.
+    /// The integer at an offset, in this machine's byte order; `nil` beyond the end.
     func integer<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset + MemoryLayout<Number>.size <= bytes.count else { return nil }
@@ -167,36 +167,36 @@ struct NetlinkBytes: Sendable {
         }
     }
 
-    /// Nil where there are not so many.
+    /// Returns `nil` if there are not enough bytes.
     func part(from offset: Int, count: Int) -> NetlinkBytes? {
         guard offset >= 0, count >= 0, offset <= bytes.count, count <= bytes.count - offset else { return nil }
         let start = bytes.startIndex + offset
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// What is behind so many bytes and those that fill up to a multiple of four.
+    /// The bytes after the first `count`, which are padded to a multiple of four.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }
 
-    /// The text up to a zero.
+    /// The text up to the first NUL.
     var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
 
-    /// The attributes by their numbers; of two with one number the last counts.
+    /// The attributes by number; the last one counts if a number is repeated.
     func attributes() -> [UInt16: NetlinkBytes] {
         var attributes: [UInt16: NetlinkBytes] = [:]
         var rest = self
         while let length = rest.integer(UInt16.self, at: 0), let kind = rest.integer(UInt16.self, at: 2),
             length >= 4, let value = rest.part(from: 4, count: Int(length) - 4)
         {
-            // The two bits above tell of nesting and of byte order.
+            // The two highest bits mark nesting and byte order.
             attributes[kind & 0x3fff] = value
             rest = rest.dropping(Int(length))
         }
         return attributes
     }
 
-    /// The links of a route that has several ways.
+    /// The links of a multipath route.
     fileprivate func hops() -> [Int32] {
         var links: [Int32] = []
         var rest = self

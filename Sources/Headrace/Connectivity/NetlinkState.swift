@@ -1,6 +1,6 @@
-/// The links, addresses and default routes that the kernel has told of, and the path that they make.
+/// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// What the kernel is asked for, one after the other: it answers one question at a time.
+    /// The kinds of data to request from the kernel, one after the other, since it handles one request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR
@@ -9,14 +9,14 @@ struct NetlinkState: Sendable {
 
     struct Question: Sendable, Hashable {
         var kind: Kind
-        /// Tells its answer from others.
+        /// Distinguishes the response from others.
         var sequence: UInt32
     }
 
     enum Step: Sendable, Hashable {
         case query(Question)
         case none
-        /// The kernel does not tell.
+        /// The kernel does not supply the data.
         case fail(errno: Int32)
     }
 
@@ -30,24 +30,24 @@ struct NetlinkState: Sendable {
     private var addresses: [Int32: Set<IPAddress>] = [:]
     private var routes: Set<NetlinkMessage.Route> = []
     private var question = Question(kind: .links, sequence: 0)
-    /// Whether all was told of each kind.
+    /// Whether all data of each kind has arrived.
     private var isComplete = false
-    /// What is to be asked as soon as nothing is left to read.
+    /// The request to send as soon as nothing is left to read.
     private var postponed: Question?
 
-    /// Messages were lost: all is forgotten, and to be asked for again.
+    /// Discards all data after messages were lost, and schedules requesting it again.
     ///
-    /// Not at once: the kernel refuses a question while it answers another one, and loses the refusal where there is no room.
+    /// Not sent at once: the kernel refuses a request while it handles another one, and drops the refusal if there is no room.
     mutating func lost() {
         postponed = restart()
     }
 
-    /// Nothing is left to read; what is to be asked now.
+    /// Returns the scheduled request once nothing is left to read.
     mutating func drained() -> Question? {
         postponed.take()
     }
 
-    /// Forgets all; what is to be asked first.
+    /// Discards all data and returns the first request.
     mutating func restart() -> Question {
         (links, addresses, routes, isComplete) = ([:], [:], [], false)
         return query(.links)
@@ -58,12 +58,12 @@ struct NetlinkState: Sendable {
         return question
     }
 
-    /// Takes a message in; the closure gives the `DEVTYPE` of an interface by its name, as in `wlan`.
+    /// Applies a message; `deviceType` returns the `DEVTYPE` of an interface by its name, such as `wlan`.
     mutating func apply(_ message: NetlinkMessage, deviceType: (String) -> String?) -> Step {
         switch message {
         case .link(let link):
             links[link.index] = Link(link: link, interface: .init(link, deviceType))
-            // The routes go without a word.
+            // The kernel removes its routes without a message.
             if !link.isUp { forgetRoutes { $0.links.contains(link.index) } }
         case .linkGone(let index):
             links[index] = nil
@@ -73,7 +73,7 @@ struct NetlinkState: Sendable {
             addresses[address.index, default: []].insert(address.address)
         case .address(let address), .addressGone(let address):
             addresses[address.index]?.remove(address.address)
-            // With an interface's last address of version 4 its routes go, without a word.
+            // The kernel removes the routes of an interface without its last IPv4 address, without a message.
             if addresses[address.index]?.contains(where: { $0.bytes.count == 4 }) != true,
                 address.address.bytes.count == 4
             {
@@ -100,7 +100,7 @@ struct NetlinkState: Sendable {
         routes = routes.filter { !isGone($0) }
     }
 
-    /// The path; nil until all was told.
+    /// The current path; `nil` until all data has arrived.
     var path: NetworkPath? {
         guard isComplete else { return nil }
         let ways = defaultWays.isEmpty ? localWays : defaultWays
@@ -116,7 +116,7 @@ struct NetlinkState: Sendable {
         )
     }
 
-    /// The running interfaces of the default routes that are used, of each version of the protocol.
+    /// The usable links of the preferred default routes, of IPv4 and IPv6.
     private var defaultWays: [Link] {
         [false, true].flatMap { isIPv6 in
             let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in
@@ -126,9 +126,9 @@ struct NetlinkState: Sendable {
         }
     }
 
-    /// The running interfaces to neighbours, the one that is most likely wanted first.
+    /// The usable links to neighbors, in order of preference.
     ///
-    /// A bridge alone leads to this machine's own guests.
+    /// Without bridges: alone, a bridge leads only to guests on this machine.
     private var localWays: [Link] {
         let order: [NetworkPath.Interface] = [.wired, .wifi, .cellular, .other]
         let ways = links.values.filter { way in

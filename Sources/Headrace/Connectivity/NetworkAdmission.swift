@@ -1,9 +1,9 @@
 import HeadracePlatform
 
-/// What a download asks of the network.
+/// The network requirements of a download.
 struct NetworkRequirement: Sendable, Hashable {
     var policy = DownloadRequest.NetworkPolicy.any
-    /// Whether its host is this machine, which is there without any network.
+    /// Whether its host is this machine, which is reachable without a network.
     var isLoopback = false
 }
 
@@ -12,7 +12,7 @@ extension NetworkRequirement {
         self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.host() ?? ""))
     }
 
-    /// Whether a host is this machine by its name alone (RFC 6761, section 6.3) or by its address.
+    /// Whether a host is this machine, by its name alone (RFC 6761, section 6.3) or by its address.
     static func isLoopback(_ host: String) -> Bool {
         let name = host.lowercased()
         if name == "localhost" || name.hasSuffix(".localhost") { return true }
@@ -20,16 +20,16 @@ extension NetworkRequirement {
     }
 }
 
-/// Decides which downloads may run on the network as it is, and when connections have to be made anew.
+/// Decides which downloads may run on the current network, and when connections must be renewed.
 ///
-/// Where the path is not known, all may run.
+/// If the path is unknown, all may run.
 struct NetworkAdmission: Sendable {
-    /// How long after a change the way to others may not be there yet: neighbours, routers and names take a moment.
+    /// How long after a change other hosts may be unreachable: neighbor discovery, routing and DNS take a moment.
     static let settlingTime: Duration = .seconds(2)
 
     private let waitsForConnectivity: Bool
     private(set) var path: NetworkPath?
-    /// The newest path on which connections could be made.
+    /// The latest path on which connections were possible.
     private var lastUp: NetworkPath?
 
     init(waitsForConnectivity: Bool = true, path: NetworkPath? = nil) {
@@ -37,7 +37,7 @@ struct NetworkAdmission: Sendable {
         _ = update(path)
     }
 
-    /// Takes over a path; true where connections that are there may be of no use on it.
+    /// Sets the path; returns whether existing connections may be unusable on it.
     mutating func update(_ path: NetworkPath?) -> Bool {
         self.path = path
         guard let path, path.isUp else { return false }
@@ -45,7 +45,7 @@ struct NetworkAdmission: Sendable {
         return lastUp.map { !$0.origins.isSubset(of: path.origins) } ?? false
     }
 
-    /// What keeps a download from running; nil where nothing does.
+    /// The reason why a download cannot run; `nil` if it can.
     func blocker(for need: NetworkRequirement) -> NetworkBlocker? {
         guard let path, !need.isLoopback else { return nil }
         guard path.isUp else { return waitsForConnectivity ? .offline : nil }

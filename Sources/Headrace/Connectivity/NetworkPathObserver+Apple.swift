@@ -2,11 +2,11 @@
 import Dispatch
 import Network
 
-/// Hands on what the system's own monitor tells.
+/// Publishes the paths that the system's monitor reports.
 final class NetworkPathObserver: Sendable {
     private let monitor = NWPathMonitor()
 
-    /// Begins to watch, and tells each path.
+    /// Starts watching and publishes each path.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
         monitor.pathUpdateHandler = { update(NetworkPath($0)) }
         monitor.start(queue: DispatchQueue(label: "headrace-path"))
@@ -16,24 +16,24 @@ final class NetworkPathObserver: Sendable {
         monitor.cancel()
     }
 
-    /// Tells no more.
+    /// Stops publishing.
     func end() async {
         monitor.cancel()
     }
 
-    /// Does nothing: the system tells without being asked.
+    /// Does nothing: the system reports changes by itself.
     func refresh() {}
 }
 
 extension NetworkPath {
     fileprivate init(_ path: NWPath) {
-        // One that a connection would bring up is brought up by nobody else.
+        // A path that requires a connection counts as up, since only connecting to a host establishes it.
         let isUp = path.status != .unsatisfied
         let kinds: [(NWInterface.InterfaceType, Interface)] = [
             (.wiredEthernet, .wired), (.wifi, .wifi), (.cellular, .cellular), (.loopback, .loopback),
         ]
         let interface = kinds.first { path.usesInterfaceType($0.0) }?.1 ?? .other
-        // Which addresses an interface has is not told; with them the way out changes.
+        // The addresses of an interface are not available, but the gateways change with them.
         let origins = path.availableInterfaces.prefix(1).map(\.name) + path.gateways.map { "\($0)" }
         self.init(
             isUp: isUp,

@@ -2,17 +2,17 @@
 import CHeadrace
 import HeadracePlatform
 
-/// Reads what the kernel tells of the network, on a thread of its own.
+/// Publishes the network paths that the kernel reports, from a thread of its own.
 final class NetworkPathObserver: Sendable {
     private struct State {
         var netlink = NetlinkState()
-        /// Whether nobody is left who wants to know, or the kernel does not tell.
+        /// Whether watching has stopped, by ``end()`` or by an error.
         var isOver = false
     }
 
-    /// What the thread works with; it must not keep the watch alive.
+    /// The state of the thread, which must not keep the watch alive.
     private final class Core: Sendable {
-        /// As much as the kernel gives at once.
+        /// The most that the kernel sends at once.
         private static let bufferBytes = 32 << 10
 
         let poller: hr_poller
@@ -49,16 +49,16 @@ final class NetworkPathObserver: Sendable {
             withUnsafePointer(to: poller) { hr_poller_wake($0) }
         }
 
-        /// Waits for messages; false where there will be no more.
+        /// Waits for messages; returns `false` if there will be no more.
         func wait() -> Bool {
             var ready = hr_ready()
             _ = withUnsafePointer(to: poller) { hr_poller_wait($0, &ready, 1, -1) }
             return !state.withLock { $0.isOver }
         }
 
-        /// Takes in what is there, without waiting.
+        /// Processes the available messages without waiting.
         func read() {
-            // Under the lock, so that the newest path is told last.
+            // Under the lock, so that the newest path is published last.
             state.withLock { state in
                 let before = state.netlink.path
                 while !state.isOver, let messages = receive(&state) {
@@ -76,7 +76,7 @@ final class NetworkPathObserver: Sendable {
             }
         }
 
-        /// Nil where there is nothing more at the moment.
+        /// Receives the next messages; returns `nil` if none are available.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
             var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in
@@ -104,11 +104,11 @@ final class NetworkPathObserver: Sendable {
     private let core: Core
     private let thread: WorkerThread
 
-    /// Begins to watch, and tells each path; nil where the system does not tell.
+    /// Starts watching and publishes each path; returns `nil` if the system does not support it.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
         guard let core = Core(update) else { return nil }
         self.core = core
-        // The kernel has the answers ready: the first path is known before anybody asks.
+        // The kernel responds at once, so the first path is known before anything needs it.
         core.begin()
         let thread = try? WorkerThread(name: "headrace-path") {
             while core.wait() { core.read() }
@@ -120,7 +120,7 @@ final class NetworkPathObserver: Sendable {
         self.thread = thread
     }
 
-    /// Tells no more; returns when the thread has ended.
+    /// Stops publishing; returns when the thread has finished.
     func end() async {
         core.end()
         await thread.join()
@@ -130,13 +130,13 @@ final class NetworkPathObserver: Sendable {
         core.end()
     }
 
-    /// Takes in what the kernel has told by now, without waiting.
+    /// Processes the messages received so far, without waiting.
     func refresh() {
         core.read()
     }
 }
 
-/// What kind of device an interface is, as in `wlan`; nil where the system does not tell.
+/// Returns the kind of device of an interface, such as `wlan`; `nil` if the system does not report it.
 private func deviceType(_ name: String) -> String? {
     let file = open("/sys/class/net/\(name)/uevent", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

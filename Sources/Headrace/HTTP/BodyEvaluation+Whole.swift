@@ -1,5 +1,5 @@
 extension BodyEvaluation {
-    /// 200 (RFC 9110, section 15.3.1).
+    /// Evaluates a 200 or 203 response (RFC 9110, section 15.3.1).
     func whole() -> ResponseVerdict {
         if let verdict = unlabelledPart() { return verdict }
         let new = RepresentationMetadata(of: head, totalBytes: framing.length)
@@ -13,7 +13,7 @@ extension BodyEvaluation {
             return .accept(body)
         }
         if new.contentCoding != nil, rangeRequest.known?.contentCoding == nil {
-            // Asked for the whole, the server may send it as it was before.
+            // The server may send the file unencoded, as before, if the whole file is requested.
             return .restart(.contentCoding)
         }
         if rangeRequest.verifiesEnd { return .restartFromThisBody(.unverifiedEnd, body) }
@@ -21,14 +21,14 @@ extension BodyEvaluation {
         return .restartFromThisBody(change ?? .rangeIgnored, body)
     }
 
-    /// Judges a 200 whose fields say that its body is a part; they mean nothing there, but such servers exist.
+    /// Evaluates a 200 whose fields describe a part; they mean nothing with this status, but such servers exist.
     ///
-    /// Nil where the body is the whole, as far as can be told.
+    /// Returns `nil` if the body appears to be the whole file.
     private func unlabelledPart() -> ResponseVerdict? {
         if rangeRequest.range != nil, head.isMultipartRanges { return .restart(.multipart) }
         guard head.contentRange != .missing else { return nil }
         guard case .valid(.part(let range, let total)) = head.contentRange else {
-            // Whether the body is the whole can be told by its length only, unless the whole was asked for.
+            // Unless the whole file was requested, only a matching length shows that the body is the whole file.
             guard rangeRequest.range != nil, framing.length == nil || framing.length != rangeRequest.known?.totalBytes
             else { return nil }
             return .restart(.invalidContentRange)
@@ -38,7 +38,7 @@ extension BodyEvaluation {
             return total == nil && range.lowerBound == 0 ? nil : .retry(.unrequestedRange, after: nil)
         }
         do throws(RestartReason) {
-            // The status is wrong, so the rest has to be exact.
+            // The status is wrong, so everything else must match exactly.
             guard framing.length == range.upperBound - range.lowerBound else { throw .invalidContentRange }
             guard range.lowerBound == requested.start else {
                 throw .rangeMisplaced(requested: requested.start, got: range.lowerBound)
@@ -51,7 +51,7 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Why a whole body is of another version than the held bytes, or might be; nil where it is of the same.
+    /// Returns why the response is, or may be, of another version than the received bytes; `nil` if it is the same version.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -62,14 +62,14 @@ extension RangeRequest {
         }
     }
 
-    /// True for what must not replace the held bytes: another type, and a web page or shorter than they are.
+    /// Whether the response must not replace the received bytes: its type differs and it is shorter or a web page.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }
         return new.isPage || new.totalBytes.map { $0 < heldBytes } ?? false
     }
 
-    /// True where `If-Range` may be why the whole came: it was sent, and the version is, or may be, the one that is held.
+    /// Whether the server may have sent the whole file because of `If-Range`, although its version did not, or may not, differ.
     fileprivate func mayBeCausedByIfRange(
         _ new: RepresentationMetadata,
         _ change: RestartReason?,
@@ -78,7 +78,7 @@ extension RangeRequest {
         guard let ifRange, acceptsRanges != false else { return false }
         switch (change, ifRange) {
         case (nil, .strong): return true
-        // Servers without entity tags often have no ranges either, so that asking again needs a hint.
+        // Servers without entity tags often lack range support too, so repeating the request needs a hint.
         case (nil, .lastModified): return acceptsRanges == true
         case (.some, _):
             return deferredVerification == .checksum && new.totalBytes != nil

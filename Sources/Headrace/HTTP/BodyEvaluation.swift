@@ -1,10 +1,10 @@
-/// Decides what the body of a 200 or 206 is for: the parts of the verdict that need all three.
+/// Decides how to use the body of a 200, 203 or 206, given its head, its framing and the request.
 struct BodyEvaluation {
     let head: ResponseHead
     let framing: BodyFraming
     let rangeRequest: RangeRequest
 
-    /// 206 (RFC 9110, section 15.3.7).
+    /// Evaluates a 206 response (RFC 9110, section 15.3.7).
     func part() -> ResponseVerdict {
         guard let requested = rangeRequest.range else { return .retry(.unrequestedRange, after: nil) }
         do throws(RestartReason) {
@@ -22,7 +22,7 @@ struct BodyEvaluation {
         }
     }
 
-    /// Accepts what of a range fits to the one that was asked for: it may be shorter, be longer, and begin before.
+    /// Accepts the usable bytes of a range, which may be shorter or longer than requested and may begin earlier.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,
@@ -45,7 +45,7 @@ struct BodyEvaluation {
         let overlap = proof == .later(.overlap) ? rangeRequest.overlap : 0
         let offset = requested.start + overlap
         let end = min(range.upperBound, requested.end ?? .max)
-        // What is compared is of use only together with what is new, or with the end of the file.
+        // Compared bytes are useful only together with new ones, or at the end of the file.
         guard end > offset || end == offset && end == totalBytes else { throw .overlapMissing }
         return .accept(
             BodyPlacement(

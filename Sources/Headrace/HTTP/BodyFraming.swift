@@ -1,18 +1,18 @@
-/// Where the body of an answer ends (RFC 9112, section 6.3).
+/// How the end of a response body is determined (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Hashable {
-    /// After so many bytes, zero where there is none.
+    /// The body has this many bytes, 0 if there is none.
     case length(Int64)
-    /// With the last chunk.
+    /// The body ends with the last chunk.
     case delimited
-    /// With the connection, so that not every cut can be told from the end.
+    /// The body ends when the connection closes, so a truncated one may look complete.
     case unverified
-    /// With the stream of HTTP/2. libcurl reports a stream that was reset with NO_ERROR like one that ended with END_STREAM, so the
-    /// end has to be verified in another way (RFC 9113, section 8.1).
+    /// The body ends with the HTTP/2 stream. libcurl reports a stream reset with NO_ERROR as a normal end, so completeness must
+    /// be verified in another way (RFC 9113, section 8.1).
     case stream
 
-    /// Reads the framing of an answer; throws where its fields contradict each other or are no numbers.
+    /// Reads the framing of a response; throws `protocolViolation` if its fields are invalid or contradict each other.
     init(of head: borrowing ResponseHead) throws(DownloadError) {
-        // Some servers still name the one that changes nothing, which RFC 2616 had.
+        // Some servers still send `identity` of RFC 2616, which changes nothing.
         let codings = head.members("transfer-encoding").filter { $0 != "identity" }
         guard codings.isEmpty else {
             guard codings == ["chunked"], !head.isMultiplexed else {
@@ -31,7 +31,7 @@ package enum BodyFraming: Sendable, Hashable {
         }
     }
 
-    /// One length out of all the fields and lists of them; RFC 9110, section 8.6, allows repetition, not contradiction.
+    /// Merges all lengths in fields and lists; RFC 9110, section 8.6, allows repetition, but not contradiction.
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for value in values {

@@ -1,24 +1,24 @@
-/// A challenge of `WWW-Authenticate`: a way to log in (RFC 9110, section 11.6.1).
+/// A challenge in `WWW-Authenticate`: one way to log in (RFC 9110, section 11.6.1).
 struct Challenge: Sendable, Hashable {
-    /// The most bytes of fields that are read of one answer.
+    /// The maximum total size, in bytes, of the fields read from one response.
     static let maxBytes = 16 << 10
-    /// The most challenges of one answer.
+    /// The maximum number of challenges read from one response.
     static let maxCount = 16
 
-    /// The name of the scheme, in lower case.
+    /// The scheme name in lower case.
     let scheme: String
-    /// Names in lower case with their values; of two that are the same the first one.
+    /// The parameters by lower-case name; if a name is repeated, its first value.
     let parameters: [String: String]
 
-    /// What the server calls the part of it that the login is for, fit to be shown.
+    /// The name that the server gives to the protected area, shortened and safe to display.
     var realm: String? { parameters["realm"].map { String($0.prefix(200)).printable } }
 
-    /// Reads the challenges of an answer, as far as the bounds go.
+    /// Reads the challenges of a response, within ``maxBytes`` and ``maxCount``.
     static func all(of head: ResponseHead) -> [Challenge] {
         Array(head.values("www-authenticate", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxCount))
     }
 
-    /// Reads one field, up to what is no challenge.
+    /// Reads the challenges of one field, up to the first text that is not a challenge.
     static func all(in text: String) -> [Challenge] {
         var challenges: [Challenge] = []
         var text = FieldScanner(text)
@@ -41,7 +41,7 @@ extension FieldScanner {
 
     private mutating func token() -> Substring { take(while: HeaderField.isTokenCharacter) }
 
-    /// Goes past a value without a name, as in `Negotiate YII=`, if that is all up to the next comma.
+    /// Skips a value without a name, as in `Negotiate YII=`, if nothing else precedes the next comma.
     private mutating func skipToken68() {
         var ahead = self
         let isLetter: (UInt8) -> Bool = { HeaderField.isTokenCharacter($0) || $0 == UInt8(ascii: "/") }
@@ -51,7 +51,7 @@ extension FieldScanner {
         if ahead.isAtEnd || ahead.next == UInt8(ascii: ",") { self = ahead }
     }
 
-    /// The parameters up to the next scheme, which is a name without a value.
+    /// Reads the parameters up to the next scheme, which is a name without a value.
     private mutating func parameters() -> [String: String] {
         var parameters: [String: String] = [:]
         while true {

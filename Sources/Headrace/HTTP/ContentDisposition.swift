@@ -1,18 +1,18 @@
-/// What a `Content-Disposition` field proposes to call a file (RFC 6266; its type does not matter to who saves the body).
+/// The file names that a `Content-Disposition` field proposes (RFC 6266); its disposition type is ignored.
 ///
-/// Read as browsers read it: what is malformed is passed over, and nothing refuses the rest. The proposals are text of the
-/// server's choice: only ``SafeFileName`` makes names of them.
+/// Parsed as leniently as browsers do: malformed parameters are skipped and the rest is used. The names are untrusted and must
+/// be passed through ``SafeFileName``.
 struct ContentDisposition: Sendable, Hashable {
-    /// `filename*` before `filename` (RFC 6266, section 4.3), each where it can be read; of several the first.
+    /// The readable names: `filename*` before `filename` (RFC 6266, section 4.3), and the first of each.
     let fileNames: [String]
 
-    /// Takes one step for each byte, whatever the text.
+    /// Parses the value of a field in linear time, whatever it contains.
     init(parsing text: String) {
         var extended: String?
         var plain: String?
         var rest = text.utf8[...]
         while !rest.isEmpty {
-            // What has no value is the type, or is passed over.
+            // Text without a value is the disposition type, or malformed.
             let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
             rest = rest[name.endIndex...]
             guard rest.popFirst() == UInt8(ascii: "=") else { continue }
@@ -26,19 +26,19 @@ struct ContentDisposition: Sendable, Hashable {
         fileNames = [extended, plain].compactMap(\.self)
     }
 
-    /// Reads the fields of an answer; where there are several, the first is believed most.
+    /// Reads the names from the fields of a response; earlier fields take precedence.
     init(of head: borrowing ResponseHead) {
         fileNames = head.values("content-disposition").flatMap { ContentDisposition(parsing: $0).fileNames }
     }
 
-    /// Takes a value, quoted or not, and all up to the next parameter.
+    /// Consumes a value, quoted or not, and everything up to the next parameter.
     private static func value(at rest: inout Substring.UTF8View) -> [UInt8] {
         rest = rest.drop(while: \.isBlank)
         let isEnd: (UInt8) -> Bool = { $0 == UInt8(ascii: ";") }
         var value: [UInt8] = []
         if rest.first == UInt8(ascii: "\"") {
             rest.removeFirst()
-            // A quote that is missing stands at the end.
+            // An unterminated quoted string extends to the end of the text.
             while var byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
                 if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() { byte = escaped }
                 value.append(byte)
@@ -53,12 +53,12 @@ struct ContentDisposition: Sendable, Hashable {
         return value
     }
 
-    /// Percent-encoded UTF-8 is decoded, as browsers do though no RFC says so; other text stays as it is.
+    /// Decodes percent-encoded UTF-8, as browsers do although no RFC specifies it; returns other text unchanged.
     private static func plainText(of value: [UInt8]) -> String {
         String(validating: value.percentDecoded, as: UTF8.self) ?? String(decoding: value, as: UTF8.self)
     }
 
-    /// `charset'language'text` (RFC 8187, section 3.2.1); nil where the text is not in the charset that it names.
+    /// Decodes `charset'language'text` (RFC 8187, section 3.2.1); returns `nil` if the text or the charset is invalid.
     private static func extendedText(of value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }

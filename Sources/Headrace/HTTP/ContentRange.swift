@@ -1,13 +1,13 @@
-/// What a `Content-Range` field says (RFC 9110, section 14.4), for the unit bytes.
+/// The value of a `Content-Range` field in bytes (RFC 9110, section 14.4).
 enum ContentRange: Sendable, Hashable {
-    /// The body is this part of a representation, whose size may be unknown.
+    /// The body is this part of a representation, whose total size may be unknown.
     case part(Range<Int64>, total: Int64?)
-    /// No part could be sent; the representation has this size.
+    /// The requested range cannot be satisfied; the representation has this size.
     case unsatisfied(total: Int64)
 
-    /// Reads `bytes a-b/total`, `bytes a-b/*` and `bytes */total`; nil for anything else, and for contradictions.
+    /// Parses `bytes a-b/total`, `bytes a-b/*` and `bytes */total`; returns `nil` for anything else and for contradictions.
     ///
-    /// Behind the unit some servers write `=` or `:`, or several blanks.
+    /// Some servers write `=`, `:` or several spaces after the unit.
     init?(parsing text: String) {
         let unit = text.prefix { $0 != " " && $0 != "=" && $0 != ":" }
         let separator = text.dropFirst(unit.count).prefix(1)
@@ -23,7 +23,7 @@ enum ContentRange: Sendable, Hashable {
         }
         guard total != nil || sides[1] == "*" else { return nil }
         let ends = sides[0].split(separator: "-", omittingEmptySubsequences: false)
-        // A last position of Int64.max has no end after it.
+        // If the last position is `Int64.max`, the position after it cannot be represented.
         guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last,
             last < total ?? .max
         else { return nil }

@@ -1,12 +1,12 @@
 /// An entity tag (RFC 9110, section 8.8.3).
 ///
-/// Bytes outside ASCII are refused, though the grammar has them: a field's text does not tell which bytes it came from,
-/// and a tag that cannot be echoed byte for byte is of no use.
+/// Tags with non-ASCII bytes are rejected although the grammar allows them: the decoded text does not preserve the original
+/// bytes, and a tag must be echoed byte for byte.
 struct EntityTag: Sendable, Hashable {
-    /// The tag as it was sent, with its quotes and `W/`.
+    /// The tag as received, with its quotes and `W/`.
     let text: String
 
-    /// Nil where the text is not exactly one tag.
+    /// Returns `nil` unless the text is exactly one tag.
     init?(parsing text: String) {
         let isTag = text.withBytes { bytes in
             let quoted = bytes.starts(with: Self.weakness.utf8) ? bytes.dropFirst(Self.weakness.utf8.count) : bytes[...]
@@ -20,15 +20,15 @@ struct EntityTag: Sendable, Hashable {
 
     private static let weakness = "W/"
 
-    /// True for a tag that two versions may share.
+    /// Whether two versions may share the tag.
     var isWeak: Bool { text.hasPrefix(Self.weakness) }
 
-    /// The strong comparison of section 8.8.3.2, the only one that proves bytes.
+    /// The strong comparison of section 8.8.3.2, the only one that guarantees identical bytes.
     func provesSameBytes(as other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && text == other.text
     }
 
-    /// The weak comparison: the same but for `W/`.
+    /// The weak comparison, which ignores `W/`.
     func isWeaklyEqual(to other: EntityTag) -> Bool {
         opaque == other.opaque
     }

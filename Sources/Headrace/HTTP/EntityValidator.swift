@@ -1,15 +1,15 @@
-/// What proves that bytes of two answers belong to one version of a resource (RFC 9110, sections 8.8 and 13.1.5).
+/// A validator that shows that the bytes of two responses belong to one version (RFC 9110, sections 8.8 and 13.1.5).
 enum EntityValidator: Sendable, Hashable {
     case strong(EntityTag)
-    /// The date as it was sent, since servers compare it exactly.
+    /// The date as received, since servers compare it exactly.
     case lastModified(String)
 
-    /// How much older than the answer a date must be, so that no second change can have hidden behind it.
+    /// The number of seconds by which a date must precede the response, so that no later change can share it.
     private static let dateMargin: Int64 = 60
 
-    /// Nil where nothing proves anything: a weak or malformed tag rules the date out too (section 13.1.5).
+    /// Returns `nil` if there is no strong validator; a weak or malformed tag rules the date out too (section 13.1.5).
     init?(of representation: RepresentationMetadata) {
-        // What was encoded on its way may be encoded otherwise the next time.
+        // An encoded body may be encoded differently the next time.
         guard representation.contentCoding == nil else { return nil }
         if let text = representation.entityTag {
             guard let tag = EntityTag(parsing: text), !tag.isWeak, !representation.hasSizeOnlyTag else { return nil }
@@ -23,7 +23,7 @@ enum EntityValidator: Sendable, Hashable {
         }
     }
 
-    /// The value of an `If-Range` field, byte for byte what the server sent.
+    /// The value of the `If-Range` field, exactly as received.
     var headerValue: String {
         switch self {
         case .strong(let tag): tag.text

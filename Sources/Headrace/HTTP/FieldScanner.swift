@@ -1,6 +1,6 @@
-/// Takes the text of a header field apart from its front; each grammar adds its own steps.
+/// Scans the text of a header field from front to back; each grammar adds its own steps in an extension.
 struct FieldScanner {
-    // Not the string's own view, whose indices cost several times as much.
+    // Not `String.UTF8View`, whose indices cost several times as much.
     private let bytes: [UInt8]
     private var position = 0
 
@@ -11,7 +11,7 @@ struct FieldScanner {
     var isAtEnd: Bool { position == bytes.count }
     var next: UInt8? { isAtEnd ? nil : bytes[position] }
 
-    /// Goes past a literal, if it is next.
+    /// Skips a literal if it is next, and returns whether it was.
     mutating func skip(_ literal: StaticString) -> Bool {
         literal.withUTF8Buffer { text in
             guard next == text.first, bytes[position...].starts(with: text) else { return false }
@@ -32,7 +32,7 @@ struct FieldScanner {
         return Substring(decoding: taken, as: UTF8.self)
     }
 
-    /// Reads a number of exactly so many digits, few enough for it to be one.
+    /// Reads a number of exactly this many digits, which must be few enough not to overflow.
     mutating func number(_ digits: Int) -> Int? {
         guard digits <= bytes.count - position else { return nil }
         var number = 0

@@ -1,4 +1,4 @@
-/// A time in one of the three forms of HTTP (RFC 9110, section 5.6.7).
+/// A time in one of the three formats of HTTP (RFC 9110, section 5.6.7).
 struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970.
     let seconds: Int64
@@ -7,9 +7,9 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         self.seconds = seconds
     }
 
-    /// Reads IMF-fixdate, the RFC 850 form and asctime's; nil for anything else, and for days that do not exist.
+    /// Parses IMF-fixdate, RFC 850 and asctime dates; returns `nil` for other text and for dates that do not exist.
     ///
-    /// The name of the day must be one, but is not compared with the date.
+    /// The day name must be valid, but need not match the date.
     init?(parsing text: String) {
         guard let fields = Fields.preferred(text) ?? Fields.rfc850(text) ?? Fields.asctime(text),
             let seconds = fields.seconds
@@ -17,20 +17,19 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         self.seconds = seconds
     }
 
-    /// Nil for a day that does not exist; `month` counts from 0, `time` the seconds since midnight.
+    /// Returns `nil` if the date does not exist; `month` counts from 0, `time` is in seconds since midnight.
     init?(year: Int, month: Int, day: Int, time: Int) {
         guard let seconds = Fields(year: year, month: month, day: day, time: time).seconds else { return nil }
         self.seconds = seconds
     }
 
-    /// Whether it is the time of a change: the beginning of 1970 stands for one that is not known, and is the same for every
-    /// version.
+    /// Whether the time can be that of a change; the first day of 1970 stands for an unknown time, which all versions share.
     var isKnownTime: Bool { seconds >= 86_400 }
 
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
 }
 
-/// A date and a time as they are written.
+/// The components of a date and time.
 private struct Fields {
     var year: Int
     var month: Int
@@ -38,7 +37,7 @@ private struct Fields {
     /// Seconds since midnight.
     var time: Int
 
-    /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Parses IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func preferred(_ text: String) -> Fields? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.shortDays) != nil, text.skip(", "), let day = text.number(2), text.skip(" "),
@@ -48,9 +47,9 @@ private struct Fields {
         return Fields(year: year, month: month, day: day, time: time)
     }
 
-    /// The RFC 850 form: `Sunday, 06-Nov-94 08:49:37 GMT`.
+    /// Parses the RFC 850 form: `Sunday, 06-Nov-94 08:49:37 GMT`.
     ///
-    /// The century is that of POSIX (69 is 1969), since a pure type does not know which year is 50 years from now.
+    /// The century is chosen as in POSIX (69 is 1969), since the rule of the RFC would require the current time.
     static func rfc850(_ text: String) -> Fields? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.longDays) != nil, text.skip(", "), let day = text.number(2), text.skip("-"),
@@ -60,7 +59,7 @@ private struct Fields {
         return Fields(year: year + (year < 69 ? 2000 : 1900), month: month, day: day, time: time)
     }
 
-    /// The form of asctime: `Sun Nov  6 08:49:37 1994`.
+    /// Parses the asctime form: `Sun Nov  6 08:49:37 1994`.
     static func asctime(_ text: String) -> Fields? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.shortDays) != nil, text.skip(" "),
@@ -96,7 +95,7 @@ extension FieldScanner {
         names.firstIndex { skip($0) }
     }
 
-    /// Seconds since midnight; a leap second counts as the next one.
+    /// Reads a time as seconds since midnight; a leap second counts as the second after it.
     fileprivate mutating func time() -> Int? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
             minute < 60, second <= 60

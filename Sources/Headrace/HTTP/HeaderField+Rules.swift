@@ -1,35 +1,34 @@
 extension HeaderField {
-    /// Fields that a caller cannot set, since the library's own values are what its checks rely on.
+    /// Fields that a caller cannot set, since the library relies on its own values for them.
     private static let reserved: Set<String> = [
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
     ]
 
-    /// How a word in a name ends if the value is a secret, as in `X-Auth-Token`, `Proxy-Authorization` or `X-ApiKey`.
+    /// Word endings that mark the value of a field as a secret, as in `X-Auth-Token`, `Proxy-Authorization` or `X-ApiKey`.
     ///
-    /// A rule instead of a list of names: each service has its own field, and one that is missing here would be sent to strangers.
+    /// A rule rather than a list of names: services invent their own fields, and an unlisted one would leak to other origins.
     private static let secretEndings = [
         "authorization", "authentication", "cookie", "token", "secret", "password", "passwd", "credential",
         "credentials",
         "apikey", "accesskey", "authkey", "jwt",
     ]
 
-    /// The last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
+    /// Last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
     private static let secretLastWords: Set<String> = ["key", "auth", "api"]
 
-    /// Keys that name something and open nothing.
+    /// Fields whose name ends in `key` although the value is not a secret.
     private static let harmlessKeys: Set<String> = ["idempotency-key", "sec-websocket-key", "surrogate-key"]
 
-    /// Further fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
+    /// Other fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
     private static let bound: Set<String> = ["origin", "referer"]
 
     static let authorization = "Authorization"
 
-    /// Whether it is the field that a login goes in.
     var isAuthorization: Bool { name.lowercased() == "authorization" }
 
-    /// True for a field whose value is never written to a disk.
+    /// Whether the value is a secret, which is never written to disk.
     ///
-    /// `Referer` and `Origin` are no credentials, and many a server answers only to them.
+    /// `Referer` and `Origin` are not credentials, and many servers require them.
     package var isCredential: Bool { isSecret || Self.namesSecret(name) }
 
     private static func namesSecret(_ name: String) -> Bool {
@@ -40,10 +39,10 @@ extension HeaderField {
             || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
     }
 
-    /// True for fields that carry or name credentials and so stay with the origin they were given for.
+    /// Whether the field must be sent only to the origin it was set for: credentials, `Origin` and `Referer`.
     var isBoundToOrigin: Bool { isCredential || Self.bound.contains(name.lowercased()) }
 
-    /// Throws unless the field can be sent as it is and is the caller's to set.
+    /// Throws `invalidRequest` if the field is malformed or reserved.
     func validate() throws(DownloadError) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenCharacter) else {
             throw DownloadError(.invalidRequest, "The header name \"\(name.printable)\" is not a token of HTTP.")
@@ -56,15 +55,15 @@ extension HeaderField {
         }
     }
 
-    /// A character of a token (RFC 9110, section 5.6.2).
+    /// Whether the byte is allowed in a token (RFC 9110, section 5.6.2).
     static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        // The hyphen is in most names, and need not be searched for.
+        // The hyphen is tested separately, since most names contain one.
         byte.isLetterOrDigit || byte == UInt8(ascii: "-") || "!#$%&'*+.^_`|~".utf8.contains(byte)
     }
 }
 
 extension [HeaderField] {
-    /// The scheme of the login in lower case; nil where there is none.
+    /// The scheme of the login in lower case; `nil` if there is no login.
     var loginScheme: String? {
         first(where: \.isAuthorization).map { $0.value.prefix { $0 != " " }.lowercased() }
     }

@@ -1,11 +1,11 @@
 extension Int64 {
-    /// A number written with digits only, as HTTP writes its sizes and positions; `Int64(_:)` would also take a sign.
+    /// Parses digits only, as in the sizes and positions of HTTP; `Int64(_:)` would also accept a sign.
     init?(digits text: some StringProtocol) {
         guard text.isDigits, let number = Int64(text) else { return nil }
         self = number
     }
 
-    /// Nil for anything but some hexadecimal digits, few enough for the number to be one.
+    /// Parses 1 to 15 hexadecimal digits; returns `nil` for anything else.
     init?(hexadecimalNumber digits: some Collection<UInt8>) {
         guard (1...15).contains(digits.count) else { return nil }
         self = 0
@@ -17,6 +17,6 @@ extension Int64 {
 }
 
 extension StringProtocol {
-    /// True for one or more ASCII digits and nothing else.
+    /// Whether the text is one or more ASCII digits.
     package var isDigits: Bool { !isEmpty && utf8.allSatisfy(\.isDigit) }
 }

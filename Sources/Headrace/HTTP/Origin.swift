@@ -1,12 +1,12 @@
 package import HeadracePlatform
 
-/// A scheme, a host and a port: where credentials may go (RFC 6454, section 4).
+/// A scheme, host and port, which decide whether credentials may be sent (RFC 6454, section 4).
 package struct Origin: Sendable, Hashable {
     private let scheme: String?
     private let host: String?
     private let port: Int
 
-    /// The origin of a URL.
+    /// Creates the origin of a URL.
     package init(_ url: URL) {
         scheme = url.scheme?.lowercased()
         host = url.host()?.lowercased()

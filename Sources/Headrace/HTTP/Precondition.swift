@@ -1,14 +1,13 @@
-/// What a file is asked for under where a version of it is there already (RFC 9110, section 13.1).
+/// A precondition for requesting a file again: its version must differ from the existing one (RFC 9110, section 13.1).
 ///
-/// The file is kept or replaced as a whole, and never put together: so a weak tag will do.
+/// The file is kept or replaced as a whole, so a weak tag suffices.
 enum Precondition: Sendable, Hashable {
-    /// `If-None-Match` with the version's tag (section 13.1.2).
+    /// `If-None-Match` with the tag of the existing version (section 13.1.2).
     case noneMatch(EntityTag)
-    /// `If-Modified-Since` with the version's date as it was sent (section 13.1.3), and what tells the place that sent it from
-    /// another one.
+    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Nil where another version could not be told from this one: behind a date that is not strong, a second change may hide.
+    /// Returns `nil` if another version might not be recognized: a second change may share a date that is not strong.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -20,7 +19,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Reads what ``text`` gave.
+    /// Parses the form that ``text`` returns.
     init?(parsing text: String) {
         if let tag = EntityTag(parsing: text) {
             self = .noneMatch(tag)
@@ -33,7 +32,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// The validator, a date behind the place that sent it.
+    /// The validator in text form; a date follows the fingerprint of its URL.
     var text: String {
         switch self {
         case .noneMatch(let tag): tag.text
@@ -41,7 +40,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether all that tells the version is a date, which other files may have as well.
+    /// Whether only a date identifies the version, which other files may share.
     var isDate: Bool {
         if case .modifiedSince = self { true } else { false }
     }
@@ -53,9 +52,9 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 tells of another version than the one that was asked about (section 15.4.5).
+    /// Whether a 304 is about another version than the condition (section 15.4.5).
     ///
-    /// A server that compares dates says "not modified" of an older version too, and of another file.
+    /// A server that compares dates also sends "not modified" for an older version, and for another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch: response.entityTag != nil && !isMet(by: response)
@@ -63,7 +62,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether an answer with a body is about the version nonetheless: not every server knows conditions.
+    /// Whether a response with a body has the version of the condition after all; not every server supports conditions.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -1,15 +1,15 @@
 extension RangeRequest {
-    /// Why the bytes of an answer may be put beside those that are held.
+    /// The reason why the bytes of a response may be combined with those already received.
     enum Proof: Sendable, Hashable {
-        /// No bytes are held, so there is nothing to mix.
+        /// No bytes have been received, so nothing can be mixed.
         case nothingHeld
         case entityTag
         case lastModified
-        /// Not proven yet: a mismatch at the end may come from two versions mixed.
+        /// Not verified yet; a mismatch at the end may mean that two versions were mixed.
         case later(DeferredVerification)
     }
 
-    /// Proves that a part belongs to the version of the held bytes (RFC 9110, section 15.3.7.3).
+    /// Verifies that a part is of the version already received (RFC 9110, section 15.3.7.3).
     func prove(_ part: RepresentationMetadata) throws(RestartReason) -> Proof {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }
@@ -26,7 +26,7 @@ extension RangeRequest {
         }
     }
 
-    /// Compares what must be the same even where a checksum is the proof.
+    /// Compares the properties that must match even if a checksum verifies the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
         guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
         if let old = known.totalBytes, let new = new.totalBytes, old != new {
@@ -45,13 +45,13 @@ extension RangeRequest {
             guard tag.provesSameBytes(as: other) else {
                 throw tag.isWeaklyEqual(to: other) ? .validatorBecameWeak : .changedEntityTag
             }
-            // A part may leave the date out, but not have another one.
+            // A part may omit the date, but must not have a different one.
             guard new.lastModified == nil || known.lastModified == nil || new.lastModified == known.lastModified else {
                 throw .changedLastModified
             }
             return .entityTag
         case .lastModified(let date):
-            // The date counts only where there is no entity tag at all.
+            // The date counts only if there is no entity tag at all.
             guard new.entityTag == nil else { throw .changedEntityTag }
             guard known.place == new.place else { throw .differentURL }
             guard let other = new.lastModified else { throw .validatorMissing }
@@ -62,7 +62,7 @@ extension RangeRequest {
         }
     }
 
-    /// True for a part without the date that was sent as `If-Range`, which section 15.3.7 allows, if the size is right.
+    /// Whether a part omits the date that was sent as `If-Range`, which section 15.3.7 allows, and has the right size.
     private func isLeftOut(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false
@@ -70,7 +70,7 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether a response shows that the bytes received so far are all of the file, which has `totalBytes` by its word.
+    /// Whether a response that gives `totalBytes` as the file's size shows that the received bytes are the whole file.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false
@@ -82,10 +82,10 @@ extension RangeRequest {
         return known.lastModified == nil || new.lastModified == nil || known.lastModified == new.lastModified
     }
 
-    /// How many of the held bytes the range begins with.
+    /// The number of received bytes at the beginning of the range.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
-    /// A checksum proves anything; equal bytes in the overlap prove nothing against a field that says "changed".
+    /// Whether late verification suffices; a checksum always does, but equal bytes do not outweigh a validator that changed.
     private func isVerifiable(
         by proof: DeferredVerification,
         _ part: RepresentationMetadata,

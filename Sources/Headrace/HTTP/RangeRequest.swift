@@ -1,38 +1,38 @@
-/// What a request asked for, and what its answer has to fit to.
+/// A request for a file or a range of it, with the state that its response must match.
 struct RangeRequest: Sendable, Hashable {
-    /// What proves at a later time that bytes belong together which no validator proves now.
+    /// A way to verify combined bytes later if no validator does so now.
     enum DeferredVerification: Sendable, Hashable {
-        /// The caller gave a checksum of the whole, so entity tags may differ, as they do by node of some networks.
+        /// The caller supplied a checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
         case checksum
-        /// The range begins with bytes that are held, and the driver compares them.
+        /// The range begins with received bytes, which the transfer compares.
         case overlap
     }
 
-    /// The range that was asked for, nil for the whole.
+    /// The requested range; `nil` for the whole file.
     var range: ByteRange?
-    /// The validator that was sent as `If-Range`.
+    /// The validator sent as `If-Range`.
     var ifRange: EntityValidator?
-    /// What is recorded of the version that the held bytes belong to.
+    /// The metadata of the version that the received bytes belong to.
     var known: RepresentationMetadata?
-    /// How many bytes of the download are held, wherever in the file they are; of an overlap, those before its end.
+    /// The number of bytes received, anywhere in the file; with an overlap, those before its end.
     var heldBytes: Int64 = 0
     var deferredVerification: DeferredVerification?
-    /// How many bytes the file has to have; nil where nobody knows.
+    /// The required size of the file in bytes; `nil` if it is unknown.
     var expectedSize: Int64?
-    /// What the whole is asked for under: that it is not the version which is there already.
+    /// The condition of a request for the whole file: its version must differ from the existing one.
     var condition: Precondition?
-    /// Whether only the end of the file is in doubt: all bytes received so far are of one response, and may be all of it.
+    /// Whether only the end of the file is uncertain: the received bytes are of one response and may be the whole file.
     var verifiesEnd = false
 
-    /// How many of the held bytes are fetched again to be compared.
+    /// The number of received bytes that are requested again for comparison.
     static let overlapBytes: Int64 = 64 << 10
 
-    /// The whole, with nothing to fit to.
+    /// A request for the whole file, whose response need not match anything.
     static let whole = RangeRequest()
 }
 
 extension RangeRequest {
-    /// Asks for more of a version of which bytes are held; throws where the answer could prove nothing.
+    /// Requests more of a version already received in part; throws if the response could not be validated.
     init(
         continuing known: RepresentationMetadata,
         with range: ByteRange,
@@ -54,20 +54,19 @@ extension RangeRequest {
         )
     }
 
-    /// The same without `If-Range`, for the servers that send the whole only because of it.
+    /// A copy without `If-Range`, for servers that send the whole file only because of it.
     var withoutIfRange: RangeRequest {
         var rangeRequest = self
         rangeRequest.ifRange = nil
         return rangeRequest
     }
 
-    /// Whether the range is asked for only of the version with an entity tag.
+    /// Whether the range is requested only if the entity tag still matches.
     var isForOneTag: Bool {
         if case .strong? = ifRange { true } else { false }
     }
 
-    /// The fields of the request; a condition goes only without `Range`, and `If-Range` only together with it (RFC 9110,
-    /// section 13.1.5).
+    /// The fields of the request; `If-Range` requires `Range`, and other conditions exclude it (RFC 9110, section 13.1.5).
     var fields: [HeaderField] {
         guard let range else { return condition.map { [$0.field] } ?? [] }
         return [HeaderField(name: "Range", value: range.headerValue)]

@@ -1,23 +1,23 @@
 import HeadracePlatform
 
-/// Where a redirect leads, and whether to go there (RFC 9110, section 15.4).
+/// Determines the target of a redirect and whether to follow it (RFC 9110, section 15.4).
 struct RedirectPolicy: Sendable {
     var maxRedirects: Int
     var allowsInsecure: Bool
     var keepsCookies: Bool
 
-    /// The target of an answer that is a redirect, or nil for any other answer.
+    /// Returns the target of a redirect, or `nil` for any other response.
     ///
     /// - Parameters:
-    ///   - head: The answer.
-    ///   - count: How many redirects were followed before.
-    /// - Returns: An absolute http or https URL, or nil.
-    /// - Throws: `redirect` where it must not be followed, `protocolViolation` where the answer is ambiguous.
+    ///   - head: The response.
+    ///   - count: The number of redirects already followed.
+    /// - Returns: An absolute http or https URL, or `nil`.
+    /// - Throws: `redirect` if it must not be followed, `protocolViolation` if the response is ambiguous.
     func target(of head: ResponseHead, after count: Int) throws(DownloadError) -> URL? {
         guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
         guard count < maxRedirects else {
-            // A server that wants its cookie back redirects for ever.
+            // A server that requires its cookie redirects forever.
             let missesCookie = !keepsCookies && !head.values("set-cookie").isEmpty
             throw DownloadError(
                 .redirect,
@@ -29,7 +29,7 @@ struct RedirectPolicy: Sendable {
         }
         guard let target = URL(string: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
         else {
-            // A password may have a question mark in it, and what is behind one may be a signature.
+            // A password may contain a question mark, and the text after one may be a signature.
             let bare = location.withoutCredentials.prefix { $0 != "?" && $0 != "#" }
             throw DownloadError(
                 .redirect,

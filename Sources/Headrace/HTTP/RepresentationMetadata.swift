@@ -1,39 +1,39 @@
 import HeadracePlatform
 
-/// What an answer told of one version of a resource (RFC 9110, section 8); part of the control record.
+/// The metadata that a response sent for one version of a resource (RFC 9110, section 8); part of the resume record.
 struct RepresentationMetadata: Sendable, Hashable, Codable {
-    /// `ETag` as it was sent, even where it cannot be used.
+    /// `ETag` as received, even if it is unusable.
     var entityTag: String?
-    /// `Last-Modified` as it was sent.
+    /// `Last-Modified` as received.
     var lastModified: String?
-    /// What tells the place that answered, behind all redirects, from another one, where ``lastModified`` is all there is: the
-    /// date proves nothing of a file in another place.
+    /// A fingerprint of the URL that responded after all redirects, if there is no entity tag: ``lastModified`` proves nothing
+    /// about a file at another URL.
     var place: String?
-    /// `Date` of the answer that told the rest, which decides how much ``lastModified`` proves.
+    /// `Date` of the response with the other fields, which decides how far ``lastModified`` can be trusted.
     var date: String?
-    /// The size in bytes as they are on the wire.
+    /// The size in bytes as transferred.
     var totalBytes: Int64?
-    /// `Content-Type` as it was sent.
+    /// `Content-Type` as received.
     var contentType: String?
-    /// `Content-Encoding` in lower case, nil where the bytes are the file's own.
+    /// `Content-Encoding` in lower case; `nil` if the file is not encoded.
     var contentCoding: String?
-    /// True where the server said `Accept-Ranges: none`.
+    /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
-    /// What the file has to hash to by the server's word, as ``Checksum/description`` has it.
+    /// The checksum of the file that the server sent, in the form of ``Checksum/description``.
     var checksum: String?
-    /// True where only a checksum of the whole can tell whether the held bytes are of one version, nil elsewhere.
+    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise `nil`.
     var isUnverified: Bool?
-    /// True where it came from another source than the one that each run asks first; nil otherwise.
+    /// `true` if it came from a source other than the one that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
-    /// What tells those who asked from others, as ``DownloadRequest/asker(_:)`` has it; nil where that is not known.
+    /// A fingerprint of the header fields and login of the request, from ``DownloadRequest/asker(_:)``; `nil` if unknown.
     var asker: String?
 }
 
 extension RepresentationMetadata {
-    /// Reads the fields of an answer; where the size is found depends on its status.
+    /// Reads the fields of a response; the caller supplies the size, since its source depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
         let codings = head.contentCodings
-        // A proxy has made something else of the file (section 15.3.4), of which the server's validators say nothing.
+        // A proxy modified the file (section 15.3.4), so the validators of the server do not apply to it.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)
         self.init(
@@ -48,17 +48,17 @@ extension RepresentationMetadata {
         )
     }
 
-    /// What tells a place from another one: hexadecimal digits, which show nothing of a URL that may be signed.
+    /// A fingerprint of a URL without its query, in hexadecimal digits, which reveal no part of the URL.
     static func place(of url: URL) -> String { Fingerprint(placeOf: url).short }
 
-    /// The value of a field; several that differ are joined, which no parser of one value takes.
+    /// The value of a field; different values are joined, so that no parser of a single value accepts them.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
         let values = head.values(name)
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
     }
 
-    /// Whether the entity tag is made of the size and of a time that is not known, as with nginx and Apache, so that all versions
-    /// of that size have it.
+    /// Whether the entity tag consists of the size and an unknown time, as nginx and Apache send it, so that all versions of
+    /// that size share it.
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in
@@ -67,33 +67,33 @@ extension RepresentationMetadata {
                 let first = Int64(hexadecimalNumber: numbers[..<hyphen]),
                 let last = Int64(hexadecimalNumber: numbers[(hyphen + 1)...])
             else { return false }
-            // Seconds and the size, or the size and microseconds.
+            // Seconds and the size (nginx), or the size and microseconds (Apache).
             let day: Int64 = 86_400
             return last == totalBytes && first < day || first == totalBytes && last / 1_000_000 < day
         }
         return isEpoch && lastModified.flatMap(HTTPDate.init(parsing:))?.isKnownTime == false
     }
 
-    /// The type without its parameters, in lower case.
+    /// The media type without parameters, in lower case.
     var mediaType: String? {
         contentType?.split(separator: ";", omittingEmptySubsequences: false).first?.trimmed.lowercased()
     }
 
-    /// True for a web page, which is what a login or an error is mostly told in.
+    /// Whether it is a web page, the usual form of a login or an error.
     var isPage: Bool { mediaType == "text/html" || mediaType == "application/xhtml+xml" }
 }
 
 extension ResponseHead {
-    /// The codings of the body in lower case; `none` is what some programs call that there are none.
+    /// The codings of the body in lower case; some servers send `none` if there are none.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
-    /// Whether the rest of the body can be requested, by the server's word, if this response is cut.
+    /// Whether, according to the server, the rest of the body can be requested if this response is cut off.
     var isResumable: Bool {
         guard status == 206 || acceptsRanges == true else { return false }
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
     }
 
-    /// What `Accept-Ranges` says of bytes (RFC 9110, section 14.3), nil where it says nothing; advice, never proof.
+    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3), `nil` if it does not say; only a hint.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")
         if units.contains("bytes") { return true }

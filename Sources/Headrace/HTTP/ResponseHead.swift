@@ -1,30 +1,30 @@
 package import HeadracePlatform
 
-/// The status and the header fields of an answer (RFC 9110, sections 6 and 15).
+/// The status and the header fields of a response (RFC 9110, sections 6 and 15).
 package struct ResponseHead: Sendable, Hashable {
-    /// The URL that was asked.
+    /// The URL that was requested.
     package let url: URL
-    /// The status code, from 200 to 599, or 101, which nobody asked for: other interim answers are not reported.
+    /// The status code, from 200 to 599, or 101, which is never requested; other interim responses are not reported.
     package let status: Int
-    /// The header fields in the order in which they came.
+    /// The header fields in the order received.
     package var fields: [HeaderField] {
         didSet { keys = fields.map { Self.key(of: $0.name) } }
     }
-    /// True for HTTP/2 and later, whose streams mark their own end.
+    /// Whether the protocol is HTTP/2 or later, in which streams mark their own end.
     package let isMultiplexed: Bool
-    /// Of a 401, the scheme in lower case of the login that the request was sent with; nil where it had none.
+    /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
     var refusedLogin: String?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
-    /// What tells most names from each other, of each field, since a verdict looks up a dozen of them.
+    /// A cheap hash of the name of each field, since evaluating a response looks up a dozen of them.
     private var keys: [Int]
 
     /// Creates a head.
     /// - Parameters:
-    ///   - url: The URL that was asked.
+    ///   - url: The URL that was requested.
     ///   - status: The status code.
     ///   - fields: The header fields.
-    ///   - isMultiplexed: True for HTTP/2 and later.
+    ///   - isMultiplexed: Whether the protocol is HTTP/2 or later.
     package init(url: URL, status: Int, fields: [HeaderField] = [], isMultiplexed: Bool = false) {
         self.url = url
         self.status = status
@@ -33,7 +33,7 @@ package struct ResponseHead: Sendable, Hashable {
         keys = fields.map { Self.key(of: $0.name) }
     }
 
-    /// The values of all fields of that name, in order; `name` is in lower case.
+    /// The values of all fields with this lower-case name, in order.
     func values(_ name: String) -> [String] {
         let key = Self.key(of: name)
         var values: [String] = []
@@ -43,7 +43,7 @@ package struct ResponseHead: Sendable, Hashable {
         return values
     }
 
-    /// The length, the first and the last letter, without regard to case.
+    /// A hash of the length, the first and the last letter, ignoring case.
     private static func key(of name: String) -> Int {
         name.withBytes { bytes in
             guard let first = bytes.first, let last = bytes.last else { return 0 }
@@ -51,7 +51,7 @@ package struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// The values of the fields of that name, as far as so many bytes in all go.
+    /// The values of the fields with this name, up to `maxBytes` in total.
     func values(_ name: String, maxBytes: Int) -> ArraySlice<String> {
         var rest = maxBytes
         return values(name).prefix { value in
@@ -60,7 +60,7 @@ package struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// The members in lower case of all fields of that name, which are lists (RFC 9110, section 5.6.1).
+    /// The members, in lower case, of all list-based fields with this name (RFC 9110, section 5.6.1).
     func members(_ name: String) -> [String] {
         var members: [String] = []
         for value in values(name) {
@@ -69,16 +69,16 @@ package struct ResponseHead: Sendable, Hashable {
         return members
     }
 
-    /// Whether a body with this status is the file, or a part of it.
+    /// Whether the body of a response with this status is the file or a part of it.
     var carriesFile: Bool { [200, 203, 206].contains(status) }
 
-    /// True where only the close of a TLS connection ends the body (RFC 9112, section 9.8).
+    /// Whether only the close of a TLS connection marks the end of the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
         guard url.isHTTPS, carriesFile else { return false }
         return (try? BodyFraming(of: self)) == .unverified
     }
 
-    /// The only value of a field of that name; several that differ are an error (RFC 9110, section 5.3).
+    /// The value of a field; throws if it has several different values (RFC 9110, section 5.3).
     func value(_ name: String) throws(DownloadError) -> String? {
         let values = values(name)
         guard values.allSatisfy({ $0 == values.first }) else {

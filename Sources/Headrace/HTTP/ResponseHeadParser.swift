@@ -1,29 +1,29 @@
 import HeadracePlatform
 
-/// Builds a response head from its lines, with bounds on what a server may send.
+/// Parses a response head line by line, with limits on what a server may send.
 ///
-/// Interim answers (RFC 9110, section 15.2) are skipped but counted; lines after the final head are trailers
-/// (section 6.5), which are bounded as well and otherwise ignored.
+/// Interim responses (RFC 9110, section 15.2) are skipped but counted. Lines after the final head are trailers (section 6.5),
+/// which count toward the size limit and are otherwise ignored.
 struct ResponseHeadParser: Sendable {
-    /// All lines of an answer together, interim ones and trailers included.
+    /// The maximum size in bytes of all lines of a response, including interim responses and trailers.
     static let maxBytes = 256 * 1024
-    /// Fields of one head.
+    /// The maximum number of fields in one head.
     static let maxFields = 1000
-    /// The interim answers that put off the end of the wait for the final one.
+    /// The maximum number of interim responses that extend the wait for the final one.
     static let maxInterimResponses = 100
 
     enum Step: Equatable {
         case more
         case head(ResponseHead)
         case invalid(String)
-        /// A status line after a complete head: the request was sent again, and what follows is another response.
+        /// A status line after a complete head: the request was sent again, and another response follows.
         case repeated
     }
 
     private static let framing: Set<String> = ["content-length", "transfer-encoding"]
 
     private let url: URL
-    /// The major version of HTTP that was negotiated with the server; `nil` if that is not known.
+    /// The major version of HTTP that was negotiated with the server; `nil` if it is unknown.
     var negotiatedVersion: Int?
     private var byteCount = 0
     private var interimCount = 0
@@ -33,20 +33,20 @@ struct ResponseHeadParser: Sendable {
     private(set) var isComplete = false
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
-    /// Whether the next line begins a head, and so puts off the end of the wait for the final one; not without end.
+    /// Whether the next line begins a head, which extends the wait for the final one up to ``maxInterimResponses`` times.
     var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
         self.url = url
     }
 
-    /// Takes one line with its line end.
+    /// Consumes one line, including its line ending.
     mutating func consume(_ line: UnsafeRawBufferPointer) -> Step {
         byteCount += line.count
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
-        // No trailer has such a name.
+        // The name of a trailer cannot contain a slash.
         guard !isComplete else { return line.starts(with: "HTTP/".utf8) ? .repeated : .more }
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
@@ -60,7 +60,7 @@ struct ResponseHeadParser: Sendable {
     }
 
     private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Step {
-        // "HTTP/1.1 200 OK" or "HTTP/2 200"; whatever libcurl lets pass is one of them.
+        // `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl passes no other form.
         let blank = UInt8(ascii: " ")
         let version = line.prefix { $0 != blank }
         let code = line[version.endIndex...].dropFirst().prefix { $0 != blank }
@@ -68,7 +68,7 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The answer does not begin with an HTTP status line.")
         }
         let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
-        // The framing depends on the version, so the text must not choose it (RFC 9112, section 2.3).
+        // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section 2.3).
         if let negotiatedVersion, isMultiplexed != (negotiatedVersion > 1) {
             let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: version)).printable
             return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")
@@ -97,9 +97,9 @@ struct ResponseHeadParser: Sendable {
 
     private mutating func field(_ line: UnsafeRawBufferPointer) -> Step {
         if line.first?.isBlank == true {
-            // A folded line, which RFC 9112, section 5.2, has replaced with a blank.
+            // RFC 9112, section 5.2, replaces the fold with a space.
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            // Others read no more than the first line of it.
+            // Other implementations may read only the first line of it.
             guard !Self.framing.contains(fields[last].name.lowercased()) else {
                 return .invalid("The response header has a folded \(fields[last].name).")
             }
@@ -117,10 +117,10 @@ struct ResponseHeadParser: Sendable {
         return .more
     }
 
-    /// The name in front of a colon, nil for what is none.
+    /// Returns the name before a colon, or `nil` if it is not valid.
     ///
-    /// Blanks behind it are removed, as RFC 9112, section 5.1, has proxies do, but not where the length of the body depends on it:
-    /// others may have taken that line for no field.
+    /// Whitespace after it is removed, as RFC 9112, section 5.1, requires of proxies, unless the field determines the length of
+    /// the body: other implementations may have ignored that line.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

@@ -1,25 +1,25 @@
-/// Why an answer is of no use at all: nothing of its body is written, and all bytes that are held are kept.
+/// The reason why a response is unusable; none of its body is written, and all received bytes are retained.
 enum ResponseRejection: Sendable, Hashable {
-    /// A status that carries no file, errors among them.
+    /// A status without a file, such as an error.
     case status(Int)
-    /// 401 to a request with a login.
+    /// A 401 response to a request with a login.
     case loginRefused
-    /// 401 where the server takes only logins of other kinds than there are here.
+    /// A 401 response from a server that accepts only unsupported kinds of login.
     case unsupportedLogin(scheme: String)
-    /// 304 to a request without a condition.
+    /// A 304 response to a request without a condition.
     case notModified
-    /// A part of the file where the whole was asked for.
+    /// A part of the file although the whole file was requested.
     case unrequestedRange
-    /// A part that does not have the length which its position means.
+    /// A part whose length does not match its position.
     case lengthMismatch(announced: Int64, range: Range<Int64>)
-    /// What looks like a login or error page in place of the file of which more bytes are held already.
+    /// Probably a login or error page instead of the partly received file.
     case unexpectedContent(mediaType: String?)
-    /// Another size than the file has to have, or more of it than that.
+    /// A file size that contradicts the expected one; a lower bound if the exact size is unknown.
     case wrongSize(Int64, expected: Int64)
-    /// An answer that contradicts itself, with a sentence that says how.
+    /// A response that contradicts itself, with a sentence that explains how.
     case violation(String)
 
-    /// Says what a 401 is for.
+    /// Determines the reason for a 401.
     init(unauthorized head: ResponseHead) {
         let schemes = Challenge.all(of: head).map(\.scheme)
         let isSupported: (String) -> Bool = { AuthenticationScheme(rawValue: $0) != nil || $0 == head.refusedLogin }
@@ -30,7 +30,7 @@ enum ResponseRejection: Sendable, Hashable {
         }
     }
 
-    /// The status to report, where the status is the reason.
+    /// The status to report, if the status is the reason.
     var statusCode: Int? {
         switch self {
         case .status(let status): status
@@ -40,7 +40,7 @@ enum ResponseRejection: Sendable, Hashable {
         }
     }
 
-    /// The reason as one sentence for a person.
+    /// The reason as one sentence for the user.
     var sentence: String {
         switch self {
         case .status(401): "The server answered with status 401, Unauthorized."

@@ -1,11 +1,11 @@
 extension ResponseVerdict {
-    /// Decides what to do with an answer that is no redirect to follow.
+    /// Decides how to proceed after a response that is not a redirect to follow.
     ///
-    /// Restarts and repetitions are not counted here: the caller has a budget of each.
+    /// Restarts and retries are not counted here: the caller limits both.
     /// - Parameters:
-    ///   - head: The answer.
-    ///   - ask: What was asked.
-    /// - Returns: What the answer means.
+    ///   - head: The response.
+    ///   - ask: The request.
+    /// - Returns: How to proceed.
     static func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         let verdict = evaluateFields(of: head, for: rangeRequest)
         guard let expected = rangeRequest.expectedSize, let size = verdict.size(unless: expected) else {
@@ -14,12 +14,12 @@ extension ResponseVerdict {
         return .fail(.wrongSize(size, expected: expected))
     }
 
-    /// The size of the file that an answer has, or how much of it at the least, where that is another one than expected.
+    /// The size of the file according to the response, or a lower bound for it, if it contradicts the expected size.
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):
             let size = body.leastFileSize
-            // Of a part of a file whose size is not told, more may follow.
+            // If the total size is unknown, more bytes may follow.
             let isOther = body.totalBytes == nil ? size > expected : size != expected
             return isOther ? size : nil
         case .complete(let totalBytes): return totalBytes == expected ? nil : totalBytes
@@ -30,10 +30,10 @@ extension ResponseVerdict {
     private static func evaluateFields(of head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         switch head.status {
         case 203 where rangeRequest.isVerifiedImmediately:
-            // What a proxy has made of the file is not worth bytes of it that another answer may go on with.
+            // A file that a proxy modified is not worth discarding bytes that another response may continue.
             return .fail(.status(203))
         case 203 where head.isPartial:
-            // A part of that fits to nothing; asked for the whole, a server sends no part of it.
+            // A part of a modified file matches nothing, and a request for the whole file must not return a part.
             return rangeRequest.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
             do {
@@ -52,7 +52,7 @@ extension ResponseVerdict {
                 ? .retryWithoutPrecondition : .unchanged
         case 401: return .fail(ResponseRejection(unauthorized: head))
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
-            // 520 to 524 are what a content delivery network says of the server behind it.
+            // CDNs send 520 to 524 if the server behind them fails.
             return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)
         case 412 where rangeRequest.range != nil:
             return .restart(.preconditionFailed)
@@ -63,10 +63,10 @@ extension ResponseVerdict {
         }
     }
 
-    /// 416 (section 15.5.17).
+    /// Evaluates a 416 response (section 15.5.17).
     private static func evaluateUnsatisfied(_ head: ResponseHead, _ rangeRequest: RangeRequest) -> ResponseVerdict {
         guard case .valid(.unsatisfied(let total)) = head.contentRange else {
-            // Some servers leave the size out, but what is known may do without it.
+            // Some servers omit the size, but the known one may suffice.
             if let total = rangeRequest.known?.totalBytes, total > 0, total == rangeRequest.heldBytes {
                 return .complete(totalBytes: total)
             }
@@ -79,13 +79,14 @@ extension ResponseVerdict {
             return .restart(rangeRequest.reason(ofUnsatisfied: total))
         }
         if known.totalBytes == total { return .complete(totalBytes: total) }
-        // The size is news: it is that of our version only if this answer is about our version.
+        // The size is new, and applies to our version only if this response does.
         do throws(RestartReason) {
             let proof = try rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: total))
-            // Without a body there is nothing to compare.
+            // Without a body, there is nothing to compare.
             return proof == .later(.overlap) ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
         } catch .validatorMissing where rangeRequest.isForOneTag {
-            // A range of another version is not looked at (RFC 9110, section 13.2.2), and few servers send more.
+            // A server ignores the range if the version differs (RFC 9110, section 13.2.2), and few send a validator with a
+            // 416.
             return .complete(totalBytes: total)
         } catch {
             return .restart(.unsatisfiable(length: total))
@@ -94,12 +95,12 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether held bytes are to be gone on with, and an answer could prove that at once.
+    /// Whether the request continues received bytes and a validator could confirm their version at once.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }
 
-    /// Why a range was refused by a server that has so many bytes of the file.
+    /// Why a server that has `total` bytes of the file refused the range.
     fileprivate func reason(ofUnsatisfied total: Int64) -> RestartReason {
         guard total > range?.start ?? 0, total >= known?.totalBytes ?? 0 else { return .unsatisfiable(length: total) }
         if let old = known?.totalBytes, old != total { return .changedLength(from: old, to: total) }
@@ -110,7 +111,7 @@ extension RangeRequest {
 extension ResponseHead {
     enum ContentRangeField: Equatable {
         case missing
-        /// Not one valid value.
+        /// Different values, or one that is not valid.
         case invalid
         case valid(ContentRange)
     }
@@ -122,10 +123,10 @@ extension ResponseHead {
         return .valid(range)
     }
 
-    /// True for content that is not the whole, or says so.
+    /// Whether the content is, or claims to be, only a part of the file.
     var isPartial: Bool { status == 206 || contentRange != .missing }
 
-    /// True for several ranges in one body (section 14.6).
+    /// Whether one body contains several ranges (section 14.6).
     var isMultipartRanges: Bool {
         values("content-type").contains { $0.lowercased().hasPrefix("multipart/byteranges") }
     }

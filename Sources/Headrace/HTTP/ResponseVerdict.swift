@@ -1,46 +1,46 @@
-/// What the head of an answer means for what was asked (RFC 9110, sections 14 and 15).
+/// How to proceed after a response head (RFC 9110, sections 14 and 15).
 enum ResponseVerdict: Sendable, Hashable {
-    /// The body is what is wanted, or the first part of it; the rest is to be asked for again.
+    /// The body is the requested content or its beginning, after which the rest must be requested.
     case accept(BodyPlacement)
-    /// The body is the whole file, to be written from zero in place of what is held.
+    /// The body is the whole file and replaces the received bytes.
     case restartFromThisBody(RestartReason, BodyPlacement)
-    /// The body is of no use; the file is to be asked for again, all of it.
+    /// The body is unusable; the whole file must be requested.
     case restart(RestartReason)
-    /// `If-Range` seems to be why the whole came; the same range is to be asked for once without it.
+    /// `If-Range` probably made the server send the whole file; the range must be requested once without it.
     case retryWithoutIfRange
-    /// The server has the version that is there already.
+    /// The server has the version that already exists locally.
     case unchanged
-    /// The answer to a condition contradicts it; the file is to be asked for without one.
+    /// The response contradicts the condition; the file must be requested without one.
     case retryWithoutPrecondition
-    /// All bytes are held already; the size is the argument.
+    /// All bytes have been received already; the file has this size.
     case complete(totalBytes: Int64)
-    /// The same may be asked for again, not before the server's time where it told one.
+    /// The request may be repeated, after the delay that the server sent, if any.
     case retry(ResponseRejection, after: Duration?)
-    /// Asking again would not help.
+    /// Repeating the request would not help.
     case fail(ResponseRejection)
 }
 
-/// Which bytes of a body to write, and where.
+/// The bytes of a body to write and their position in the file.
 struct BodyPlacement: Sendable, Hashable {
-    /// Where in the file the first byte that is written belongs.
+    /// The position in the file of the first byte to write.
     var offset: Int64
-    /// Bytes at the front of the body that are held already and are dropped.
+    /// The number of bytes at the front of the body that were received before and are skipped.
     var skippedBytes: Int64 = 0
-    /// Bytes after those that are held as well, and have to be the same before any is written.
+    /// The number of bytes after those that were also received before, and must match before any is written.
     var overlapBytes: Int64 = 0
-    /// Bytes to write after those, nil where only the end of the body tells; what follows them is never written.
+    /// The number of bytes to write after those, and no more; `nil` if only the end of the body determines it.
     var length: Int64?
-    /// The size of the file where known.
+    /// The size of the file, if known.
     var totalBytes: Int64?
-    /// Where the body ends.
+    /// How the end of the body is determined.
     var framing: BodyFraming
-    /// What to record: the version that the held bytes have, where there is one.
+    /// The metadata to record: that of the version of the received bytes, if there are any.
     var representation: RepresentationMetadata
     var proof: RangeRequest.Proof
 }
 
 extension BodyPlacement {
-    /// The body of a whole file, where nothing is held.
+    /// Creates the body of a whole file, of which no bytes were received before.
     init(whole representation: RepresentationMetadata, length: Int64?, framing: BodyFraming) {
         self.init(
             offset: 0,
@@ -52,10 +52,10 @@ extension BodyPlacement {
         )
     }
 
-    /// Whether only a stream of HTTP/2 marks the end of the body.
+    /// Whether only an HTTP/2 stream marks the end of the body.
     var endsWithStream: Bool { framing == .stream && length == nil }
 
-    /// What is left of the body when all before an offset was written.
+    /// Returns the rest of the body after everything before `offset` was written.
     func rest(from offset: Int64) -> BodyPlacement {
         var rest = self
         rest.skippedBytes = 0

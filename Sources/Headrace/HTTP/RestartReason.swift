@@ -1,54 +1,54 @@
-/// Why the bytes that are held cannot be continued, so that the download starts again at zero.
+/// The reason why the received bytes cannot be continued, so that the download restarts at zero.
 enum RestartReason: Error, Sendable, Hashable {
     case changedEntityTag
     case changedLastModified
     case changedLength(from: Int64, to: Int64)
-    /// Neither a strong entity tag nor a strong date was sent with the bytes that are held.
+    /// The received bytes came with neither a strong entity tag nor a strong date.
     case noValidator
-    /// Only a date was sent with the bytes that are held, and the answer is from another place, where many files may have it.
+    /// The received bytes came with only a date, and the response is from another URL, at which any file may have that date.
     case differentURL
-    /// The bytes that are held were asked for with other fields or another login, and nothing tells that they are the same.
+    /// The received bytes were requested with other fields or another login, and no validator shows that the file is the same.
     case differentRequester
-    /// The only entity tag is weak or malformed, or says no more than the size.
+    /// The only entity tag is weak, malformed or derived from the size alone.
     case weakValidator
-    /// The tag became weak: `"x"` is `W/"x"` now.
+    /// The entity tag became weak: `"x"` is now `W/"x"`.
     case validatorBecameWeak
-    /// The answer lacks the validator that the bytes that are held came with.
+    /// The response lacks the validator that the received bytes came with.
     case validatorMissing
-    /// The bytes that were fetched again are not those that are held.
+    /// The bytes that were requested again differ from those received before.
     case overlapDiffers
-    /// Only bytes that are held came again, and no new ones with them.
+    /// The response repeats received bytes and contains no new ones.
     case overlapMissing
-    /// The server says that it sends no ranges.
+    /// The server sent `Accept-Ranges: none`.
     case rangesRefused
-    /// The whole came where a part was asked for.
+    /// The server sent the whole file although a part was requested.
     case rangeIgnored
     case rangeMisplaced(requested: Int64, got: Int64)
     case missingContentRange
     case invalidContentRange
-    /// Several parts came in one body where one was asked for.
+    /// The server sent several parts in one body although one was requested.
     case multipart
-    /// The bytes are encoded, or were, so that positions in them mean nothing (RFC 9110, section 14.1.2).
+    /// The bytes are or were encoded, so positions in them are meaningless (RFC 9110, section 14.1.2).
     case contentCoding
-    /// The bytes were put together on the word of a checksum that is not asked for any more.
+    /// The bytes were combined because a checksum would verify them, and the request no longer has one.
     case unverified
-    /// The bytes are of a file that has another size than is expected now.
+    /// The bytes are of a file with another size than is expected now.
     case wrongSize(expected: Int64)
-    /// The bytes ended with a stream of HTTP/2, which does not verify that they are all of the file.
+    /// The bytes ended with an HTTP/2 stream, which does not show that they are the whole file.
     case unverifiedEnd
-    /// 412
+    /// The server responded with status 412.
     case preconditionFailed
-    /// 416, with the length that the server told, which is too short for the range or for the file.
+    /// A 416 response; the length, if the server sent one, is too short for the range or for the file.
     case unsatisfiable(length: Int64?)
-    /// 416, though the file has the bytes by the length that the server told.
+    /// A 416 response, although the length that the server sent includes the requested bytes.
     case partRefused(length: Int64)
 
-    /// Whether the file may be the same still, on a server where each failure means a start at zero.
+    /// Whether the file may be unchanged on a server without usable validators or ranges, where every failure causes a restart.
     var isUnverifiable: Bool {
         [.noValidator, .differentURL, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
     }
 
-    /// The reason as one sentence for a person.
+    /// The reason as one sentence for the user.
     var sentence: String {
         switch self {
         case .changedEntityTag: "The file changed on the server: it has another entity tag."

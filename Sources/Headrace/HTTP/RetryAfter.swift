@@ -1,18 +1,18 @@
-/// How long a server asks to wait before the next request (RFC 9110, section 10.2.3).
+/// The time a server requests to wait before the next request (RFC 9110, section 10.2.3).
 struct RetryAfter: Sendable, Hashable {
-    /// A server that asks for more is asked again after this; curl has the same bound.
+    /// The longest delay, even if a server requests more; curl has the same limit.
     static let maximum = Duration.seconds(6 * 3600)
 
-    /// The longest wait before a redirect is followed, which nobody is told of and during which the place is held.
+    /// The longest delay before following a redirect, which is not reported and occupies the slot of the download.
     static let redirectMaximum = Duration.seconds(10)
 
-    /// The time to wait, from zero to ``maximum``.
+    /// The delay, from zero to ``maximum``.
     let delay: Duration
 
-    /// Reads seconds, or a date seen from `now`; nil for anything else, and for a date if the time is not known.
+    /// Parses seconds, or a date relative to `now`; returns `nil` for anything else, and for a date if `now` is `nil`.
     init?(parsing text: String, now: HTTPDate?) {
         if text.isDigits {
-            // Digits that do not fit are many seconds, not junk.
+            // A number that overflows is a long delay, not a malformed one.
             self.init(seconds: Int64(digits: text) ?? .max)
         } else if let date = HTTPDate(parsing: text), let now {
             let (seconds, overflow) = date.seconds.subtractingReportingOverflow(now.seconds)
@@ -22,9 +22,9 @@ struct RetryAfter: Sendable, Hashable {
         }
     }
 
-    /// Reads the field of an answer of any status; the longest one where there are several.
+    /// Reads the field of a response with any status; the longest delay if there are several.
     ///
-    /// A date is compared with the response's own `Date`, so that no other clock needs to be right; without one, with the time at
+    /// A date is compared with the `Date` of the response, so that no other clock needs to be right, or else with the time at
     /// which the response was received (RFC 9110, section 6.6.1).
     init?(of head: ResponseHead) {
         let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? head.receivedAt

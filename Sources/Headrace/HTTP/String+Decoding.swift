@@ -1,7 +1,7 @@
 extension String {
-    /// Reads UTF-8 where it is valid, else ISO 8859-1, which is what else servers write.
+    /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8, since some servers send it.
     init(utf8OrLatin1 bytes: some Collection<UInt8>) {
-        // Nearly all of it is ASCII, for which the fast way needs no check.
+        // Most text is ASCII, which needs no validation.
         let isASCII = bytes.allSatisfy { $0 < 0x80 }
         self =
             isASCII
@@ -9,14 +9,14 @@ extension String {
             : String(validating: bytes, as: UTF8.self) ?? String(latin1: bytes)
     }
 
-    /// Reads ISO 8859-1, of which each byte is a character.
+    /// Decodes ISO 8859-1, in which each byte is a character.
     init(latin1 bytes: some Collection<UInt8>) {
         self.init(UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }
 
 extension Collection<UInt8> {
-    /// The bytes with each `%41` decoded (RFC 3986, section 2.1); a `%` that begins none stays.
+    /// The bytes with each `%41` decoded (RFC 3986, section 2.1); a `%` without two hexadecimal digits is unchanged.
     var percentDecoded: [UInt8] {
         guard contains(UInt8(ascii: "%")) else { return Array(self) }
         var decoded: [UInt8] = []
@@ -34,10 +34,8 @@ extension Collection<UInt8> {
 }
 
 extension UInt8 {
-    /// Whether it is an ASCII digit.
     var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-    /// Whether it is an ASCII letter or digit.
     var isLetterOrDigit: Bool {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -47,10 +45,10 @@ extension UInt8 {
         }
     }
 
-    /// Whether it is a space or a tab (RFC 9110, section 5.6.3).
+    /// Whether the byte is a space or a tab (RFC 9110, section 5.6.3).
     package var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 
-    /// The number that a hexadecimal digit stands for.
+    /// The value of a hexadecimal digit; `nil` for other bytes.
     var hexDigit: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

@@ -1,5 +1,5 @@
 extension String {
-    /// Whether it is a domain, or one below it (RFC 6265, section 5.1.3); both in lower case, and no addresses.
+    /// Whether the host is the domain or below it (RFC 6265, section 5.1.3); both in lower case, and neither an IP address.
     func isIn(domain: String) -> Bool {
         self == domain || hasSuffix(".\(domain)")
     }

@@ -1,19 +1,19 @@
-/// The byte sequences of a dictionary of structured fields (RFC 9651, section 3.2).
+/// The byte sequences in a dictionary of structured fields (RFC 9651, section 3.2).
 ///
-/// Members of other types are read past, and parameters ignored; a dictionary that is malformed anywhere is none at all, as
-/// section 4.2 demands.
+/// Members of other types are skipped and parameters ignored; a dictionary with an error anywhere is rejected as a whole, as
+/// section 4.2 requires.
 struct StructuredDictionary: Sendable, Hashable {
-    /// By their keys.
+    /// The byte sequences by key.
     private(set) var byteSequences: [String: [UInt8]] = [:]
 
-    /// Nil where the text, the field's lines joined by commas, is no dictionary.
+    /// Parses the lines of the field, joined by commas; returns `nil` if they are not a dictionary.
     init?(parsing text: String) {
         var text = FieldScanner(text)
         text.skipBlanks(withTabs: false)
         guard !text.isAtEnd else { return }
         while true {
             guard let key = text.key() else { return nil }
-            // The last one of a key counts, also where it is of another type.
+            // The last value of a repeated key counts, even if it is of another type.
             byteSequences[key] = nil
             if text.skip("=") {
                 guard let value = text.member() else { return nil }
@@ -28,13 +28,13 @@ struct StructuredDictionary: Sendable, Hashable {
     }
 }
 
-/// What a member is, as far as it matters.
+/// A parsed member; only byte sequences are retained.
 private enum Member {
     case bytes([UInt8])
     case other
 }
 
-/// The steps of RFC 9651, section 4.2.
+/// The parsing steps of RFC 9651, section 4.2.
 extension FieldScanner {
     fileprivate mutating func skipBlanks(withTabs: Bool) {
         _ = take { withTabs ? $0.isBlank : $0 == UInt8(ascii: " ") }
@@ -54,7 +54,7 @@ extension FieldScanner {
         return true
     }
 
-    /// An item or an inner list of them.
+    /// Reads an item or an inner list.
     fileprivate mutating func member() -> Member? {
         guard skip("(") else { return item() }
         while true {
@@ -97,7 +97,7 @@ extension FieldScanner {
         return true
     }
 
-    /// What is between two quotes, past the first of them.
+    /// Skips the rest of a string after its opening quote; returns `false` if it is malformed.
     fileprivate mutating func string(escape: UInt8?) -> Bool {
         while let byte = take() {
             if byte == escape {

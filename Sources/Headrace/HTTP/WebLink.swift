@@ -1,21 +1,21 @@
 /// A link of a `Link` field (RFC 8288, section 3).
 struct WebLink: Sendable, Hashable {
-    /// The most bytes of `Link` fields that are read of one answer.
+    /// The maximum total size, in bytes, of the `Link` fields read from one response.
     static let maxBytes = 64 << 10
-    /// The most links of one answer.
+    /// The maximum number of links read from one response.
     static let maxLinks = 256
 
-    /// What is between `<` and `>`: a URL, perhaps relative to the one that was asked.
+    /// The text between `<` and `>`: a URL, possibly relative to the requested one.
     let target: String
-    /// Names in lower case, with their values, empty for a name alone; in order.
+    /// The parameters in order; names are in lower case, and a missing value is empty.
     private let parameters: [(name: String, value: String)]
 
-    /// The value of the first parameter with this name, which is in lower case.
+    /// The value of the first parameter with this lower-case name.
     func value(_ name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }
 
-    /// Whether the link is of this kind (section 3.3); `relation` is in lower case.
+    /// Whether the link has this relation type (section 3.3); `relation` is in lower case.
     func has(relation: String) -> Bool {
         value("rel")?.lowercased().split { $0 == " " || $0 == "\t" }.contains { $0 == relation } == true
     }
@@ -28,12 +28,12 @@ struct WebLink: Sendable, Hashable {
         hasher.combine(target)
     }
 
-    /// Reads the links of an answer, as far as the bounds go.
+    /// Reads the links of a response, within ``maxBytes`` and ``maxLinks``.
     static func all(of head: ResponseHead) -> [WebLink] {
         Array(head.values("link", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxLinks))
     }
 
-    /// Reads one field as appendix B.2 has it: up to what is no link, in one step for each byte.
+    /// Parses one field as in appendix B.2, in linear time, up to the first text that is not a link.
     static func all(in text: String) -> [WebLink] {
         var links: [WebLink] = []
         var text = FieldScanner(text)
@@ -55,7 +55,7 @@ extension FieldScanner {
         _ = take { $0.isBlank || other.utf8.contains($0) }
     }
 
-    /// The next target, past the commas between two links.
+    /// Reads the next target, after skipping the commas before it.
     fileprivate mutating func target() -> String? {
         skipBlanks(and: ",")
         guard skip("<") else { return nil }
@@ -63,7 +63,7 @@ extension FieldScanner {
         return skip(">") ? target.trimmingBlanks : nil
     }
 
-    /// All up to the comma after the link.
+    /// Reads the parameters of a link, up to the comma after it.
     fileprivate mutating func parameters() -> [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
         while true {
@@ -83,7 +83,7 @@ extension FieldScanner {
         return parameters
     }
 
-    /// What is up to the next quote; one that is missing stands at the end.
+    /// Reads up to the closing quote, or to the end of the text if it is missing.
     mutating func quoted() -> String {
         var value: [UInt8] = []
         while var byte = take(), byte != UInt8(ascii: "\"") {

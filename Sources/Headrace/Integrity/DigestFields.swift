@@ -1,21 +1,21 @@
-/// The checksums that an answer tells.
+/// The checksums in the fields of a response.
 ///
-/// They find what went wrong on the way; who can change the answer can change them too, where there is no TLS.
+/// They detect transmission errors; without TLS, an attacker who can modify the response can modify them too.
 struct DigestFields: Sendable, Hashable {
-    /// The most bytes of a field that are read; a longer one is as good as none.
+    /// The maximum size of a field in bytes; a longer one is ignored.
     static let maxBytes = 4096
 
-    /// Of the whole representation, also where the answer has only a part of it; one for each function, the strongest first.
+    /// Checksums of the whole representation, even if the response is a part; one per function, the strongest first.
     ///
     /// From `Repr-Digest` (RFC 9530, section 3) and the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843).
     let representation: [Checksum]
-    /// Of this answer's content alone; one for each function, the strongest first.
+    /// Checksums of the content of this response alone; one per function, the strongest first.
     ///
-    /// From `Content-Digest` (RFC 9530, section 2) and, where the content is the whole, `Content-MD5` (RFC 1864): with a part,
-    /// servers do not agree on what it is of (RFC 7231, appendix B).
+    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole, `Content-MD5` (RFC 1864): with a part,
+    /// servers disagree on what it covers (RFC 7231, appendix B).
     let content: [Checksum]
 
-    /// Reads the fields of an answer; what is malformed, unknown or contradicts itself is left out.
+    /// Reads the fields of a response; ignores values that are malformed, unknown or contradictory.
     init(of head: borrowing ResponseHead) {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
@@ -25,14 +25,14 @@ struct DigestFields: Sendable, Hashable {
         content = Self.unambiguous(read("content-digest", Self.structured) + md5)
     }
 
-    /// The lines of a field as one (RFC 9110, section 5.3); nil for none, or for too many bytes.
+    /// The lines of a field joined into one (RFC 9110, section 5.3); `nil` if it is missing or too long.
     private static func text(of name: String, _ head: ResponseHead) -> String? {
         let values = head.values(name)
         guard !values.isEmpty, values.reduce(0, { $0 + $1.utf8.count }) <= maxBytes else { return nil }
         return values.joined(separator: ", ")
     }
 
-    /// The functions that are registered as active; the others must not be relied on (RFC 9530, section 5).
+    /// Parses the functions registered as active; the others must not be relied on (RFC 9530, section 5).
     private static func structured(_ text: String) -> [Checksum] {
         guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
         return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
@@ -40,7 +40,7 @@ struct DigestFields: Sendable, Hashable {
         }
     }
 
-    /// `SHA-256=BASE64,MD5=BASE64`; `SHA` is SHA-1.
+    /// Parses `SHA-256=BASE64,MD5=BASE64`; `SHA` is SHA-1.
     private static func digest(_ text: String) -> [Checksum] {
         text.members.flatMap { member -> [Checksum] in
             let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -55,7 +55,7 @@ struct DigestFields: Sendable, Hashable {
         return [checksum]
     }
 
-    /// One for each function, the strongest first; of a function that has several that differ, none.
+    /// One checksum per function, the strongest first; functions with contradictory ones are left out.
     private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }

@@ -4,14 +4,14 @@ import CryptoKit
 import CHeadrace
 #endif
 
-/// Computes the checksum of bytes that come one after the other, with the system's hash functions.
+/// Computes the checksum of consecutive bytes with the system's hash functions.
 ///
-/// A box around the system's context, which nothing locks: it has one owner, who uses it from one thread at a time.
+/// Wraps the system's context without a lock: it has one owner, which uses it from one thread at a time.
 final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
 
     #if canImport(CryptoKit)
-    /// The owner's alone, as the type says.
+    /// Accessed only by the owner.
     nonisolated(unsafe) private var function: any HashFunction
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
@@ -33,12 +33,12 @@ final class Digester: Sendable {
         try checksum(of: function.finalize().map { $0 })
     }
     #else
-    /// Freed with the digester; nobody else has it.
+    /// Freed with the digester, and never shared.
     nonisolated(unsafe) private let context: hr_digest
-    /// The owner's alone, as the type says.
+    /// Accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false
 
-    /// Begins with no bytes; throws `digestUnavailable` where the system does not compute this function.
+    /// Starts without any bytes; throws `digestUnavailable` if the system does not support the function.
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
         self.algorithm = algorithm
         guard hr_crypto_load() != 0 else {
@@ -59,12 +59,12 @@ final class Digester: Sendable {
         hr_digest_free(context)
     }
 
-    /// Takes the next bytes in.
+    /// Adds the next bytes.
     func update(_ bytes: UnsafeRawBufferPointer) {
         if hr_digest_update(context, bytes.baseAddress, bytes.count) != 1 { hasFailed = true }
     }
 
-    /// The checksum of all bytes; to be called once, as the last.
+    /// Returns the checksum of all bytes; must be called once, at the end.
     func finalize() throws(DownloadError) -> Checksum {
         let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
             count = hasFailed ? 0 : Int(hr_digest_finalize(context, buffer.baseAddress))

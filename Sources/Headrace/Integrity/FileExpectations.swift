@@ -1,23 +1,23 @@
 import HeadracePlatform
 
-/// What a request tells that its file has to be.
+/// The properties of the file that a request requires.
 struct FileExpectations: Sendable, Hashable {
     var checksums: [Checksum] = []
     var pieces: PieceHashes?
-    /// In bytes.
+    /// The size in bytes.
     var size: Int64?
 
     var isEmpty: Bool { checksums.isEmpty && pieces == nil && size == nil }
 
-    /// Whether this tells of the file something that another request of it does not, or that contradicts it.
+    /// Whether this requires anything that another request for the file does not, or that contradicts it.
     func addInformation(than other: FileExpectations) -> Bool {
         checksums.contains { !other.checksums.contains($0) } || pieces != nil && pieces != other.pieces
             || size != nil && size != other.size
     }
 
-    /// These, and what another request of the same file tells besides; pieces take the place of other ones.
+    /// Adds the requirements of another request for the file, whose pieces replace existing ones.
     ///
-    /// Throws `invalidRequest` where the two cannot both be true.
+    /// Throws `invalidRequest` if the two contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {
         var all = self
         for other in others.checksums {
@@ -55,7 +55,7 @@ struct FileExpectations: Sendable, Hashable {
 }
 
 extension DownloadRequest {
-    /// What the file has to be.
+    /// The required properties of the file.
     var expectations: FileExpectations {
         get { FileExpectations(checksums: checksums, pieces: pieceHashes, size: expectedSize) }
         set { (checksums, pieceHashes, expectedSize) = (newValue.checksums, newValue.pieces, newValue.size) }

@@ -1,20 +1,20 @@
 import HeadracePlatform
 
-/// Another source of the same file, as the origin tells it in a `Link` field (RFC 6249, section 3).
+/// Another source of the same file, which the origin server advertises in a `Link` field (RFC 6249, section 3).
 ///
-/// A mirror is of use only where a checksum proves in the end what came from it; whether a way from https to http
-/// is allowed is the caller's to say.
+/// A mirror is useful only if a checksum verifies its bytes in the end; the caller decides whether a change from https to http
+/// is allowed.
 struct MirrorLink: Sendable, Hashable {
-    /// The most mirrors of one answer.
+    /// The maximum number of mirrors in one response.
     static let maxCount = 64
     private static let lastPriority = 999_999
 
     /// An absolute http or https URL, without a user or a password.
     let url: URL
-    /// From 1, the first to ask, to 999,999, which is also that of a mirror without.
+    /// The priority, from 1 (the first to use) to 999,999, which is also the default.
     let priority: Int
 
-    /// Nil for a link that is none, or is about another resource.
+    /// Returns `nil` if the link does not refer to a mirror, or is about another resource.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
             let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
@@ -25,12 +25,12 @@ struct MirrorLink: Sendable, Hashable {
         priority = number > 0 ? Int(min(number, Int64(Self.lastPriority))) : Self.lastPriority
     }
 
-    /// The addresses of the mirrors of an answer, in the order in which to ask them; from https to http only where allowed.
+    /// Returns the URLs of the mirrors in a response, in order of priority; from https to http only if allowed.
     static func urls(of head: ResponseHead, allowsInsecure: Bool) -> [URL] {
         all(of: head).map(\.url).filter { allowsInsecure || !$0.isDowngrade(from: head.url) }
     }
 
-    /// The mirrors of an answer, each of them once, in the order in which to ask them.
+    /// Returns the mirrors in a response without duplicates, in order of priority.
     static func all(of head: ResponseHead) -> [MirrorLink] {
         var urls: Set<URL> = [head.url]
         let mirrors = WebLink.all(of: head).compactMap { MirrorLink($0, of: head.url) }

@@ -1,17 +1,17 @@
-/// What a download's file has to hash to, and the digest of its first bytes as they came.
+/// The checksums that a download's file must match, and the digest of its first bytes as received.
 ///
-/// Bytes that come in order from the file's start need not be read again; those behind a gap are, at the end.
+/// Bytes received in order from the start of the file need not be read again; those after a gap are read at the end.
 struct Verification: Sendable {
-    /// Whether the request tells what the file has to be; then nobody asks the server.
+    /// Whether the request has checksums; then those of the server are ignored.
     private var isRequested: Bool
     private let checksServer: Bool
-    /// What the file has to hash to as a whole, as far as anybody has told.
+    /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
     private(set) var pieces: PieceHashes?
-    /// Whether the checksum is one by which bytes of other sources are taken, so that only the origin may tell another one.
+    /// Whether bytes of other sources were accepted because of the checksum, so that only the origin server may change it.
     private var isBound = false
     private var digest: Digester?
-    /// How many of the file's first bytes are in the digest.
+    /// The number of the file's first bytes in the digest.
     private var digestedBytes: Int64 = 0
 
     init(_ request: borrowing DownloadRequest, checksServer: Bool) {
@@ -21,31 +21,30 @@ struct Verification: Sendable {
         self.checksServer = checksServer
     }
 
-    /// Whether there is anything to compare a file with.
+    /// Whether the file can be verified.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
     /// Whether the checksum is the server's own.
     var isFromServer: Bool { !isRequested }
 
-    /// Takes over what the request tells by now: others of the same file may have told more.
+    /// Adopts the current checksums of the request, to which other requests for the file may have added some.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
         pieces = request.pieceHashes
         if let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// Bytes are held that came under this checksum of their server's, and perhaps from others: only the origin may tell
-    /// another one.
+    /// Restores the server's checksum of received bytes, some of them perhaps from mirrors; only the origin may change it.
     mutating func goOn(with checksum: Checksum?) {
         guard checksServer, !isRequested, expected == nil, let checksum else { return }
         expected = checksum
         isBound = true
     }
 
-    /// An answer is taken, whose bytes go beside those that are held, if any.
+    /// Begins with an accepted response, whose bytes are combined with those already received, if any.
     ///
-    /// What a server tells of a file is forgotten with the file. Throws `digestUnavailable` where the system does not compute
-    /// what the request tells; what only the server tells is passed over then.
+    /// The checksum of a server is discarded together with the file. Throws `digestUnavailable` if the system does not support
+    /// the checksum of the request; an unsupported checksum of the server is ignored.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
@@ -69,24 +68,24 @@ struct Verification: Sendable {
         }
     }
 
-    /// The checksum is to prove bytes of other sources as well.
+    /// Requires the checksum to verify bytes of other sources as well.
     mutating func bind() {
         isBound = true
     }
 
-    /// Bytes come for this place in the file.
+    /// Adds bytes at a position in the file, if they are the next ones of the digest.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)
         digestedBytes += Int64(bytes.count)
     }
 
-    /// Forgets the digest of the bytes as they came, so that all of them are read from the disk.
+    /// Discards the digest of the bytes as received, so that all of them are read from disk.
     mutating func discardDigest() {
         (digest, digestedBytes) = (nil, 0)
     }
 
-    /// The digest, for all bytes from the offset on to be added to.
+    /// Removes and returns the digest, with the offset of the first byte that it lacks.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64
@@ -100,10 +99,10 @@ struct Verification: Sendable {
 }
 
 extension DigestFields {
-    /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1), unless it says
+    /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1), unless it claims
     /// otherwise.
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
-        // What a proxy has made of the file (section 15.3.4) has none of the server's.
+        // If a proxy modified the file (section 15.3.4), the checksums of the server do not match it.
         guard head.status != 203 else { return nil }
         let content = head.status == 200 && !head.isPartial ? content : []
         return (representation + content).strongest
@@ -111,6 +110,6 @@ extension DigestFields {
 }
 
 extension DownloadRequest {
-    /// Whether it tells what the file has to be, whatever came from where.
+    /// Whether the request has checksums that verify the file, whatever its sources.
     var isVerifiedAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
 }

@@ -7,31 +7,31 @@ public import HeadracePlatform
 ///         if let request = file.request(to: folder) { try await manager.download(request) }
 ///     }
 ///
-/// A document is not trusted: a file's name is one safe component, whatever path it has there; document types and entities
-/// are refused; sizes and numbers have bounds.
+/// A document is untrusted: file names are reduced to one safe component, document types and entities are rejected, and sizes
+/// and counts are limited.
 public struct Metalink: Sendable, Hashable {
     /// A file (RFC 5854, section 4.1.2).
     public struct File: Sendable, Hashable {
-        /// The name, made safe: the last component of the path that the document has.
+        /// The name, made safe: the last component of the path in the document.
         public internal(set) var name: String
-        /// The size in bytes, where the document tells it.
+        /// The size in bytes, if the document contains it.
         public internal(set) var size: Int64?
-        /// The checksums of the whole file, of the hash functions that are known.
+        /// The checksums of the whole file, for the supported hash functions.
         public internal(set) var checksums: [Checksum] = []
-        /// The checksums of pieces of the file, of the strongest function that the document has them of.
+        /// The checksums of pieces of the file, for the strongest hash function in the document.
         public internal(set) var pieces: PieceHashes?
-        /// The http and https sources, without those that have a user or a password, in the order in which to ask them.
+        /// The http and https sources in order of preference, without those that contain a user or a password.
         public internal(set) var urls: [URL] = []
 
-        /// What is wrong with the description of this file, which then cannot be fetched; `nil` if nothing is.
+        /// The reason why this file cannot be downloaded, if its description is not valid; otherwise `nil`.
         ///
         /// The other files of the document are not affected.
         public internal(set) var problem: String?
 
-        /// A request for the file; `nil` if it has a ``problem`` or no source.
+        /// Returns a request for the file; `nil` if it has a ``problem`` or no source.
         ///
-        /// The size and the checksums of the whole and of the pieces are in it, and with them what proves the file in the end.
-        /// - Parameter directory: A directory that exists.
+        /// The request includes the size and all checksums, which verify the downloaded file.
+        /// - Parameter directory: An existing directory.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
             guard problem == nil, let first = urls.first else { return nil }
@@ -45,20 +45,20 @@ public struct Metalink: Sendable, Hashable {
         }
     }
 
-    /// The most bytes that a document has.
+    /// The maximum size of a document in bytes.
     public static let maxBytes = 16 << 20
-    /// The most files of a document.
+    /// The maximum number of files in a document.
     public static let maxFiles = 10_000
-    /// The most pieces of all files of a document.
+    /// The maximum number of pieces of all files in a document.
     public static let maxPieces = 1 << 18
 
     /// The files, in the order of the document.
     public let files: [File]
 
-    /// Reads a document.
+    /// Parses a document.
     /// - Parameter bytes: The document, in UTF-8.
-    /// - Throws: `invalidRequest` with what is wrong, for a document that is malformed, too large, or of another kind or version.
-    ///   A file that is described wrongly has a ``File/problem`` instead.
+    /// - Throws: `invalidRequest` with the reason, if the document is malformed, too large, or of another kind or version. A
+    ///   file with an invalid description has a ``File/problem`` instead.
     public init(parsing bytes: [UInt8]) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.invalidRequest, "The Metalink document has more than \(Self.maxBytes) bytes.")

@@ -1,14 +1,13 @@
 import HeadracePlatform
 
-/// Takes from a document what the library uses, and passes over the rest (RFC 5854, section 4).
+/// Reads the elements of a document that the library uses, and skips the rest (RFC 5854, section 4).
 struct MetalinkReader {
     private typealias Failure = XMLReader.Failure
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
     private static let lastPriority: Int64 = 999_999
-    /// One to ask first, and as many mirrors as a request takes.
+    /// The first source and as many mirrors as a request accepts.
     private static let maxURLs = 65
 
-    /// A source with its place in the order.
     private struct Source {
         var url: URL
         var priority: Int64
@@ -17,7 +16,7 @@ struct MetalinkReader {
     private var xml: XMLReader
     private var names: Set<String> = []
     private var pieceCount = 0
-    /// What is wrong with the file that is being read.
+    /// The first problem of the current file.
     private var problem: String?
 
     init(_ bytes: [UInt8]) throws(XMLReader.Failure) {
@@ -38,7 +37,7 @@ struct MetalinkReader {
             guard files.count < Metalink.maxFiles else { throw failure("it has too many files") }
             files.append(try file(attributes))
         }
-        // What follows the root may be malformed too.
+        // The rest of the document must be well-formed as well.
         while try xml.next() != nil {}
         guard !files.isEmpty else { throw failure("it has no file") }
         return files
@@ -79,12 +78,12 @@ struct MetalinkReader {
         return file
     }
 
-    /// Records what is wrong with the present file, which does not concern the others.
+    /// Records a problem of the current file, which does not affect the others.
     private mutating func reject(_ reason: String) {
         problem = problem ?? reason
     }
 
-    /// The name of a file, made safe, or a placeholder if it cannot have one.
+    /// Returns the name of a file, made safe, or a placeholder if it has no usable name.
     private mutating func safeName(_ path: String?) -> String {
         guard let path else {
             reject("it has no name")
@@ -103,7 +102,7 @@ struct MetalinkReader {
         return name
     }
 
-    /// A name of its own for a file that cannot have its own.
+    /// Returns a unique placeholder for the name of a file.
     private mutating func placeholderName() -> String {
         var number = names.count + 1
         while !names.insert("unnamed (\(number))").inserted { number += 1 }
@@ -152,7 +151,7 @@ struct MetalinkReader {
         return priority
     }
 
-    /// Nil for what this library does not fetch.
+    /// Returns `nil` if the library cannot download from the URL.
     private static func url(_ text: String) -> URL? {
         guard let url = URL(string: text), url.user == nil, url.password == nil,
             (try? DownloadRequest.validateURL(url)) != nil
@@ -162,7 +161,7 @@ struct MetalinkReader {
 
     // MARK: Elements
 
-    /// The next element of the namespace in the one that is open; nil when that one ends.
+    /// Returns the next element of the namespace in the open one; `nil` if the open one ends.
     private mutating func nextChild() throws(Failure) -> (String, [XMLReader.Name: String])? {
         while let event = try xml.next() {
             switch event {
@@ -176,7 +175,7 @@ struct MetalinkReader {
         return nil
     }
 
-    /// The text of the element that is open, to its end, without blanks around it.
+    /// Returns the text of the open element without surrounding whitespace, and consumes its end.
     private mutating func text() throws(Failure) -> String {
         var text = ""
         while let event = try xml.next() {
@@ -193,7 +192,7 @@ struct MetalinkReader {
         return text
     }
 
-    /// Passes over the rest of the element that is open.
+    /// Skips the rest of the open element.
     private mutating func skip() throws(Failure) {
         var depth = 1
         while depth > 0, let event = try xml.next() {

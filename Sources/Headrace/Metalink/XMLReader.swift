@@ -1,24 +1,24 @@
-/// Reads a small and strict part of XML 1.0, one piece after the other: elements, attributes, text, and namespaces.
+/// Parses a small and strict subset of XML 1.0, one event at a time: elements, attributes, text and namespaces.
 ///
-/// There are no document types and so no entities but the five that need none: nothing in a document makes it larger, or
-/// names what is elsewhere. UTF-8 alone is read. What is not well-formed is refused where it is met.
+/// Document types are rejected, and with them all but the five predefined entities, so a document can neither expand itself nor
+/// refer to other resources. Only UTF-8 is supported. Malformed input is rejected when it is reached.
 struct XMLReader {
     /// A name with its namespace.
     struct Name: Hashable {
-        /// Empty for none.
+        /// Empty if there is none.
         var namespace: String
         var local: String
     }
 
-    /// What a document is made of.
+    /// A part of a document.
     enum Event: Hashable {
         case start(Name, attributes: [Name: String])
-        /// Text between two tags, never empty; comments do not part it.
+        /// Text between two tags, never empty; comments do not split it.
         case text(String)
         case end(Name)
     }
 
-    /// Why a document is refused, and at which byte.
+    /// The reason why a document is rejected, and the byte offset.
     struct Failure: Error, Hashable {
         var reason: String
         var offset: Int
@@ -30,22 +30,22 @@ struct XMLReader {
     private struct Open {
         var rawName: ArraySlice<UInt8>
         var name: Name
-        /// How many bindings of prefixes hold outside of the element.
+        /// The number of prefix bindings that apply outside of the element.
         var bindings: Int
     }
 
     private let bytes: [UInt8]
-    /// Where the next piece begins.
+    /// The offset of the next event.
     private(set) var offset = 0
     private var open: [Open] = []
     private var bindings: [(prefix: String, namespace: String)] = [
         ("xml", "http://www.w3.org/XML/1998/namespace")
     ]
     private var hasRoot = false
-    /// The end of an element that has no other tag for it.
+    /// Whether the end of an element such as `<a/>` must be returned next.
     private var pendingEnd = false
 
-    /// Begins at the start of a document.
+    /// Starts at the beginning of a document.
     init(_ bytes: [UInt8]) throws(Failure) {
         self.bytes = bytes
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -55,7 +55,7 @@ struct XMLReader {
         if startsWith("<?xml") { try readDeclaration() }
     }
 
-    /// The next piece; nil at the end.
+    /// Returns the next event; `nil` at the end.
     mutating func next() throws(Failure) -> Event? {
         if pendingEnd { return endElement() }
         var text: [UInt8] = []
@@ -114,7 +114,7 @@ struct XMLReader {
             offset += 1
             return
         }
-        // The longest of them, &#x10FFFF;, has ten.
+        // The longest reference, `&#x10FFFF;`, has ten characters.
         guard let end = bytes[offset...].prefix(12).firstIndex(of: UInt8(ascii: ";")),
             let scalar = Self.scalar(String(decoding: bytes[offset + 1..<end], as: UTF8.self))
         else { throw failure("there is an entity that is not read") }
@@ -134,7 +134,7 @@ struct XMLReader {
         guard reference.hasPrefix("#") else { return nil }
         let isHexadecimal = reference.hasPrefix("#x")
         let digits = reference.dropFirst(isHexadecimal ? 2 : 1)
-        // A number may have a sign before it elsewhere.
+        // `UInt32` would also accept a sign.
         guard digits.utf8.allSatisfy({ $0.hexDigit != nil }),
             let value = UInt32(digits, radix: isHexadecimal ? 16 : 10),
             value >= 0x20 || [0x9, 0xa, 0xd].contains(value), value & 0xfffe != 0xfffe

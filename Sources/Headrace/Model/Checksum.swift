@@ -1,12 +1,14 @@
 import HeadracePlatform
 
-/// What the bytes of a file hash to, for a download to be compared with.
+/// A hash of the bytes of a file, with which a download is compared.
+///
+///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {
-    /// A hash function; the later in order, the stronger.
+    /// A hash function; later ones are stronger.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
-        /// MD5 (RFC 1321): finds accidents, not forgeries.
+        /// MD5 (RFC 1321): detects accidental changes, but not forgeries.
         case md5
-        /// SHA-1 (RFC 3174): finds accidents, not forgeries.
+        /// SHA-1 (RFC 3174): detects accidental changes, but not forgeries.
         case sha1
         /// SHA-256 (RFC 6234).
         case sha256
@@ -15,7 +17,7 @@ public struct Checksum: Sendable, Hashable {
         /// SHA-512 (RFC 6234).
         case sha512
 
-        /// The bytes that come of it.
+        /// The number of bytes in a hash.
         public var byteCount: Int {
             switch self {
             case .md5: 16
@@ -29,24 +31,24 @@ public struct Checksum: Sendable, Hashable {
 
     /// The hash function.
     public let algorithm: Algorithm
-    /// What came of it.
+    /// The hash.
     public let bytes: [UInt8]
 
-    /// Creates a checksum; nil where the function gives another number of bytes.
+    /// Creates a checksum; `nil` if the function produces another number of bytes.
     /// - Parameters:
     ///   - algorithm: The hash function.
-    ///   - bytes: What came of it.
+    ///   - bytes: The hash.
     public init?(_ algorithm: Algorithm, bytes: some Collection<UInt8>) {
         guard bytes.count == algorithm.byteCount else { return nil }
         self.algorithm = algorithm
         self.bytes = Array(bytes)
     }
 
-    /// Reads `sha256:HEX`, `sha256=HEX` or, as web pages tell the integrity of scripts, `sha256-BASE64`.
+    /// Parses `sha256:HEX`, `sha256=HEX` or `sha256-BASE64`.
     ///
-    /// The last form is that of Subresource Integrity (W3C, section 3.5), of one checksum, whose options are passed over.
-    /// - Parameter text: The text; names and hexadecimal digits may be of either case, and `sha-256` is `sha256`.
-    /// - Throws: `invalidRequest` with what is wrong.
+    /// The last form is a single checksum of Subresource Integrity (W3C, section 3.5), whose options are ignored.
+    /// - Parameter text: The text; names and hexadecimal digits are case-insensitive, and `sha-256` means `sha256`.
+    /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {
         guard let (algorithm, rest) = Algorithm.prefix(of: text), let separator = rest.utf8.first,
             ":=-".utf8.contains(separator)
@@ -72,13 +74,13 @@ public struct Checksum: Sendable, Hashable {
 }
 
 extension Checksum: LosslessStringConvertible {
-    /// Reads a checksum as ``init(parsing:)`` does; nil where that throws.
+    /// Parses a checksum like ``init(parsing:)``, but returns `nil` instead of throwing.
     /// - Parameter description: The text.
     public init?(_ description: String) {
         try? self.init(parsing: description)
     }
 
-    /// As in `sha256:HEX`, in lower case.
+    /// The checksum in the form `sha256:HEX`, in lower case.
     public var description: String { "\(algorithm):\(hexadecimal)" }
 
     /// The hexadecimal digits, in lower case.
@@ -86,24 +88,24 @@ extension Checksum: LosslessStringConvertible {
 }
 
 extension Checksum.Algorithm: Comparable, CustomStringConvertible {
-    /// The name, as in `sha256`.
+    /// The name, such as `sha256`.
     public var description: String { rawValue }
 
-    /// Tells the weaker of two.
+    /// Compares the strength of two hash functions.
     /// - Parameters:
     ///   - lhs: A hash function.
-    ///   - rhs: Another one.
-    /// - Returns: True when the first is weaker.
+    ///   - rhs: Another hash function.
+    /// - Returns: Whether the first is weaker.
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.byteCount < rhs.byteCount }
 
-    /// Finds a function by one of its names, of either case: `sha256`, `sha-256` or, as OpenSSL has it, `sha2-256`.
+    /// Finds a function by one of its names, in either case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
     init?(name: some StringProtocol) {
         let name = name.lowercased()
         guard let algorithm = Self.allCases.first(where: { $0.names.contains(name) }) else { return nil }
         self = algorithm
     }
 
-    /// The function whose name a text begins with, and what follows the name.
+    /// Splits a text into the function named at its beginning and the rest.
     fileprivate static func prefix(of text: String) -> (Self, Substring)? {
         let start = text.prefix(10).lowercased()
         for algorithm in allCases {
@@ -121,17 +123,17 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 }
 
 extension Sequence<Checksum> {
-    /// The one of the strongest function; of several of one function, the last.
+    /// The checksum of the strongest function; the first one if there are several.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
-    /// A function of which there are several that differ, which no file can have; nil where there is none.
+    /// A function with several different checksums, which no file can have; `nil` if there is none.
     package var contradiction: Checksum.Algorithm? {
         Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
     }
 }
 
 extension [UInt8] {
-    /// Reads pairs of hexadecimal digits.
+    /// Parses pairs of hexadecimal digits.
     init?(hexadecimal digits: some StringProtocol) {
         guard digits.utf8.count.isMultiple(of: 2) else { return nil }
         self = []
@@ -142,7 +144,7 @@ extension [UInt8] {
         }
     }
 
-    /// Reads base64 of either alphabet (RFC 4648, sections 4 and 5), with or without its padding, whose bits may be any.
+    /// Parses base64 of either alphabet (RFC 4648, sections 4 and 5), with or without padding; ignores unused bits.
     init?(base64 text: some StringProtocol) {
         self = []
         var (buffer, bits, padding) = (UInt32(0), 0, 0)
@@ -158,7 +160,7 @@ extension [UInt8] {
             bits -= 8
             append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
         }
-        // Six bits are left of a text that is one digit too short.
+        // If six bits remain, the text is one digit too short.
         guard bits < 6, padding == 0 || (padding <= 2 && text.utf8.count.isMultiple(of: 4)) else { return nil }
     }
 }

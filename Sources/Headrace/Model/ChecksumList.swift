@@ -1,33 +1,36 @@
-/// The checksums of a file such as `SHA256SUMS`, in the forms that `sha256sum` and its like write and check.
+/// The checksums in a file such as `SHA256SUMS`, in the formats of `sha256sum` and similar tools.
 ///
-/// A line is `HEX  name`, with a `*` for the second blank or not, or `SHA256 (name) = HEX`. With a backslash before it, `\\`,
-/// `\n` and `\r` in its name stand for a backslash and line ends. A line of `HEX` alone is for a file that is known otherwise.
+///     let list = try ChecksumList(parsing: bytes)
+///     if let checksum = list.checksum(forFileNamed: "image.iso") { request.checksums = [checksum] }
+///
+/// A line is `HEX  name`, possibly with `*` as the second blank, or `SHA256 (name) = HEX`. In a line that starts with a
+/// backslash, `\\`, `\n` and `\r` in the name stand for a backslash and line ends. A line of `HEX` alone has no name.
 public struct ChecksumList: Sendable, Hashable {
-    /// A line.
+    /// A line of the file.
     public struct Entry: Sendable, Hashable {
-        /// What the file hashes to.
+        /// The checksum of the file.
         public let checksum: Checksum
-        /// The file's name, perhaps with a path before it; nil where the line has none.
+        /// The name of the file, possibly with a path; `nil` if the line has none.
         public let fileName: String?
     }
 
-    /// The most bytes that are read.
+    /// The maximum size in bytes of the parsed file.
     public static let maxBytes = 4 << 20
 
-    /// The lines that could be read, in order.
+    /// The valid lines, in order.
     public let entries: [Entry]
-    /// How many lines could not be read; empty ones and comments do not count.
+    /// The number of invalid lines, without empty ones and comments.
     public let malformedLineCount: Int
-    /// The places of the lines by the path that they have.
+    /// The indices of the entries by path.
     private var ofPath: [[UInt8]: [Int]] = [:]
-    /// By its last component.
+    /// The indices of the entries by the last component of the path.
     private var ofLastName: [[UInt8]: [Int]] = [:]
-    /// Of the lines that have none.
+    /// The indices of the entries without a name.
     private var nameless: [Int] = []
 
-    /// Reads a list; what is no checksum, as the lines of a signature around it, is passed over and counted.
+    /// Parses a file; skips and counts invalid lines, such as those of a signature.
     /// - Parameter bytes: The contents of the file.
-    /// - Throws: `unexpectedContent` where there is no checksum in it, or more than ``maxBytes``.
+    /// - Throws: `unexpectedContent` if it has no checksum, or more than ``maxBytes`` bytes.
     public init(parsing bytes: some Collection<UInt8>) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.unexpectedContent, "The list of checksums is longer than \(Self.maxBytes >> 20) MiB.")
@@ -60,7 +63,7 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Whether there is a line for a file of this name, with `inAnyFolder` also one with another path before it.
+    /// Whether an entry may be for a file with this name; with `inAnyFolder`, any other path before it is accepted.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
         guard nameless.isEmpty else { return true }
         guard inAnyFolder else { return ofPath[name.withoutCurrentFolder] != nil }
@@ -69,13 +72,13 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Lines with exactly this name, or with `./` before it, are preferred to those with the end of its path, the longer the better;
-    /// those to lines with another path before its last component, and those to lines without a name.
-    /// - Parameter name: The file's name, perhaps with a path before it.
-    /// - Returns: The checksum; nil where there is none, or several that contradict each other.
+    /// Entries with exactly this name, or with `./` before it, take precedence over those with the end of its path (the longest
+    /// first), then over those with another path before its last component, then over those without a name.
+    /// - Parameter name: The name of the file, possibly with a path.
+    /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
 
-    /// As for one name, of a file that has several; the first that tells a checksum counts.
+    /// Finds the strongest checksum of a file that has several names; the first name with a checksum counts.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -87,14 +90,14 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: nameless).strongest
     }
 
-    /// The lines that have a name, or else the most of the end of its path.
+    /// The entries with this name, or else with the longest end of its path.
     private func places(of name: String) -> [Int]? {
         if let places = ofPath[name.withoutCurrentFolder] { return places }
         let components = name.components
         return components.indices.lazy.compactMap { ofPath[Array(components[$0...].joined(separator: "/".utf8))] }.first
     }
 
-    /// The lines that have any path before the last component of a name.
+    /// The entries with any path before the last component of this name.
     private func placesInAnyFolder(of name: String) -> [Int]? {
         name.components.last.flatMap { ofLastName[Array($0)] }
     }
@@ -103,7 +106,7 @@ public struct ChecksumList: Sendable, Hashable {
 }
 
 extension [ChecksumList.Entry] {
-    /// The strongest checksum of them all; nil where there is none, or where they contradict each other.
+    /// The strongest checksum; `nil` if there is none, or if several of that function contradict each other.
     fileprivate var strongest: Checksum? {
         guard let strongest = map(\.checksum).strongest,
             allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
@@ -139,7 +142,7 @@ extension ChecksumList.Entry {
         fileName = String(utf8OrLatin1: name)
     }
 
-    /// `HEX  name`, `HEX *name`, or `HEX` alone: the number of digits tells the function.
+    /// Parses `HEX  name`, `HEX *name`, or `HEX` alone; the number of digits determines the function.
     private static func untagged(_ text: ArraySlice<UInt8>) -> (Checksum, name: ArraySlice<UInt8>?)? {
         let digits = text.prefix { $0.hexDigit != nil }
         guard let checksum = checksum(digits) else { return nil }
@@ -147,12 +150,12 @@ extension ChecksumList.Entry {
         guard let blank = rest.popFirst() else { return (checksum, nil) }
         guard blank.isBlank else { return nil }
         guard !rest.isEmpty else { return (checksum, nil) }
-        // Lines of an old form have one blank only.
+        // An old format has only one blank.
         if rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") { rest.removeFirst() }
         return (checksum, rest)
     }
 
-    /// `SHA256 (name) = HEX`; without the blanks it is what OpenSSL writes.
+    /// Parses `SHA256 (name) = HEX`, which OpenSSL writes without the blanks.
     private static func tagged(_ text: ArraySlice<UInt8>) -> (Checksum, name: ArraySlice<UInt8>?)? {
         guard let open = text.firstIndex(of: UInt8(ascii: "(")), let close = text.lastIndex(of: UInt8(ascii: ")")),
             open < close
@@ -174,14 +177,14 @@ extension ChecksumList.Entry {
 }
 
 extension String {
-    /// The bytes of the path without each `./` at its beginning: names that are equal as texts may be those of two files.
+    /// The bytes of the path without `./` at its beginning; names that are equal as strings may belong to different files.
     fileprivate var withoutCurrentFolder: [UInt8] {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }
         return Array(rest)
     }
 
-    /// The components of the path but those that lead nowhere.
+    /// The components of the path, without empty ones and `.`.
     fileprivate var components: [Substring.UTF8View] {
         utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
     }

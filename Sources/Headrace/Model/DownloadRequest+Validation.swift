@@ -1,15 +1,15 @@
 import HeadracePlatform
 
 extension DownloadRequest {
-    /// The most mirrors of one request.
+    /// The maximum number of mirrors in a request.
     private static let maxMirrors = 64
 
-    /// Throws `invalidRequest` unless the request can be made.
+    /// Throws `invalidRequest` if the request is not valid.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try Self.validateURL(url)
         } catch {
-            // The URL itself would show what its message hides.
+            // Attaching the URL would reveal the credentials that the message hides.
             throw url.absoluteString.utf8.contains(UInt8(ascii: "@")) ? error : error.about(url)
         }
         do throws(DownloadError) {
@@ -30,7 +30,7 @@ extension DownloadRequest {
     }
 
     static func validateURL(_ url: URL) throws(DownloadError) {
-        // Of what is no URL of ours, nobody knows which part is a password.
+        // If the URL is not valid, any part of it may be a password.
         var text: String { url.absoluteString.withoutCredentials.printable }
         let scheme = url.scheme?.lowercased()
         guard scheme == "http" || scheme == "https" else {
@@ -40,7 +40,7 @@ extension DownloadRequest {
             throw DownloadError(.invalidRequest, "\"\(text)\" has no host.")
         }
         let bytes = host.utf8.percentDecoded
-        // As it was typed.
+        // The URL as the user typed it.
         var typed: String { String(utf8OrLatin1: text.utf8.percentDecoded).printable }
         guard bytes.allSatisfy({ $0 < 0x80 }) else {
             throw DownloadError(
@@ -56,14 +56,14 @@ extension DownloadRequest {
         }
     }
 
-    /// Whether it is an address of version 6, or a name of unreserved characters (RFC 3986, section 2.3).
+    /// Whether the host is an IPv6 address or a name of unreserved characters (RFC 3986, section 2.3).
     ///
-    /// No other is in a name that can be looked up, and libcurl takes none.
+    /// Names with other characters cannot be resolved, and libcurl rejects them.
     private static func isHost(_ bytes: [UInt8]) -> Bool {
         guard bytes.contains(UInt8(ascii: ":")) else {
             return bytes.allSatisfy { $0.isLetterOrDigit || "-._~".utf8.contains($0) }
         }
-        // Foundation may leave the brackets; the name of an interface may follow (RFC 6874).
+        // Foundation may retain the brackets, and a zone identifier may follow the address (RFC 6874).
         let address = bytes.drop { $0 == UInt8(ascii: "[") }.prefix { !"%]".utf8.contains($0) }
         return IPAddress(String(decoding: address, as: UTF8.self)) != nil
     }

@@ -1,22 +1,22 @@
-/// The checksums of a file's pieces, as a ``Metalink`` document has them (RFC 5854, section 4.1.3).
+/// The checksums of the pieces of a file, as in a ``Metalink`` document (RFC 5854, section 4.1.3).
 ///
-/// Where the whole is wrong, they tell which bytes are, so that only those are fetched again.
+/// If the whole file is wrong, they show which bytes are, so that only those are downloaded again.
 public struct PieceHashes: Sendable, Hashable {
-    /// The bytes of each piece but the last.
+    /// The size in bytes of each piece except the last.
     public let length: Int64
     /// The hash function of all pieces.
     public let algorithm: Checksum.Algorithm
-    /// The bytes of all checksums, one after the other: a large file has thousands, which as arrays take four times as much.
+    /// The bytes of all checksums in one array: as separate ones, those of a large file take four times the memory.
     let digests: [UInt8]
-    /// The bytes of the whole file, where they are known; with them, what is behind its end is told from a wrong last piece.
+    /// The size of the whole file in bytes, if known, which distinguishes surplus bytes from a wrong last piece.
     public let fileSize: Int64?
 
-    /// Creates the checksums of pieces; nil where there are none, of several functions, with a length below 1, or more or
-    /// fewer than a file of this size has.
+    /// Creates the checksums of pieces; `nil` if there are none, their functions differ, the length is below 1, or their number
+    /// does not match the file size.
     /// - Parameters:
-    ///   - length: The bytes of each piece but the last.
+    ///   - length: The size in bytes of each piece except the last.
     ///   - checksums: The checksum of each piece, in order.
-    ///   - fileSize: The bytes of the whole file, where they are known.
+    ///   - fileSize: The size of the whole file in bytes, if known.
     public init?(length: Int64, checksums: [Checksum], fileSize: Int64? = nil) {
         guard let algorithm = checksums.first?.algorithm, checksums.allSatisfy({ $0.algorithm == algorithm }) else {
             return nil
@@ -24,7 +24,7 @@ public struct PieceHashes: Sendable, Hashable {
         self.init(length: length, algorithm, digests: checksums.flatMap(\.bytes), fileSize: fileSize)
     }
 
-    /// Takes the bytes of all checksums, one after the other; nil where those are not whole, and as above.
+    /// Creates the checksums of pieces from all their bytes; `nil` also if the last checksum is incomplete.
     init?(length: Int64, _ algorithm: Checksum.Algorithm, digests: [UInt8], fileSize: Int64?) {
         guard length > 0, !digests.isEmpty, digests.count.isMultiple(of: algorithm.byteCount) else { return nil }
         self.length = length
@@ -34,36 +34,36 @@ public struct PieceHashes: Sendable, Hashable {
         if let fileSize, !fit(fileSize: fileSize) { return nil }
     }
 
-    /// How many pieces there are, at least one.
+    /// The number of pieces, at least one.
     public var count: Int { digests.count / algorithm.byteCount }
 
-    /// The checksum of each piece, in order; all of one hash function.
+    /// The checksum of each piece, in order; all of the same hash function.
     public var checksums: [Checksum] {
         stride(from: 0, to: digests.count, by: algorithm.byteCount).compactMap { start in
             Checksum(algorithm, bytes: digests[start..<start + algorithm.byteCount])
         }
     }
 
-    /// Whether a file of this size has so many pieces, and is as long as it should be where that is known.
+    /// Whether a file of this size has this number of pieces, and the required size if that is known.
     func fit(fileSize: Int64) -> Bool {
         guard self.fileSize ?? fileSize == fileSize else { return false }
         let whole = Int64(count - 1).multipliedReportingOverflow(by: length)
         return !whole.overflow && fileSize > whole.partialValue && fileSize - whole.partialValue <= length
     }
 
-    /// The bytes of all pieces; where nobody knows those of the last one, of a whole one.
+    /// The size of the file or, if it is unknown, its maximum: the last piece is as long as the others.
     var mostBytes: Int64 {
         let most = Int64(count).multipliedReportingOverflow(by: length)
         return fileSize ?? (most.overflow ? .max : most.partialValue)
     }
 
-    /// The bytes that a file with these pieces has at the least.
+    /// The size of the file or, if it is unknown, its minimum: the last piece has one byte.
     var leastBytes: Int64 {
         let least = Int64(count - 1).multipliedReportingOverflow(by: length)
         return fileSize ?? (least.overflow ? .max : min(least.partialValue, .max - 1) + 1)
     }
 
-    /// The bytes of each piece that begins in a file of this size, as far as they are in it.
+    /// The range of each piece that begins in a file of this size, clipped to it.
     func ranges(fileSize: Int64) -> [Range<Int64>] {
         (0..<count).prefix { fileSize > 0 && Int64($0) <= (fileSize - 1) / length }.map { index in
             let start = Int64(index) * length
@@ -71,13 +71,13 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Which pieces are not what they should be; `found` has their checksums, from the first piece on.
+    /// The indices of the wrong pieces; `found` contains the actual checksums, from the first piece on.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
     }
 
-    /// The bytes of the pieces of a file that they fit which are not what they should be; `found` has each piece's checksum.
+    /// The ranges of the wrong pieces in a file of matching size; `found` contains the actual checksum of each piece.
     func badRanges(found: [Checksum], fileSize: Int64) -> ByteRangeSet {
         let ranges = ranges(fileSize: fileSize)
         return ByteRangeSet(wrongPieces(found: found).map { ranges[$0] })

@@ -1,16 +1,16 @@
 public import HeadracePlatform
 
 extension Checksum {
-    /// Computes the checksum of a file that is there.
+    /// Computes the checksum of an existing file.
     ///
-    /// Reads on a thread of its own. Where the task is cancelled it throws `CancellationError` before the next half a mebibyte.
+    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before the next 512 KiB.
     /// - Parameters:
     ///   - algorithm: The hash function.
-    ///   - file: A file URL; links are followed.
-    ///   - onProgress: Told the number of bytes that are done, and the size, on that thread; has to return at once.
+    ///   - file: A file URL; symbolic links are followed.
+    ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
     /// - Returns: The checksum.
-    /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
-    ///   file cannot be read, is no regular file, or was changed while it was read.
+    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the file
+    ///   cannot be read, is not a regular file, or was changed while it was read.
     public static func compute(
         _ algorithm: Algorithm,
         ofFileAt file: URL,
@@ -23,16 +23,16 @@ extension Checksum {
 }
 
 extension PieceHashes {
-    /// Compares a file that is there with the checksums of its pieces.
+    /// Compares an existing file with the checksums of its pieces.
     ///
-    /// Reads on a thread of its own. Where the task is cancelled it throws `CancellationError` before the next half a mebibyte.
+    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before the next 512 KiB.
     /// - Parameters:
-    ///   - file: A file URL; links are followed.
-    ///   - onProgress: Told the number of bytes that are done, and the size, on that thread; has to return at once.
-    /// - Returns: The bytes that are wrong, missing or too many, in order; none where the file is right. Without a ``fileSize``,
-    ///   how much is missing is known but for the length of the last piece.
-    /// - Throws: `digestUnavailable` where the system does not compute the function, `permission` or `fileSystem` where the
-    ///   file cannot be read, is no regular file, or was changed while it was read.
+    ///   - file: A file URL; symbolic links are followed.
+    ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
+    /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if the file is right. Without a ``fileSize``,
+    ///   the length of the last piece is unknown, so only its first byte counts as missing.
+    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the file
+    ///   cannot be read, is not a regular file, or was changed while it was read.
     public func wrongRanges(
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
@@ -56,7 +56,7 @@ extension PieceHashes {
     }
 }
 
-/// Opens a file, and hands it on to what blocks, on a thread of its own; throws where it changes meanwhile.
+/// Opens a file and passes it to `body` on a thread of its own; throws if the file changes in the meantime.
 private func reading<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
@@ -73,7 +73,7 @@ private func reading<Value: Sendable>(
     return try result.get()
 }
 
-/// Blocks, wherever it is called from, the thread of the executor.
+/// Blocks the executor's thread, whichever thread the caller runs on.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

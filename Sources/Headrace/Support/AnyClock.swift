@@ -1,15 +1,14 @@
-/// A clock opened once, so that no type is generic over it: times are durations since the opening.
+/// A type-erased clock, so that its users need not be generic; times are durations since its creation.
 struct AnyClock: Sendable {
-    /// The time since the clock was opened.
+    /// Returns the time since the creation.
     let now: @Sendable () -> Duration
-    /// Returns at that time; throws `CancellationError` when the task is cancelled before.
+    /// Returns at the given time; throws `CancellationError` if the task is cancelled before.
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
-    /// More than any clock counts to; later times may be none that it has.
+    /// A time that no clock reaches; a clock may be unable to represent later ones.
     private static let never = Duration.seconds(1 << 40)
 
-    /// Opens a clock.
-    /// - Parameter clock: The clock, whose instants are durations apart.
+    /// Wraps a clock; its current time becomes zero.
     init(_ clock: some Clock<Duration>) {
         let start = clock.now
         now = { start.duration(to: clock.now) }

@@ -1,11 +1,11 @@
 import Dispatch
 
-/// A task executor of a few threads of our own, where tasks may block in file calls.
+/// A task executor with a few threads of its own, on which tasks may block in file calls.
 ///
-/// The cooperative pool has as many threads as the machine has cores; one blocked in a slow write would be missing to
-/// every other task of the process.
+/// The cooperative pool has one thread per core; a thread blocked in a slow write would be missing to
+/// all other tasks of the process.
 final class BlockingExecutor: TaskExecutor {
-    /// How long jobs wait without one being taken until a further thread works.
+    /// How long queued jobs wait without any being started before another thread is added.
     private static let idleMilliseconds = 4
 
     private struct State {
@@ -15,7 +15,7 @@ final class BlockingExecutor: TaskExecutor {
 
     private final class Shared: Sendable {
         let state: Locked<State>
-        /// What idle threads wait for.
+        /// Signaled to wake an idle thread.
         let wake = DispatchSemaphore(value: 0)
         let name: String
 
@@ -24,7 +24,7 @@ final class BlockingExecutor: TaskExecutor {
             self.name = name
         }
 
-        /// Has a further thread work where one is needed.
+        /// Wakes or starts another thread if one is needed.
         func perform(
             _ threadRequest: ThreadPoolState<UnownedJob>.ThreadRequest,
             _ state: inout State,
@@ -73,10 +73,10 @@ final class BlockingExecutor: TaskExecutor {
 
     private let shared: Shared
 
-    /// Starts the first thread; the others come when there is work for them.
+    /// Starts the first thread; others are added when there is work for them.
     ///
-    /// At most `maxWorking` of them work at once, beside those that are stuck in slow calls: more than there are cores only
-    /// get into each other's way, for example at the lock of a directory.
+    /// At most `maxWorking` of them run at once, not counting those stuck in slow calls: more threads than cores only contend
+    /// with each other, for example for the lock of a directory.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         do {
@@ -89,22 +89,22 @@ final class BlockingExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let (job, executor) = (UnownedJob(job), asUnownedTaskExecutor())
-        // From the end of the lock on, the job may have run, and its task have let go of the executor.
+        // Once the lock is released, the job may have run and its task may have released the executor.
         let isTaken = shared.state.withLock { state in
             guard let threadRequest = state.pool.add(job) else { return false }
             shared.perform(threadRequest, &state, executor)
             return true
         }
-        // What comes after the end is a file call or two, for which no thread is kept.
+        // After the shutdown only a file call or two follow, which do not justify a thread.
         if !isTaken { globalConcurrentExecutor.enqueue(job) }
     }
 
-    /// Lets the threads end when nothing is left to run, and waits for that.
+    /// Stops the threads once all jobs have run, and waits for them to finish.
     func shutdown() async {
         for thread in stop() { await thread.join() }
     }
 
-    /// Runs what blocks on a thread of the executor.
+    /// Runs a blocking function on a thread of the executor.
     func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

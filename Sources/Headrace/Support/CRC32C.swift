@@ -1,10 +1,10 @@
-/// The Castagnoli checksum (RFC 3720, section 12.1), which finds torn and rotten bytes, not forged ones.
+/// The CRC-32C checksum (RFC 3720, section 12.1), which detects torn and corrupt bytes, but not forged ones.
 enum CRC32C {
     static func checksum(of bytes: some Sequence<UInt8>) -> UInt32 {
         ~(bytes.withContiguousStorageIfAvailable(remainder) ?? Array(bytes).withUnsafeBufferPointer(remainder))
     }
 
-    /// With bare pointers, as a build without optimisation takes fifty times longer to walk a collection.
+    /// Uses pointers, since a debug build takes fifty times longer to iterate over a collection.
     private static func remainder(of bytes: UnsafeBufferPointer<UInt8>) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             guard let table = table.baseAddress, var next = bytes.baseAddress else { return .max }
@@ -18,7 +18,7 @@ enum CRC32C {
         }
     }
 
-    /// The remainder of each byte; the polynomial has its bits reversed, as the lowest bit comes first.
+    /// The remainder of each byte; the bits of the polynomial are reversed, as the lowest bit comes first.
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { remainder, _ in
             remainder & 1 == 1 ? (remainder >> 1) ^ 0x82f6_3b78 : remainder >> 1

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// How many descriptors the process may have; for programs of our own, a library leaves it as it is.
+/// The limit on open file descriptors; for our own programs only, as a library must not change it.
 package enum DescriptorLimit {
     #if canImport(Darwin)
-    /// OPEN_MAX, beyond which the system takes no limit.
+    /// `OPEN_MAX`, the highest limit that the system accepts.
     private static let most: rlim_t = 10_240
     #else
     private static let most: rlim_t = 65_536
     #endif
 
-    /// Allows as many as the system lets the process have: on Linux, Dispatch traps where it gets none.
+    /// Raises the limit as far as the system allows; on Linux, Dispatch crashes if it cannot open a descriptor.
     package static func raise() {
         var limit = rlimit()
         #if canImport(Glibc)

@@ -1,5 +1,5 @@
 extension Dictionary {
-    /// Forgets a key, where there is any: the library hashes it also for a dictionary that is empty.
+    /// Removes a key without hashing it if the dictionary is empty, unlike `removeValue(forKey:)`.
     mutating func discard(_ key: Key) {
         if !isEmpty { removeValue(forKey: key) }
     }

@@ -1,5 +1,5 @@
 extension Duration {
-    /// Milliseconds, rounded down, from zero to what an `Int64` holds.
+    /// The duration in milliseconds, rounded down and clamped to `0...Int64.max`.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
@@ -7,7 +7,7 @@ extension Duration {
         return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
     }
 
-    /// As in `30 s`, `0.2 s` or `0.001 s`.
+    /// The duration for a message, such as `30 s`, `0.2 s` or `0.001 s`.
     var inSeconds: String {
         let seconds = self / .seconds(1)
         let parts: Double = seconds < 0.1 ? 1000 : 10

@@ -1,5 +1,5 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// As many hexadecimal digits as the type holds, so that each number has one spelling.
+    /// The hexadecimal digits of the number, padded to the width of the type, so that each number has one spelling.
     package var hexadecimal: String {
         let count = Self.bitWidth / 4
         return String(unsafeUninitializedCapacity: count) { digits in
@@ -8,7 +8,7 @@ extension FixedWidthInteger where Self: UnsignedInteger {
         }
     }
 
-    /// ``hexadecimal`` as bytes.
+    /// The digits of ``hexadecimal`` as bytes.
     var hexadecimalDigits: [UInt8] {
         (0..<Self.bitWidth / 4).map { digit(at: $0) }
     }
@@ -18,7 +18,7 @@ extension FixedWidthInteger where Self: UnsignedInteger {
         return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 
-    /// Reads a number in its one spelling.
+    /// Parses the spelling of ``hexadecimal``; returns `nil` for any other.
     init?(hexadecimal digits: some Collection<UInt8>) {
         guard digits.count == Self.bitWidth / 4 else { return nil }
         self = 0

@@ -1,4 +1,4 @@
-/// Something that happens once, and the one task that waits for it.
+/// An event that happens once, and the one task that waits for it.
 final class Latch: Sendable {
     private enum State {
         case closed
@@ -8,7 +8,7 @@ final class Latch: Sendable {
 
     private let state = Locked(State.closed)
 
-    /// Lets the one who waits go on; does nothing to a latch that is open.
+    /// Resumes the waiting task; does nothing if the latch is already open.
     func open() {
         let waiting: CheckedContinuation<Void, Never>? = state.withLock { state in
             defer { state = .open }
@@ -17,9 +17,9 @@ final class Latch: Sendable {
         waiting?.resume()
     }
 
-    /// Returns when the latch is open; also as soon as the task is cancelled, unless `evenIfCancelled`.
+    /// Returns when the latch is open or, unless `evenIfCancelled` is `true`, when the task is cancelled.
     ///
-    /// To be called once.
+    /// Must be called only once.
     func wait(evenIfCancelled: Bool) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

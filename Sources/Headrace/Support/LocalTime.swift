@@ -1,16 +1,11 @@
-/// The day and the time of day that a clock on the wall shows.
+/// A day and time of day in the system's time zone.
 struct LocalTime: Sendable, Hashable {
     var weekday: RateSchedule.Weekday
     /// Minutes since midnight.
     var minute: Int
-    /// Seconds since the minute began.
+    /// Seconds since the start of the minute.
     var second: Int
 
-    /// Creates a time.
-    /// - Parameters:
-    ///   - weekday: The day.
-    ///   - minute: Minutes since midnight.
-    ///   - second: Seconds since the minute began.
     init(_ weekday: RateSchedule.Weekday, minute: Int, second: Int = 0) {
         self.weekday = weekday
         self.minute = minute

@@ -1,12 +1,12 @@
 import CHeadrace
 import Synchronization
 
-/// A `Mutex` that the thread sanitizer knows of.
+/// A `Mutex` that the thread sanitizer recognizes.
 ///
-/// On Linux the standard library's mutex is a futex in code that is not instrumented, so that the sanitizer takes each
-/// access under it for a race.
+/// On Linux, the mutex of the standard library is a futex in code without instrumentation, so the sanitizer reports each access
+/// under it as a race.
 package struct Locked<Value>: ~Copyable, Sendable {
-    /// Gives a lock an address for the sanitizer.
+    /// Provides an address that identifies the lock to the sanitizer.
     private final class Identity: Sendable {
         var address: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
     }
@@ -15,15 +15,15 @@ package struct Locked<Value>: ~Copyable, Sendable {
     private let identity = hr_is_watched() ? Identity() : nil
 
     /// Creates a lock around a value.
-    /// - Parameter value: What only the holder of the lock can touch.
+    /// - Parameter value: The value that the lock protects.
     package init(_ value: sending Value) {
         mutex = Mutex(value)
     }
 
-    /// Runs `body` with the value, alone.
-    /// - Parameter body: Must not lock again, nor wait.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// Runs `body` with exclusive access to the value.
+    /// - Parameter body: A function that must neither lock again nor block.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws.
     package borrowing func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// What the process does with a signal; for programs of our own, a library leaves it as it is.
+/// The action of the process for a signal; for our own programs only, not for the library.
 package enum SignalAction {
-    /// Whether whoever started the process chose that it is to ignore the signal, as `nohup` does.
+    /// Whether the process was started with the signal ignored, as by `nohup`.
     package static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         sigaction(number, nil, &action)

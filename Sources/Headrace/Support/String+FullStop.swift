@@ -1,4 +1,4 @@
 extension String {
-    /// A sentence without its full stop, where another one goes on with it.
+    /// The sentence without its full stop, for use within a longer one.
     package var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }

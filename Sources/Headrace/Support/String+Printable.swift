@@ -1,5 +1,5 @@
 extension String {
-    /// The text with control characters replaced, fit for a message.
+    /// The text with control characters replaced, for use in a message.
     var printable: String {
         String(
             String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })

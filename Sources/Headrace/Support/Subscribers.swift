@@ -1,7 +1,7 @@
 /// The open streams of a broadcast, each with its own buffer.
 ///
-/// A value type that its owner locks. `AsyncStream` calls `onTermination` from `finish`, so what ``removeAll()`` returns
-/// is to be finished after the lock is released.
+/// A value type that its owner locks. `AsyncStream` calls `onTermination` from `finish`, so the owner must release the lock
+/// before it finishes the continuations that ``removeAll()`` returns.
 struct Subscribers<Element: Sendable> {
     private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
     private var last = 0

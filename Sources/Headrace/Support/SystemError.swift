@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// What a system call answered instead of a result.
+/// The error of a failed system call.
 package struct SystemError: Error, Hashable, CustomStringConvertible {
-    /// The call's `errno`.
+    /// The `errno` of the call.
     package let errno: Int32
 
     /// Creates an error from an `errno`.
-    /// - Parameter errno: The number.
+    /// - Parameter errno: The error number.
     package init(errno: Int32) {
         self.errno = errno
     }
 
-    /// The system's own words, as in "no space left on device".
+    /// The system's description of the error, such as "no space left on device".
     package var description: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard strerror_r(errno, &buffer, buffer.count) == 0 else { return "error \(errno)" }
@@ -21,12 +21,12 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SystemError {
-    /// Whether the file system does not have what was asked for.
+    /// Whether the file system does not support the operation.
     var isUnsupported: Bool { errno == ENOTSUP || errno == EOPNOTSUPP || errno == ENOSYS }
 
-    /// Whether the file system has no sync: Linux answers with the last of these.
+    /// Whether the file system does not support syncing, which Linux reports as `EINVAL`.
     var isSyncUnsupported: Bool { isUnsupported || errno == EINVAL }
 
-    /// Whether the disk, or the user's part of it, has no room.
+    /// Whether the disk is full or the user's quota is exhausted.
     var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
 }

@@ -1,53 +1,53 @@
-/// Decides which of some threads work, wait for jobs, or watch whether those that work are stuck.
+/// Decides which threads of a pool run jobs, wait for jobs, or watch whether the running ones are stuck.
 ///
-/// As many work as there are places. Where no job is taken for a while although some are there, those that work are stuck, and
-/// one more works until one of them is back.
+/// Up to `maxWorking` threads run. If none takes a job for a while although some are queued, the running ones are stuck, and
+/// one more thread runs until one of them returns.
 struct ThreadPoolState<Job> {
-    /// What a thread comes from.
+    /// The step that a thread has just finished.
     enum PreviousStep {
         case start
-        /// A job, by its number.
+        /// A job with this number.
         case job(Int)
         case wait
         case watch(takenCount: Int)
     }
 
-    /// What a further thread is needed for.
+    /// The way to get another thread, if one is needed.
     enum ThreadRequest {
         case none
         case wake
         case start
     }
 
-    /// What a thread does next.
+    /// The next step of a thread.
     enum Step {
-        /// To run a job, which has this number.
+        /// Run a job with this number.
         case run(Job, number: Int, ThreadRequest)
         case wait
-        /// To wait, for a while only.
+        /// Wait, but only for a while.
         case watch(takenCount: Int)
         case end
     }
 
-    /// How many taken jobs are kept at the most, for none to be moved without need.
+    /// The minimum number of taken jobs that are removed at once, so that the others are rarely moved.
     private static var mostTaken: Int { 1024 }
 
     private let maxThreads: Int
     private let maxWorking: Int
     private var jobs: [Job] = []
-    /// Jobs before this index are taken.
+    /// Jobs before this index have been taken.
     private var next = 0
-    /// How many jobs were taken ever; also the number of the last one.
+    /// The number of jobs ever taken, which is also the number of the last one.
     private var takenCount = 0
-    /// For each thread that works beyond the places, the last job that was taken before it, rising: that job, or one before it,
-    /// is stuck.
+    /// For each thread beyond `maxWorking`, the last job taken before it, in ascending order; that job or an earlier one is
+    /// stuck.
     private var stuckNumbers: [Int] = []
-    /// The first thread starts with the places.
+    /// The first thread starts together with the pool.
     private var threadCount = 1
     private var idleCount = 0
-    /// How many jobs are taken and not back.
+    /// The number of jobs that have been taken and have not returned.
     private var runningCount = 0
-    /// A thread was woken and has not looked for jobs yet; it will find all that come meanwhile.
+    /// Whether a thread was woken but has not checked for jobs yet; it will find all that arrive in the meantime.
     private var isWaking = true
     private var isWatched = false
     private var isStopping = false
@@ -59,32 +59,32 @@ struct ThreadPoolState<Job> {
 
     private var workingCount: Int { threadCount - idleCount }
 
-    /// How many work at the most, unless more of them are stuck.
+    /// The maximum number of working threads, including those that are stuck.
     var limit: Int { maxWorking + stuckNumbers.count }
 
-    /// Takes a job; nil after the end.
+    /// Queues a job; returns `nil` after ``stop()``.
     mutating func add(_ job: Job) -> ThreadRequest? {
         guard !isStopping else { return nil }
         jobs.append(job)
         return threadRequest()
     }
 
-    /// A thread that was needed could not be started: the jobs wait for those there are.
+    /// Records that a thread could not be started; the jobs wait for the existing ones.
     mutating func startFailed() {
         threadCount -= 1
         isWaking = false
     }
 
-    /// No more jobs are taken; those that are there are run.
+    /// Rejects further jobs; those already queued still run.
     mutating func stop() { isStopping = true }
 
-    /// What a thread does that comes from `previous`.
+    /// Returns the next step of a thread.
     mutating func step(after previous: PreviousStep) -> Step {
         var isOverdue = false
         switch previous {
         case .job(let number):
             runningCount -= 1
-            // Each number stands for a job of its own that is not back, so none outlasts the jobs.
+            // Each number stands for a different job that has not returned, so none outlasts the jobs.
             if let index = stuckNumbers.firstIndex(where: { $0 >= number }) { stuckNumbers.remove(at: index) }
         case .start: isWaking = false
         case .wait:
@@ -112,10 +112,10 @@ struct ThreadPoolState<Job> {
         return .watch(takenCount: takenCount)
     }
 
-    /// One thread at a time: each has the next woken where there is more to do, so that a burst of short jobs does not
-    /// wake them all.
+    /// Gets one thread at a time: each one gets the next if there is more to do, so that a burst of short jobs does not wake
+    /// all of them.
     private mutating func threadRequest() -> ThreadRequest {
-        // Nobody would wait for the end of a thread that is started after the end of the others was asked for.
+        // A thread that starts after `stop()` would never be joined.
         guard !isStopping, next < jobs.count, !isWaking, workingCount < limit || !isWatched else { return .none }
         guard idleCount > 0 || threadCount < maxThreads else { return .none }
         isWaking = true

@@ -1,12 +1,12 @@
-/// What something that changes is: now, and then at most ten times a second, the newest, and not while nothing changes.
+/// The latest values of something that changes: one at once, then at most ten a second, and none without a change.
 ///
-/// A value is made when it is asked for, so that a slow reader costs nothing and misses only what is outdated.
+/// Each value is computed when it is requested, so a slow reader causes no work and misses only outdated values.
 struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
     static var interval: Duration { .milliseconds(100) }
 
     let changes: AsyncStream<Void>
     let clock: AnyClock
-    /// The value, and whether no other one follows.
+    /// Returns the current value and whether it is the last one.
     let sample: @Sendable () -> (value: Element, isLast: Bool)
 
     func makeAsyncIterator() -> Iterator {

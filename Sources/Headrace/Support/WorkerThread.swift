@@ -4,7 +4,7 @@ import HeadracePlatform
 import CHeadrace
 #endif
 
-/// A thread of our own, for work that blocks and so must not run on the cooperative pool.
+/// A dedicated thread for blocking work, which must not run on the cooperative pool.
 final class WorkerThread: Sendable {
     private struct State {
         var handle: Handle?
@@ -12,7 +12,7 @@ final class WorkerThread: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// What the system calls the thread, on some a pointer; only who takes it uses it.
+    /// The system's handle of the thread, a pointer on some platforms; only the code that removes it from the state uses it.
     private struct Handle: @unchecked Sendable {
         let thread: pthread_t
 
@@ -21,13 +21,13 @@ final class WorkerThread: Sendable {
             self.thread = thread
         }
 
-        /// Reaps the thread.
+        /// Joins the thread.
         ///
-        /// Apple's headers allow the call in synchronous functions only; here the thread has ended.
+        /// Apple's headers allow the call only in synchronous functions; it does not block, as the thread has finished.
         func join() { pthread_join(thread, nil) }
     }
 
-    /// Carries the body through the thread's one untyped argument.
+    /// Passes the body through the thread's one untyped argument.
     private final class Start: Sendable {
         let body: @Sendable () -> Void
 
@@ -51,7 +51,7 @@ final class WorkerThread: Sendable {
 
     private let completion = Completion()
 
-    /// Starts a thread; throws the system's error when there can be no more.
+    /// Starts a thread; throws the system's error if that fails.
     init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         let completion = completion
         let start = Start {
@@ -86,7 +86,7 @@ final class WorkerThread: Sendable {
         completion.state.withLock { $0.handle = handle }
     }
 
-    /// Waits without blocking until the body has returned, then reaps the thread, which takes no time.
+    /// Suspends until the body has returned, then joins the thread, which takes no time.
     func join() async {
         await withCheckedContinuation { continuation in
             let isDone = completion.state.withLock { state in

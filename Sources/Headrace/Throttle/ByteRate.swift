@@ -1,24 +1,23 @@
-/// A limit of bytes per second as people write it: digits, with K, M or G after them for a power of 1024, and of those a
-/// decimal fraction.
+/// A limit in bytes per second as users write it: digits, or a decimal fraction, followed by K, M or G for a power of 1024.
 package struct ByteRate: Sendable, Hashable {
-    /// Why a text is no rate.
+    /// The reason why a text is not a rate.
     package enum Failure: Error, Hashable {
         case notANumber
         case outOfRange
     }
 
-    /// More than nothing.
+    /// The rate, always positive.
     package let bytesPerSecond: Int64
 
     private static let units = ["K", "M", "G"]
-    /// With so many, no fraction of the largest unit overflows.
+    /// The number of digits up to which no fraction of the largest unit overflows.
     private static let mostFractionDigits = 9
 
-    /// Reads `500`, `64K`, `2m` or `1.5M`.
-    /// - Parameter text: The text; what is less than a byte is left away.
-    /// - Throws: ``Failure`` for anything else, for nothing and for what an `Int64` does not hold.
+    /// Parses `500`, `64K`, `2m` or `1.5M`.
+    /// - Parameter text: The text; a fraction of a byte is dropped.
+    /// - Throws: ``Failure`` for anything else, for zero and for a rate that overflows an `Int64`.
     package init(parsing text: String) throws(Failure) {
-        // By its bytes: the sign of the kelvin is equal to a K as a character.
+        // Compares bytes: as a character, the kelvin sign equals a K.
         let unit = Self.units.firstIndex {
             text.utf8.last == $0.utf8.first || text.utf8.last == $0.lowercased().utf8.first
         }
@@ -34,13 +33,13 @@ package struct ByteRate: Sendable, Hashable {
         bytesPerSecond = rate
     }
 
-    /// The bytes of the digits after the point.
+    /// The number of bytes for the digits after the point.
     private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
         let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
         return (Int64(digits) ?? 0) * factor(unit) / divisor
     }
 
-    /// The rate of a number; nil for nothing and less.
+    /// Creates a rate; `nil` if it is not positive.
     init?(_ bytesPerSecond: Int64) {
         guard bytesPerSecond > 0 else { return nil }
         self.bytesPerSecond = bytesPerSecond

@@ -1,22 +1,22 @@
-/// Divides limits of bytes per second among connections: one limit for all, one for each group, one for each download.
+/// Divides rate limits among connections: one limit for all, one for each group, one for each download.
 ///
-/// Pure: a tree of token buckets, in which tokens, each of them the right to take a byte, flow from the top down to the
-/// connections that wait. A connection asks before it takes bytes from its stream:
+/// A pure value: a tree of token buckets, in which tokens, each worth one byte, flow from the root down to the connections that
+/// wait. A connection requests bytes before it takes them from its stream:
 ///
 ///     while rest > 0 {
 ///         switch limiter.take(rest, for: connection, at: clock.now()) {
-///         case .bytes(let count): rest -= count  // and writes so many
+///         case .bytes(let count): rest -= count  // and writes them
 ///         case .wait(let time): try await clock.sleep(time)
 ///         }
 ///     }
 ///
-/// - Exact: of what flows in, nothing is lost while somebody waits, even one who wakes 200 ms late; what nobody waits for
-///   is kept for ``burst`` and no longer, so that no time without traffic is made up for later.
-/// - Fair: downloads that wait have equal shares, and so have the connections of each. What one of them, or a limit below,
-///   leaves over goes to the others. A group is a limit, not a share.
-/// - Prompt: what connections hold goes back with a change of a limit, and nobody waits longer than ``longestWait``.
+/// - Exact: no token is lost while a connection waits, even one that wakes up 200 ms late; tokens that no connection waits for
+///   are kept for ``burst`` and no longer, so that idle time is not made up for.
+/// - Fair: waiting downloads have equal shares, and so do the connections of each. What one of them, or a limit below,
+///   leaves unused is divided among the others. A group is a limit, not a share.
+/// - Prompt: when a limit changes, connections return their tokens, and no connection waits longer than ``longestWait``.
 struct RateLimiter: Sendable {
-    /// What a limit is for.
+    /// The downloads to which a limit applies.
     enum Scope: Sendable, Hashable {
         case all
         case group(String)
@@ -29,26 +29,26 @@ struct RateLimiter: Sendable {
         fileprivate let number: Int
     }
 
-    /// The answer to who wants to take bytes.
+    /// The response to a request for bytes.
     enum Grant: Sendable, Hashable {
-        /// So many may be taken now, which may be fewer than were asked for.
+        /// This many may be taken now, possibly fewer than requested.
         case bytes(Int)
-        /// None; ask again at that time.
+        /// None; request again at this time.
         case wait(until: Duration)
     }
 
-    /// The time in which a limit's tokens collect while nobody takes them: 2.4 % of five seconds.
+    /// The time for which the unused tokens of a limit are kept: 2.4 % of five seconds.
     static let burst = Duration.milliseconds(120)
-    /// How far the times are apart, at the least, at which somebody who waits asks again.
+    /// The minimum interval at which waiting connections request again.
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
-    /// The share of the time that one waiter more adds to all waits, so that many do not wake the machine more often.
+    /// The time that each waiting connection adds to the interval, so that many do not wake the machine more often.
     private static let waitPerWaiter = Duration.milliseconds(37)
-    /// Tokens flow no more often than this.
+    /// The minimum interval at which tokens flow.
     private static let flowInterval = Duration.milliseconds(5)
-    /// What flows in at once at the most: a machine that slept does not make up for it.
+    /// The maximum time for which tokens flow in at once: a machine that slept does not make up for it.
     private static let longestFlow = Duration.milliseconds(300)
-    /// A connection that does not ask for so long gives back what it holds.
+    /// The time without a request after which a connection returns its tokens.
     private static let idleTime = Duration.milliseconds(100)
 
     private var limits: [Scope: Int64] = [:]
@@ -61,12 +61,12 @@ struct RateLimiter: Sendable {
 
     var hasLimits: Bool { !limits.isEmpty }
 
-    /// Bytes per second; nil for no limit.
+    /// The limit in bytes per second; `nil` if there is none.
     func limit(for scope: Scope) -> Int64? { limits[scope] }
 
-    /// Sets or, with nil, removes a limit; fewer than one byte per second are one.
+    /// Sets a limit, or removes it if `nil`; less than one byte per second counts as one.
     ///
-    /// It holds from the next ``take(_:for:at:)`` on.
+    /// It applies from the next ``take(_:for:at:)``.
     mutating func setLimit(_ bytesPerSecond: Int64?, for scope: Scope, at now: Duration) {
         guard limits[scope] != bytesPerSecond else { return }
         limits[scope] = bytesPerSecond
@@ -74,13 +74,13 @@ struct RateLimiter: Sendable {
         flow(at: now)
         for slot in nodes.indices where nodes[slot].isConnection {
             refund(slot)
-            // Who still waits will ask again; who has no limit any more never will.
+            // A connection that still waits will request again; one without a limit never will.
             setWaits(false, slot)
         }
         nodes[slot].setRate(bytesPerSecond)
     }
 
-    /// Adds a connection; the group is that of the download's first one.
+    /// Adds a connection; the group is that of the download's first connection.
     mutating func connect(_ download: Download.ID, group: String? = nil, at now: Duration) -> Connection {
         flow(at: now)
         let parent = slot(of: .download(download), below: group.map { .group($0) } ?? .all)
@@ -90,7 +90,7 @@ struct RateLimiter: Sendable {
         return Connection(slot: slot, number: connects)
     }
 
-    /// Removes a connection; what it holds goes back to the limits above it.
+    /// Removes a connection and returns its tokens to the limits above it.
     mutating func disconnect(_ connection: Connection, at now: Duration) {
         flow(at: now)
         let slot = slot(of: connection)
@@ -99,7 +99,7 @@ struct RateLimiter: Sendable {
         remove(slot)
     }
 
-    /// Asks for as many bytes as there are to take.
+    /// Requests up to `wanted` bytes.
     mutating func take(_ wanted: Int, for connection: Connection, at now: Duration) -> Grant {
         let slot = slot(of: connection)
         guard isLimited(slot) else {
@@ -120,10 +120,10 @@ struct RateLimiter: Sendable {
         return .bytes(granted)
     }
 
-    /// When one who waits asks again: all of them at the same times, so that they wake the machine together.
+    /// The time at which waiting connections request again: the same for all, so that they wake the machine together.
     private func nextTurn(after now: Duration) -> Duration {
         let wait = min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait)
-        // The quotient is rounded, and may be one more or less than it should be.
+        // The quotient is rounded and may be off by one.
         let turn = wait * (Int(now / wait) + 1)
         if turn <= now { return turn + wait }
         return turn - wait > now ? turn - wait : turn
@@ -131,7 +131,7 @@ struct RateLimiter: Sendable {
 
     // MARK: The flow
 
-    /// Lets the tokens of the time since the last flow run in and down.
+    /// Adds the tokens for the time since the last flow, and distributes them.
     private mutating func flow(at now: Duration) {
         let elapsed = min(now - lastFlow, Self.longestFlow) / .seconds(1)
         lastFlow = max(now, lastFlow)
@@ -145,7 +145,7 @@ struct RateLimiter: Sendable {
         for slot in nodes.indices { nodes[slot].trimToBurst() }
     }
 
-    /// Finds how much each part of the tree takes in; `rate` is the least one above.
+    /// Measures the demand of a subtree; `rate` is the lowest limit above it.
     private mutating func measure(_ slot: Int, rate: Double) {
         let rate = min(rate, nodes[slot].rate ?? .infinity)
         guard !nodes[slot].isConnection else {
@@ -167,7 +167,7 @@ struct RateLimiter: Sendable {
         nodes[slot].claims = claims
     }
 
-    /// Fills a part of the tree with what it takes in at the most, in equal shares until each is full.
+    /// Distributes tokens in a subtree, at most its demand, in equal shares until each child is full.
     private mutating func distribute(_ amount: Double, into slot: Int) {
         nodes[slot].held += amount
         guard !nodes[slot].isConnection else { return nodes[slot].tokens += amount }
@@ -184,7 +184,7 @@ struct RateLimiter: Sendable {
         }
     }
 
-    /// Takes tokens that nobody waits for.
+    /// Takes tokens for which no connection waits from the limits above.
     private mutating func borrow(_ wanted: Double, for slot: Int) {
         var amount = wanted
         forEachLimit(above: slot) { amount = min(amount, $0.tokens) }
@@ -193,7 +193,7 @@ struct RateLimiter: Sendable {
         nodes[slot].tokens += amount
     }
 
-    /// Gives what a connection holds to the limits above it.
+    /// Returns the tokens of a connection to the limits above it.
     private mutating func refund(_ slot: Int) {
         let amount = nodes[slot].tokens
         nodes[slot].tokens = 0
@@ -224,7 +224,7 @@ struct RateLimiter: Sendable {
         nodes[slot].waits = waits
     }
 
-    /// The slot of a limit, made where it is missing.
+    /// The slot of a limit, which is added if it is missing.
     private mutating func slot(of scope: Scope, below parent: Scope) -> Int {
         if let slot = slots[scope] { return slot }
         var node = Node(scope: scope)
@@ -242,7 +242,7 @@ struct RateLimiter: Sendable {
         return slot
     }
 
-    /// Removes a node, and those above it that have no other below.
+    /// Removes a node, and its ancestors that have no other children.
     private mutating func remove(_ slot: Int) {
         guard let parent = nodes[slot].parent else { return }
         if let scope = nodes[slot].scope { slots[scope] = nil }
@@ -253,22 +253,22 @@ struct RateLimiter: Sendable {
     }
 }
 
-/// A limit, or a connection, which has tokens of its own and no rate.
+/// A limit, or a connection, which has tokens but no rate.
 private struct Node: Sendable {
     var scope: RateLimiter.Scope?
     var connection: Int?
     var parent: Int?
     var children: [Int] = []
 
-    /// Tokens per second; nil without a limit.
+    /// Tokens per second; `nil` if there is no limit.
     private(set) var rate: Double?
     var tokens = 0.0
 
-    /// Of a connection: whether tokens flow to it.
+    /// Whether the connection waits, so that tokens flow to it.
     var waits = false
     var lastUse = Duration.zero
 
-    /// What the part of the tree below takes in, what its connections hold, and how many equal shares it has.
+    /// The demand of the subtree, the tokens of its connections, and its number of equal shares.
     var room = 0.0
     var held = 0.0
     var claims = 0.0
@@ -284,7 +284,7 @@ private struct Node: Sendable {
         if case .group = scope { true } else { false }
     }
 
-    /// What runs in within a time, which is never less than one.
+    /// The number of tokens for a time, at least one.
     static func tokens(_ rate: Double, for time: Duration) -> Double {
         max(1, rate * (time / .seconds(1)))
     }
@@ -295,7 +295,7 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Drops what is more than a burst, together with what the connections below hold.
+    /// Discards the tokens that exceed a burst, including those of the connections below.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

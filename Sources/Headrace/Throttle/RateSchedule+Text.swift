@@ -1,16 +1,15 @@
 extension RateSchedule: LosslessStringConvertible {
-    /// The most bytes that the text of a schedule has.
+    /// The maximum size in bytes of the text of a schedule.
     private static let maxTextBytes = 8192
     private static let otherwiseWord = "else"
     private static let unlimitedWord = "none"
 
-    /// Reads a schedule such as `Mon-Fri 08:00-18:00 1M, else none`.
+    /// Parses a schedule such as `Mon-Fri 08:00-18:00 1M, else none`.
     ///
-    /// Entries are separated by commas. Each has days, alone or from one to another, and hours, all of them where it has
-    /// none; after those a rate such as `1.5M`, whose K, M and G stand for powers of 1024, or `none`. The last one may begin
-    /// with `else`.
-    /// - Parameter text: The text; upper and lower case are the same.
-    /// - Throws: `invalidRequest` with what is wrong.
+    /// Entries are separated by commas. Each consists of days or ranges of days (every day if omitted), hours (all day if
+    /// omitted), and `none` or a rate such as `1.5M`, in powers of 1024. The last entry may begin with `else`.
+    /// - Parameter text: The text, which is case-insensitive.
+    /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {
         guard text.utf8.count <= Self.maxTextBytes else {
             throw DownloadError(.invalidRequest, "A schedule of rates is longer than \(Self.maxTextBytes) bytes.")
@@ -27,13 +26,13 @@ extension RateSchedule: LosslessStringConvertible {
         try self.init(entries, otherwise: otherwise)
     }
 
-    /// Reads a schedule as ``init(parsing:)`` does; nil where that throws.
+    /// Parses a schedule like ``init(parsing:)``, but returns `nil` instead of throwing.
     /// - Parameter description: The text.
     public init?(_ description: String) {
         try? self.init(parsing: description)
     }
 
-    /// The text that makes the same schedule.
+    /// The text from which the same schedule is parsed.
     public var description: String {
         (entries.map(\.text) + ["\(Self.otherwiseWord) \(Self.text(otherwise))"]).joined(separator: ", ")
     }
@@ -42,7 +41,7 @@ extension RateSchedule: LosslessStringConvertible {
         part.split { $0 == " " || $0 == "\t" }
     }
 
-    /// One entry for each of the hours.
+    /// Returns one entry for each range of hours.
     private static func entries(_ words: [Substring]) throws(DownloadError) -> [Entry] {
         var rest = words[...]
         var days: Set<Weekday> = []
@@ -78,14 +77,14 @@ extension RateSchedule: LosslessStringConvertible {
         }
     }
 
-    /// `08:00-18:00`.
+    /// Parses `08:00-18:00`.
     private static func hours(_ word: Substring) -> (Int, Int)? {
         let times = word.split(separator: "-", omittingEmptySubsequences: false).map(minute)
         guard times.count == 2, let start = times[0], let end = times[1] else { return nil }
         return (start, end)
     }
 
-    /// `8:00`, `08:00`, or `24:00`, the end of the day.
+    /// Parses `8:00`, `08:00`, or `24:00` for the end of the day.
     private static func minute(_ time: Substring) -> Int? {
         let parts = time.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
@@ -118,7 +117,7 @@ extension RateSchedule.Weekday {
 
     private var name: String { Self.names[rawValue - 1] }
 
-    /// `Mon`, or from one to another, over the end of the week too: `Fri-Mon`.
+    /// Parses `Mon`, or a range such as `Fri-Mon`, which may span the end of the week.
     fileprivate static func days(_ word: Substring) -> [Self]? {
         let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { part in
             allCases.first { $0.name.lowercased() == part.lowercased() }
@@ -128,7 +127,7 @@ extension RateSchedule.Weekday {
         return (0...count).map { allCases[(first.rawValue - 1 + $0) % 7] }
     }
 
-    /// Days as words, those that follow each other in one.
+    /// The days as words; consecutive ones form a range.
     fileprivate static func texts(_ days: Set<Self>) -> [String] {
         var runs: [[Self]] = []
         for day in allCases where days.contains(day) {

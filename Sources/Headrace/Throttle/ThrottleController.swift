@@ -1,29 +1,28 @@
 import Synchronization
 
-/// The limits of a manager on bytes per second: the limiter behind its lock, and the schedule that it follows.
+/// The rate limits of a manager: the limiter behind its lock, and the schedule that it follows.
 ///
-/// The schedule is looked at when bytes are taken, once a minute of the clock on the wall: without traffic nobody has to
-/// wake for it.
+/// The schedule is consulted when bytes are taken, once a minute: without traffic, nothing needs to wake up for it.
 final class ThrottleController: Sendable {
-    /// The time within which what waits in memory is taken, at the rate of a limit.
+    /// The time in seconds in which a full buffer is consumed at the limit.
     private static let bufferedTime = 0.25
     static let leastBuffer = 16 << 10
 
     private struct State {
         var limiter = RateLimiter()
-        /// What holds for all, whatever the schedule says.
+        /// The limit for all downloads, whatever the schedule specifies.
         var limit: Int64?
         var schedule: RateSchedule?
-        /// When the schedule is to be looked at again.
+        /// The time at which the schedule must be consulted again.
         var nextScheduleCheck = Duration.zero
-        /// How many lanes there are of a download, of a group, and in all.
+        /// The number of lanes of each download and group, and in total.
         var lanes: [RateLimiter.Scope: Int] = [:]
     }
 
     private let clock: AnyClock
     private let localTime: @Sendable () -> LocalTime
     private let state = Locked(State())
-    /// False where there is nothing to ask the limiter for.
+    /// `false` if there is no limit, so the limiter need not be consulted.
     private let hasLimits = Atomic(false)
 
     init(
@@ -44,7 +43,7 @@ final class ThrottleController: Sendable {
 
     // MARK: Limits
 
-    /// The limit in force for all; nil for none.
+    /// The current limit for all downloads; `nil` if there is none.
     var limit: Int64? {
         let now = clock.now()
         return state.withLock { state in
@@ -69,7 +68,7 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Takes note that a download has another limit; one that does not run will tell it with its first lane.
+    /// Applies the changed limit of a running download; any other download sets it with its first lane.
     func limitChanged(of record: DownloadRecord) {
         change { state, now in
             guard state.lanes[.download(record.id)] != nil else { return }
@@ -91,7 +90,7 @@ final class ThrottleController: Sendable {
         hasLimits.store(state.limiter.hasLimits || state.schedule != nil, ordering: .relaxed)
     }
 
-    /// Has the limiter do what the schedule says of this minute.
+    /// Applies the limit that the schedule specifies for the current minute.
     private func follow(_ state: inout State, at now: Duration) {
         guard now >= state.nextScheduleCheck else { return }
         var limits = [state.limit]
@@ -131,19 +130,19 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Whether a limit may be for a download: cheap, and true too often rather than too seldom.
+    /// Whether a limit may apply to a download: a cheap check, which errs on the side of `true`.
     func hasLimit(for record: DownloadRecord) -> Bool {
         hasLimits.load(ordering: .relaxed) || record.rateLimit != nil
     }
 
-    /// What a connection that a download is about to make may let wait in memory; nil where no limit is for it.
+    /// The number of bytes that a download's next connection may buffer; `nil` if no limit applies to it.
     func bufferBytes(for record: DownloadRecord) -> Int? {
         guard hasLimit(for: record) else { return nil }
         let scopes = RateLimiter.Scope.all(of: record.id, group: record.requested { $0.group })
         return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }
 
-    /// What a lane may let wait in memory; nil where no limit is for it.
+    /// The number of bytes that a lane may buffer; `nil` if no limit applies to it.
     func bufferBytes(_ scopes: [RateLimiter.Scope]) -> Int? {
         guard hasLimits.load(ordering: .relaxed) else { return nil }
         return buffer(rates(scopes, moreLanes: 0))
@@ -153,7 +152,7 @@ final class ThrottleController: Sendable {
         rates.min().map { max(Self.leastBuffer, Int(min($0 * Self.bufferedTime, 0x1p40))) }
     }
 
-    /// What each of the limits leaves to one connection.
+    /// The share of each limit that one connection gets.
     private func rates(_ scopes: [RateLimiter.Scope], moreLanes: Int) -> [Double] {
         let now = clock.now()
         return state.withLock { state in
@@ -165,7 +164,7 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Asks for bytes; a connection is made where there is none yet.
+    /// Requests bytes from the limiter, after adding the connection to it if necessary.
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,

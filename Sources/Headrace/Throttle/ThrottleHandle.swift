@@ -1,4 +1,4 @@
-/// The way of one connection's bytes through the limits; what it holds of them goes back with the last reference.
+/// Applies the rate limits to one connection; unused tokens return to the limits with the last reference.
 final class ThrottleHandle: Sendable {
     private let rates: ThrottleController
     private let clock: AnyClock
@@ -20,10 +20,10 @@ final class ThrottleHandle: Sendable {
         rates.close(id, scopes, connection.withLock { $0 })
     }
 
-    /// What may wait in memory; nil where there is no limit.
+    /// The number of bytes that may be buffered; `nil` if there is no limit.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until bytes may be taken, and returns how many; throws `CancellationError` at once when the task is cancelled.
+    /// Waits until bytes may be taken and returns how many; throws `CancellationError` if the task is cancelled meanwhile.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }
@@ -36,7 +36,7 @@ final class ThrottleHandle: Sendable {
 }
 
 extension RateLimiter.Scope {
-    /// The limits that are for a download.
+    /// The limits that apply to a download.
     static func all(of id: Download.ID, group: String?) -> [RateLimiter.Scope] {
         [.all, .download(id)] + (group.map { [.group($0)] } ?? [])
     }

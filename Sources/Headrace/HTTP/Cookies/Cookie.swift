@@ -1,20 +1,20 @@
 import HeadracePlatform
 
-/// What a server wants to be told again, and whom to tell it (RFC 6265, section 5.3).
+/// A cookie and the URLs to which it is sent (RFC 6265, section 5.3).
 struct Cookie: Sendable, Hashable {
-    /// The most bytes of a name and its value together (section 6.1).
+    /// The maximum size in bytes of a name and its value together (section 6.1).
     static let maxBytes = 4096
 
     var name: String
     var value: String
-    /// In lower case, without a dot at its front.
+    /// The domain in lower case, without a leading dot.
     var domain: String
-    /// Whether it is for the host of ``domain`` alone, and not for those below it.
+    /// Whether the cookie is sent only to the host ``domain``, and not to hosts below it.
     var isHostOnly: Bool
     var path: String
-    /// Whether it is for https alone.
+    /// Whether the cookie is sent only over https.
     var isSecure: Bool
-    /// Seconds since 1970; nil for as long as the jar lives.
+    /// The expiry time in seconds since 1970; `nil` for a session cookie.
     var expires: Int64?
 
     func matches(_ place: CookieScope) -> Bool {
@@ -22,7 +22,7 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? place.host == domain : place.isIn(domain)) && place.isBelow(path)
     }
 
-    /// Whether it would be told beside a cookie of https, or instead of it (RFC 6265bis, section 5.7).
+    /// Whether the cookie would be sent together with, or instead of, a secure one (RFC 6265bis, section 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -30,7 +30,7 @@ struct Cookie: Sendable, Hashable {
 }
 
 extension String {
-    /// Whether it is a path, or one below it (section 5.1.4).
+    /// Whether this path is `path` or below it (section 5.1.4).
     fileprivate func isBelow(path: String) -> Bool {
         guard self != path else { return true }
         return hasPrefix(path)
@@ -38,15 +38,15 @@ extension String {
     }
 }
 
-/// A URL as cookies see it.
+/// The parts of a URL that decide which cookies apply to it.
 struct CookieScope: Sendable, Hashable {
-    /// In lower case.
+    /// The host in lower case.
     let host: String
     let path: String
     let isSecure: Bool
     private let isAddress: Bool
 
-    /// Nil for a URL without a host.
+    /// Returns `nil` for a URL without a host.
     init?(_ url: URL) {
         guard let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty else { return nil }
         self.host = host
@@ -58,7 +58,7 @@ struct CookieScope: Sendable, Hashable {
 
     func isIn(_ domain: String) -> Bool { isAddress ? host == domain : host.isIn(domain: domain) }
 
-    /// The host and the domains above it, whose cookies may be for it.
+    /// The host and its parent domains, whose cookies may apply to it.
     var domains: [String] {
         guard !isAddress else { return [host] }
         return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }
@@ -74,10 +74,10 @@ struct CookieScope: Sendable, Hashable {
 }
 
 extension Cookie {
-    /// Reads a `Set-Cookie` field (section 5.2); nil for what is to be ignored.
+    /// Parses a `Set-Cookie` field (section 5.2); returns `nil` if it must be ignored.
     ///
-    /// A server sets cookies for its own host and the domains above it, but for none without a dot in it, which belongs to
-    /// many. Other public suffixes, as `co.uk`, are not known.
+    /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as `com`.
+    /// Other public suffixes, such as `co.uk`, are not recognized.
     init?(parsing text: String, from place: CookieScope, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
         var parts = Self.split(text[...], at: ";")[...]
@@ -108,23 +108,23 @@ extension Cookie {
         if domain == place.host, !Self.hasDot(domain) { isHostOnly = true }
     }
 
-    /// Whether it is what its name promises (RFC 6265bis, section 4.1.3).
+    /// Whether the cookie has the properties that its name prefix requires (RFC 6265bis, section 4.1.3).
     private var keepsPrefix: Bool {
         let name = name.lowercased()
         if name.hasPrefix("__host-") { return isSecure && isHostOnly && path == "/" }
         return isSecure || !name.hasPrefix("__secure-")
     }
 
-    /// A domain as it is compared: in lower case, and without the dot that may be at its front.
+    /// Normalizes a domain for comparison: in lower case, without a leading dot.
     static func domain(_ text: String) -> String {
-        // Before a combining mark, the dot is no character of its own.
+        // A dot before a combining mark is not a `Character` of its own.
         let scalars = text.unicodeScalars
         return String(scalars.first == "." ? scalars.dropFirst() : scalars[...]).lowercased()
     }
 
     static func hasDot(_ domain: String) -> Bool { domain.utf8.contains(UInt8(ascii: ".")) }
 
-    /// A separator counts before a combining mark too, where it is no character of its own.
+    /// Splits by scalars, since a separator before a combining mark is not a `Character` of its own.
     private static func split(_ text: Substring, at separator: Unicode.Scalar, maxSplits: Int = .max) -> [Substring] {
         text.unicodeScalars.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: false)
             .map(Substring.init)
@@ -134,7 +134,7 @@ extension Cookie {
         domain == place.host || (place.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 
-    /// Seconds, perhaps with a minus; not more than 400 days.
+    /// Parses a number of seconds, limited to 400 days; a negative number counts as 0.
     private static func age(_ text: String) -> Int64? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         guard digits.isDigits else { return nil }

@@ -1,8 +1,8 @@
-/// A time as cookies have it (RFC 6265, section 5.1.1), which is more forms than HTTP's own.
+/// Parses the dates of cookies (RFC 6265, section 5.1.1), which have more forms than those of HTTP.
 enum CookieDate {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-    /// Seconds since 1970; nil for what is no time.
+    /// Returns seconds since 1970, or `nil` if the text is not a date.
     static func seconds(parsing text: String) -> Int64? {
         var (time, day, month, year) = (Int?.none, Int?.none, Int?.none, Int?.none)
         for token in text.utf8.split(whereSeparator: isDelimiter) {
@@ -22,7 +22,7 @@ enum CookieDate {
         return HTTPDate(year: year, month: month, day: day, time: time)?.seconds
     }
 
-    /// A time such as `8:49:37`; its `seconds` since midnight are `nil` if there is no such time, which makes the whole date invalid.
+    /// Parses a time such as `8:49:37`; `seconds` since midnight is `nil` for an impossible time, which invalidates the date.
     private static func clock(_ word: Substring) -> (seconds: Int?, Void)? {
         let parts = word.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].utf8.allSatisfy(\.isDigit), parts[1].utf8.allSatisfy(\.isDigit),
@@ -33,7 +33,7 @@ enum CookieDate {
         return ((hour * 60 + minute) * 60 + second, ())
     }
 
-    /// The digits at the front, if there are so many; what follows them is passed over.
+    /// The leading digits as a number, if their count is within `digits`; the rest of the word is ignored.
     private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
         let number = word.utf8.prefix(while: \.isDigit)
         return digits.contains(number.count) ? Int(Substring(number)) : nil

@@ -1,8 +1,8 @@
-/// A file of cookies as Netscape's browser wrote it, and as curl, wget and the extensions of browsers do.
+/// Reads cookie files in the Netscape format, which curl, wget and browser extensions write.
 enum CookieFile {
-    /// Reads the bytes of a file.
+    /// Parses the contents of a file.
     ///
-    /// Throws `invalidRequest` with the line that is no cookie, without what is in it.
+    /// Throws `invalidRequest` with the number of the first invalid line, but not its text.
     static func cookies(parsing bytes: some Sequence<UInt8>) throws(DownloadError) -> [Cookie] {
         var cookies: [Cookie] = []
         var number = 0
@@ -27,7 +27,7 @@ enum CookieFile {
     private static func cookie(_ line: String) -> Cookie? {
         let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard (6...7).contains(parts.count), let isForBelow = flag(parts[1]), let isSecure = flag(parts[3]),
-            // Some write fractions of a second, and -1 for as long as the browser runs.
+            // Some programs write fractions of a second, and -1 for a session cookie.
             let expires = parts[4] == "-1" ? 0 : Int64(digits: parts[4].prefix { $0 != "." }),
             parts[2].hasPrefix("/"), !parts[5].isEmpty,
             !line.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f })

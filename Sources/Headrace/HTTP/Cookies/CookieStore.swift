@@ -1,10 +1,10 @@
-/// Cookies, by whom they are for; pure.
+/// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// How many are kept, of one domain and of all (RFC 6265, section 6.1); those of http go first, and the oldest of them.
+    /// Limits per domain and in total (RFC 6265, section 6.1); the oldest insecure cookies are evicted first.
     static let maxPerDomain = 50
     static let maxCount = 3000
 
-    /// What, with its domain, makes two of them the same.
+    /// The properties that identify a cookie within its domain.
     private struct Key: Sendable, Hashable {
         var path: String
         var name: String
@@ -17,10 +17,10 @@ struct CookieStore: Sendable {
 
     private struct Entry: Sendable {
         var cookie: Cookie
-        /// The place in the order of creation.
+        /// The position in the order of creation.
         var number: UInt64
 
-        /// What http sets must not push out what https has set.
+        /// Insecure cookies are evicted first, so that a response over http cannot displace cookies set over https.
         func goes(before other: Entry) -> Bool {
             cookie.isSecure == other.cookie.isSecure ? number < other.number : other.cookie.isSecure
         }
@@ -30,7 +30,7 @@ struct CookieStore: Sendable {
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
 
-    /// Keeps a cookie in the place of one that is the same; an expired one takes it away.
+    /// Stores a cookie and replaces one with the same key; an expired cookie only removes it.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }
@@ -40,11 +40,11 @@ struct CookieStore: Sendable {
         dropExcess(of: cookie.domain)
     }
 
-    /// Keeps what an answer sets.
+    /// Stores the cookies that a response sets.
     mutating func store(_ fields: [String], from place: CookieScope, at now: Int64) {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
-            // What https has set is not for http to change.
+            // A response over http must not override a secure cookie.
             if place.isSecure || !hidesAnother(cookie) { insert(cookie, at: now) }
         }
     }
@@ -53,7 +53,7 @@ struct CookieStore: Sendable {
         domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
     }
 
-    /// The value of the `Cookie` field for a URL (section 5.4); nil for none.
+    /// Returns the value of the `Cookie` field for a URL (section 5.4), or `nil` if no cookie applies.
     func field(for place: CookieScope, at now: Int64) -> String? {
         let found = place.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
             entry.cookie.matches(place) && entry.cookie.expires ?? .max > now
