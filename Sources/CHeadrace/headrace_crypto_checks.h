@@ -1,9 +1,9 @@
-// Compile-time proof that headrace_crypto.c agrees with libcrypto's own header, where that is installed.
+// Checks at compile time that headrace_crypto.c agrees with libcrypto's own header, if that is installed.
 
 #ifndef HEADRACE_CRYPTO_CHECKS_H
 #define HEADRACE_CRYPTO_CHECKS_H
 
-// Types that differ would be undefined behaviour in a call through the loaded pointer.
+// Calling the loaded pointer with another type would be undefined behaviour.
 #define SAME_TYPE(pointer, function) _Static_assert(__builtin_types_compatible_p(__typeof__(&function), pointer), #function)
 
 SAME_TYPE(EVP_MD_CTX *(*)(void), EVP_MD_CTX_new);

@@ -19,7 +19,7 @@
 #include "headrace_curl_checks.h"
 #endif
 
-// The head of curl_version_info_data, the same in every libcurl.
+// The start of curl_version_info_data, which is the same in every libcurl.
 typedef struct hr_version_info {
     int age;
     const char *version;
@@ -45,7 +45,7 @@ typedef struct hr_tls_session {
     const void *internals;
 } hr_tls_session;
 
-// curl_sockaddr. What is longer than a struct sockaddr goes on behind it.
+// curl_sockaddr. An address longer than a struct sockaddr extends past the end of the structure.
 struct hr_address {
     int family;
     int type;
@@ -76,11 +76,11 @@ static struct {
     hr_message *(*multi_info_read)(hr_multi, int *);
 } curl;
 
-// OpenSSL's functions, found through libcurl, which may use another TLS library.
+// OpenSSL's functions, looked up through libcurl, which may use another TLS library.
 static struct {
     void (*CTX_set_info_callback)(void *context, void (*callback)(const void *tls, int where, int value));
     void (*get0_alpn_selected)(const void *tls, const unsigned char **name, unsigned int *size);
-    // Those below are for the order of the ciphers, and have come with OpenSSL 1.1.1.
+    // The functions below serve the order of the ciphers and exist since OpenSSL 1.1.1.
     const void *(*CTX_get_ciphers)(const void *context);
     int (*CTX_set_ciphersuites)(void *context, const char *names);
     int (*CTX_set_cipher_list)(void *context, const char *names);
@@ -96,7 +96,7 @@ static const char *description = "libcurl is not loaded";
 
 int hr_names_openssl(const char *libraries) {
     static const char *const names[] = {"OpenSSL", "LibreSSL", "BoringSSL", "quictls", "AWS-LC"};
-    // Of several, those that are not in use are in parentheses.
+    // If libcurl lists several libraries, the unused ones are in parentheses.
     while (libraries != NULL && *libraries == '(') {
         libraries = strchr(libraries, ' ');
         libraries = libraries != NULL ? libraries + 1 : NULL;
@@ -121,7 +121,7 @@ static void find_openssl(void *library) {
 }
 
 static void load(void) {
-    // The GnuTLS build has the same interface and is what some systems have alone.
+    // The GnuTLS build has the same interface and is the only one on some systems.
     void *library = open_library("libcurl.so.4", "libcurl-gnutls.so.4", &description);
     if (library == NULL) {
         return;
@@ -142,7 +142,7 @@ static void load(void) {
     hr_version_info *info = curl.version_info(0);
     description = info->version;
     loaded_version = info->version_num;
-    // Another TLS library has contexts of another kind, also where libcurl needs OpenSSL for something else.
+    // Another TLS library has contexts of another type, even if libcurl also links OpenSSL for something else.
     if (hr_names_openssl(info->ssl_version)) {
         find_openssl(library);
     }
@@ -266,8 +266,8 @@ static void append(struct suites *suites, const char *name) {
     }
 }
 
-// Asks for AES with 128 bits before 256, as browsers do: RFC 8446, 9.1 has every server know it, and it costs both sides
-// a fifth less. The rest keeps its order, and what the system has forbidden stays so.
+// Prefers AES-128 to AES-256, as browsers do: every server supports it (RFC 8446, section 9.1), and it takes a fifth less
+// CPU time on both sides. Other ciphers keep their order, and those that the system has disabled stay disabled.
 static void prefer_aes_128(void *context) {
     struct suites tls_1_3 = {.length = 0}, tls_1_2 = {.length = 0};
     const void *ciphers = ssl.CTX_get_ciphers(context);
@@ -275,7 +275,7 @@ static void prefer_aes_128(void *context) {
         for (int index = 0; index < ssl.sk_num(ciphers); index++) {
             const char *name = ssl.CIPHER_get_name(ssl.sk_value(ciphers, index));
             const int is_1_3 = strncmp(name, "TLS_", 4) == 0;
-            // Without an ephemeral key exchange it would be a worse choice than 256 bits with one.
+            // Without an ephemeral key exchange, AES-128 would be a worse choice than AES-256 with one.
             const int is_preferred = is_1_3 ? strstr(name, "AES_128_GCM") != NULL
                                             : strncmp(name, "ECDHE-", 6) == 0 && strstr(name, "-AES128-GCM-") != NULL;
             if (is_preferred == are_preferred) {

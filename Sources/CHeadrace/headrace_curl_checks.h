@@ -1,10 +1,10 @@
-// Compile-time proof that headrace_curl.h agrees with libcurl's own header, where that is installed.
+// Checks at compile time that headrace_curl.h agrees with libcurl's own header, if that is installed.
 
 #ifndef HEADRACE_CURL_CHECKS_H
 #define HEADRACE_CURL_CHECKS_H
 
 #define SAME_VALUE(ours, theirs) _Static_assert((long)(ours) == (long)(theirs), #ours " is not " #theirs)
-// Types that differ would be undefined behaviour in a call through the loaded pointer.
+// Calling the loaded pointer with another type would be undefined behaviour.
 #define SAME_TYPE(pointer, function) _Static_assert(__builtin_types_compatible_p(__typeof__(&function), pointer), #function)
 
 SAME_VALUE(HR_OPT_WRITEDATA, CURLOPT_WRITEDATA);

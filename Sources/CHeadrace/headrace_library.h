@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-// Why the last library or symbol was not found. The system's own text is freed by the next call, and with its thread.
+// Copies the reason for the last failure: the next call or the end of the thread frees the system's own text.
 static const char *copy_of_dlerror(void) {
     static char copy[512];
     const char *text = dlerror();
@@ -12,8 +12,8 @@ static const char *copy_of_dlerror(void) {
     return copy;
 }
 
-// The first of two libraries that is there; where the first is not, `description` becomes the reason. Lazily bound, as by the
-// linker: else all symbols of the thirty libraries that libcurl brings along are looked up, most of them for nothing.
+// Opens the first of two libraries that is installed; if `name` is missing, `description` becomes the reason. Binds lazily,
+// as the linker does, or all symbols of the thirty libraries that libcurl depends on would be resolved.
 static void *open_library(const char *name, const char *other, const char **description) {
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
@@ -23,7 +23,7 @@ static void *open_library(const char *name, const char *other, const char **desc
     return library;
 }
 
-// Whether a library has a function; where it does not, `description` becomes the reason.
+// Looks up a function of a library; if it is missing, `description` becomes the reason.
 static int find(void *library, void **function, const char *name, const char **description) {
     *function = dlsym(library, name);
     if (*function == NULL) {

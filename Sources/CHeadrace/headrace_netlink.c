@@ -54,7 +54,7 @@ ssize_t hr_netlink_receive(int socket, void *bytes, size_t count) {
             }
             return errno == EAGAIN ? 0 : -1;
         }
-        // Any process may send to the socket; only the kernel knows of the network.
+        // Any process may send to the socket; only messages from the kernel count.
         if (received == 0 || sender.nl_pid != 0) {
             continue;
         }

@@ -1,11 +1,11 @@
-// A library to preload: fails one file call of a process, or kills the process instead of it.
+// A library to preload that makes one file call of a process fail, or kills the process in place of the call.
 //
-// It counts the calls of all threads on paths in one folder, and on files that were opened there. Set by the environment:
+// It counts the calls of all threads on paths in one folder and on files opened there. Environment variables:
 //   HEADRACE_FAULTS_FOLDER  the folder, as an absolute path
-//   HEADRACE_FAULTS_AT      the number of the call, from 1 on; 0 only counts
-//   HEADRACE_FAULTS_ERRNO   the error; 0 is SIGKILL
-//   HEADRACE_FAULTS_CALL    counts the calls of this name only; all if not set
-//   HEADRACE_FAULTS_LOG     the file that gets the name of the call, or the number of calls if there was no fault
+//   HEADRACE_FAULTS_AT      the number of the failing call, counted from 1; 0 only counts
+//   HEADRACE_FAULTS_ERRNO   the errno of the failing call; 0 sends SIGKILL
+//   HEADRACE_FAULTS_CALL    counts only calls of this name; all if unset
+//   HEADRACE_FAULTS_LOG     the file that receives the name of the failed call, or the number of calls if none failed
 
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -48,7 +48,7 @@ __attribute__((constructor)) static void begin(void) {
     folder = getenv("HEADRACE_FAULTS_FOLDER");
 }
 
-// By the kernel's own calls, which are not counted.
+// Uses raw system calls, which are not counted.
 static void report(const char *text) {
     if (log_path == NULL) {
         return;
@@ -137,7 +137,7 @@ int close(int file) {
     if (file >= 0 && file < descriptor_count) {
         atomic_store(&is_open_there[file], false);
     }
-    // The descriptor is gone whatever the call returns.
+    // The descriptor is closed whatever close() returns.
     int result = next(file);
     if (!is_failing) {
         return result;

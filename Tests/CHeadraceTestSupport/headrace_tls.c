@@ -77,7 +77,7 @@ void htls_context_ask_client(htls_context context) {
 static const char http_2[] = "h2";
 static const char http_1[] = "http/1.1";
 
-// Returns the position of a protocol in a list of names that are preceded by their lengths.
+// Returns a protocol's name in an ALPN list, in which a length byte precedes each name, or NULL.
 static const unsigned char *find_protocol(const char *name, const unsigned char *list, unsigned int size) {
     for (unsigned int index = 0; index < size; index += 1 + list[index]) {
         if (list[index] == strlen(name) && index + list[index] < size
@@ -121,7 +121,7 @@ void htls_context_free(htls_context context) {
 }
 
 htls_session htls_accept(htls_context context, int socket) {
-    // libssl writes with write(), for which a client that has gone is a signal.
+    // libssl uses write(), which raises SIGPIPE if the client has closed the connection.
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);

@@ -1,9 +1,9 @@
 import HeadracePlatform
 
-/// The benchmark tool: one executable, one verb per kind of measurement.
+/// The benchmark tool: one executable with one verb per kind of measurement.
 ///
-/// What it needs is the system's calls, and it shares the machine with what it measures: only the processes in which it runs
-/// the library itself, which are those of the verb `queue-child`, use Foundation.
+/// It shares the machine with the programs that it measures, so it relies on system calls. Only the `queue-child`
+/// processes, which run the library itself, use Foundation.
 @main
 struct Benchmark {
     static func main() {
@@ -11,11 +11,11 @@ struct Benchmark {
     }
 
     private static func run(_ arguments: [String]) -> Int32 {
-        // Its load and date are those of now.
+        // Records the load and the date before the tool adds load of its own.
         _ = Machine.atStart
         let named = arguments.first.flatMap { first in Verb.all.first { $0.name == first } }
         let verb = named ?? .compare
-        // A reader of our output that goes away must not leave a server behind.
+        // A closed output pipe must not end the process, which would leave a server behind.
         signal(SIGPIPE, SIG_IGN)
         do {
             return try verb.run(named == nil ? arguments : Array(arguments.dropFirst()))
@@ -29,12 +29,12 @@ struct Benchmark {
     }
 }
 
-/// One thing that the tool can do, chosen by the first argument.
+/// A kind of measurement, selected by the first argument.
 ///
-/// The scenes of the comparison need no verb.
+/// Without a verb, the comparison runs.
 struct Verb: Sendable {
     let name: String
-    /// The line in the help text, `nil` for a verb that only the tool itself calls.
+    /// The line in the help text; `nil` for a verb that only the tool itself uses.
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
@@ -75,7 +75,7 @@ struct Verb: Sendable {
     }
 }
 
-/// A reason to stop, with the exit status that tells a script which kind it was.
+/// An error that ends the tool, with the exit status that identifies its kind to scripts.
 struct BenchmarkError: Error {
     let message: String
     let status: Int32
@@ -89,7 +89,7 @@ struct BenchmarkError: Error {
         BenchmarkError("\(message) (see --help)", status: 2)
     }
 
-    /// An error of a system call, with what was being tried.
+    /// Describes a failed system call, with the attempted operation.
     static func system(_ what: String, _ code: Int32 = errno) -> BenchmarkError {
         BenchmarkError("\(what): \(strerror(code).map { String(cString: $0) } ?? "error \(code)")")
     }

@@ -1,6 +1,6 @@
-/// A throw-away authority and a certificate of it for this machine's loopback names, made by the `openssl` command.
+/// A throw-away authority and a certificate from it for the loopback names, made with the `openssl` command.
 struct Certificate: Sendable {
-    /// What the contenders are told to trust.
+    /// The authority's certificate, which the contenders trust.
     let authority: String
     let chain: String
     let key: String
@@ -19,9 +19,9 @@ struct Certificate: Sendable {
             key: folder + "/server.key"
         )
         let extensions = folder + "/server.ext"
-        // A configuration of our own: the system's may be missing or may add extensions twice.
+        // The system's configuration may be missing or may add extensions twice.
         let configuration = folder + "/openssl.cnf"
-        // The address once more as a name, because axel looks for it only there.
+        // Repeats the address as a name, because axel only checks names.
         try FileSystem.write(
             "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:127.0.0.1\nbasicConstraints=CA:FALSE\n",
             to: extensions

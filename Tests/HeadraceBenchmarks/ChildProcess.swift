@@ -1,27 +1,27 @@
 import HeadracePlatform
 
-/// A process that was started and is not yet reaped, in a process group of its own.
+/// A child process that is not yet reaped, in its own process group.
 struct ChildProcess: Sendable {
-    /// The process that was spawned, and the group.
+    /// The identifier of the spawned process and of its group.
     let id: pid_t
-    /// Whether `id` is only the shell that started the process that counts.
+    /// Whether `id` is only the shell that started the measured process.
     private let isLauncher: Bool
 
-    /// What the kernel says about a child that ended.
+    /// The kernel's report about a child that has ended.
     struct Exit: Sendable {
         let status: Int32
-        /// User plus system time of the child and of what it waited for.
+        /// The user and system time of the child and of the children it has waited for, in seconds.
         let cpu: Double
-        /// The highest resident size, in bytes.
+        /// The peak resident size in bytes.
         let peakMemory: Int
 
-        /// The status as a shell tells it: a signal's number counts from 128.
+        /// The exit code as in a shell: 128 plus the number for a signal.
         var code: Int32 {
             let signal = status & 0x7f
             return signal != 0 ? 128 + signal : (status >> 8) & 0xff
         }
 
-        /// The reason why this is not a success, `nil` when it is one.
+        /// The reason why the child failed; `nil` if it succeeded.
         var failure: String? {
             let signal = status & 0x7f
             if signal != 0 { return "ended by signal \(signal)" }
@@ -30,11 +30,11 @@ struct ChildProcess: Sendable {
         }
     }
 
-    /// Starts a command whose time and memory are to be measured.
+    /// Starts a command whose time and memory will be measured.
     ///
-    /// On Linux a process that execs takes along the peak memory of the one that spawned it, so anything smaller than
+    /// On Linux a process that execs inherits the peak memory of the process that spawned it, so anything smaller than
     /// this process would look as large (measured: wget 10 MiB instead of 5). Therefore a shell, which is small, forks
-    /// the command and leaves it to us to adopt. It costs everyone the same millisecond.
+    /// the command, and this process adopts it. That adds the same millisecond to every contender.
     static func spawnMeasured(_ command: Command, home: String, log: String) throws -> ChildProcess {
         #if os(Linux)
         try Adoption.enable()
@@ -49,10 +49,10 @@ struct ChildProcess: Sendable {
         #endif
     }
 
-    /// Starts a command with no input and all its output in `log`.
+    /// Starts a command with no input, and with all output in `log`.
     ///
-    /// The environment is built, not inherited: a proxy variable or a configuration file in somebody's home must
-    /// not decide a comparison.
+    /// The environment is built instead of inherited: a proxy variable or a configuration file in the user's home must
+    /// not influence a comparison.
     static func spawn(_ command: Command, home: String, log: String) throws -> ChildProcess {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -102,9 +102,9 @@ struct ChildProcess: Sendable {
         return ChildProcess(id: id, isLauncher: false)
     }
 
-    /// Reaps the child.
+    /// Waits for the child to end, and reaps it.
     ///
-    /// It is killed when it takes longer than `seconds` or when the run is interrupted.
+    /// The child is killed if it takes longer than `seconds` or if the run is interrupted.
     func wait(atMost seconds: Int) throws -> Exit {
         let deadline = MonotonicTime.now + Double(seconds)
         alarm(UInt32(clamping: seconds))
@@ -121,9 +121,9 @@ struct ChildProcess: Sendable {
         }
     }
 
-    /// Ends the child and what it started: asks first, then insists.
+    /// Terminates the child and its group: with SIGTERM, and with SIGKILL if it is still running after three seconds.
     ///
-    /// Blind to signals, because it is the clean-up.
+    /// Ignores interruptions, because this is the clean-up.
     func stop() {
         kill(-id, SIGTERM)
         for _ in 0..<300 {
@@ -134,14 +134,14 @@ struct ChildProcess: Sendable {
         waitpid(isLauncher ? -id : id, nil, 0)
     }
 
-    /// The child's end, if it has come; it can be asked for once.
+    /// Returns how the child has ended, once; `nil` while it runs.
     func poll() -> Exit? {
         var status: Int32 = 0
         var usage = rusage()
         var ended = wait4(isLauncher ? -id : id, &status, WNOHANG, &usage)
         if isLauncher, ended == id { ended = wait4(-id, &status, WNOHANG, &usage) }
         if ended == 0 { return nil }
-        // Nothing to wait for: the launcher could not start anything.
+        // There is no process to wait for: the launcher could not start the command.
         if ended < 0 { return Exit(status: 127 << 8, cpu: 0, peakMemory: 0) }
         #if canImport(Darwin)
         let unit = 1
@@ -160,7 +160,7 @@ struct ChildProcess: Sendable {
     }
 }
 
-/// A null-terminated array of C strings, freed by hand because `posix_spawn` wants it for the length of a call.
+/// A null-terminated array of C strings, freed by hand because `posix_spawn` needs it for one call only.
 private struct CStrings {
     let pointers: [UnsafeMutablePointer<CChar>?]
 
@@ -173,7 +173,7 @@ private struct CStrings {
     }
 }
 
-/// The clock that no time service moves.
+/// A clock that is not affected by changes of the system time.
 enum MonotonicTime {
     static var now: Double {
         var time = timespec()
@@ -183,10 +183,10 @@ enum MonotonicTime {
 }
 
 #if os(Linux)
-/// The right to reap the children of one's children that lost their parent.
+/// Lets this process reap orphaned descendants.
 private enum Adoption {
     static func enable() throws {
-        // C declares prctl with variable arguments, which Swift cannot call; the kernel takes five words.
+        // C declares prctl as variadic, which Swift cannot call; the kernel takes five words.
         typealias Prctl = @convention(c) (CInt, CUnsignedLong, CUnsignedLong, CUnsignedLong, CUnsignedLong) -> CInt
         guard let symbol = dlsym(nil, "prctl") else { throw BenchmarkError("this C library has no prctl") }
         let becomeSubreaper: CInt = 36  // PR_SET_CHILD_SUBREAPER

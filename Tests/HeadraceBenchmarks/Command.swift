@@ -1,10 +1,10 @@
-/// What to run: an absolute path, its arguments, and what is added to the environment.
+/// A command to run: an absolute path, arguments and additional environment variables.
 struct Command: Sendable, Equatable {
     let executable: String
     var arguments: [String] = []
     var environment: [String: String] = [:]
 
-    /// The command as one would type it, with the run's own directory shortened to `$W`.
+    /// The command as a shell line, with the workspace's path shortened to `$W`.
     func description(in workspace: Workspace) -> String {
         let words = environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" } + [executable] + arguments
         return words.map { Self.quoted($0.replacing(workspace.root, with: "$W")) }.joined(separator: " ")

@@ -1,4 +1,4 @@
-/// The default verb: prepares the ground, runs the scenes, prints the report, and clears everything away.
+/// The default verb: prepares the workspace, runs the scenes, prints the report and cleans up.
 struct Comparison {
     let options: ComparisonOptions
     let workspace: Workspace
@@ -12,7 +12,7 @@ struct Comparison {
         return Outcome(report, isMissed: options.isStrict && report.hasUnmetTarget)
     }
 
-    /// The headrace that is meant: the one with the path given, else the one that the same build made.
+    /// Returns the headrace to measure: the one at the given path, or else the one from the same build.
     static func subject(_ path: String?) throws -> String {
         let own = FileSystem.ownExecutable
         let directory = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex)
@@ -31,8 +31,8 @@ struct Comparison {
             if let size = options.size { scene.payload = scene.payload.scaled(to: size) }
             return scene
         }
-        // A single source serves all scenes of its size; beside it there is one output at a time.
-        // A sparse one takes next to nothing, and its scene looks for the space of the output itself.
+        // One source file per size serves all its scenes, with one output at a time beside it. Sparse files need hardly
+        // any space, and their scenes check the space for the output themselves.
         let sizes = scenes.filter { !$0.isSparse }.map(\.payload.totalBytes)
         try workspace.requireSpace(sizes.reduce(0, +) + (sizes.max() ?? 0))
 
@@ -41,7 +41,7 @@ struct Comparison {
         let isTLSWanted = scenes.contains(where: \.isEncrypted)
         let server = try OriginServer.start(options.server, isTLSWanted: isTLSWanted, in: workspace)
         defer { server.stop() }
-        // Of the two servers only our own has a pace.
+        // Only the built-in server supports a pace.
         let pacedServer = scenes.contains { $0.pace != nil } ? try LoopbackServer.start(in: workspace) : nil
         defer { pacedServer?.stop() }
 

@@ -1,4 +1,4 @@
-/// What the comparison was asked to do.
+/// The options of the comparison.
 struct ComparisonOptions: VerbOptions {
     var rounds = 5
     var peers = Peer.all
@@ -13,7 +13,7 @@ struct ComparisonOptions: VerbOptions {
 
     init() {}
 
-    /// Those that were named, else all.
+    /// The scenes named on the command line, or else all.
     var scenes: [Scene] { named.isEmpty ? Scene.all : named }
 
     mutating func take(_ argument: String) throws {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The two ways out of the process: results on standard output, progress and complaints on standard error.
+/// The process's output: results on standard output, progress and errors on standard error.
 enum Console {
     static func print(_ text: String) {
         write(text + "\n", to: STDOUT_FILENO)
@@ -13,7 +13,7 @@ enum Console {
     private static func write(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in
-            // Nobody to tell when the output itself cannot be written.
+            // If the output cannot be written, there is no place to report the error.
             _ = FileSystem.writeAll(UnsafeRawBufferPointer(bytes), to: descriptor)
         }
     }

@@ -1,11 +1,11 @@
-/// A program that takes part: the subject or one of its peers.
+/// A program in the comparison: the subject or one of its peers.
 struct Contender: Sendable {
     let name: String
     let executable: String
-    /// The first line of what it says about its version.
+    /// The first line of its version output.
     let version: String
     let isSubject: Bool
-    /// What to run for a job, or why it stands aside.
+    /// Returns the command line for a job, or the reason to skip it.
     let plan: @Sendable (Job) -> Plan
 
     enum Plan: Sendable {
@@ -14,30 +14,30 @@ struct Contender: Sendable {
     }
 }
 
-/// What a scene asks of a contender.
+/// The files that a scene requests from a contender.
 struct Job: Sendable {
     let payload: Scene.Payload
     let connections: Scene.Connections
-    /// The address of the single file.
+    /// The URL of the single file.
     let url: String
-    /// Where the single file goes.
+    /// The destination of the single file.
     let file: String
-    /// Where many files go.
+    /// The destination directory of many files.
     let directory: String
-    /// One address a line.
+    /// A file with one URL per line.
     let list: String
-    /// The same as options for curl, which reads no lists.
+    /// The same URLs as curl options, because curl cannot read a list.
     let curlConfiguration: String
-    /// The certificate to trust, where the scene is encrypted.
+    /// The certificate to trust, if the scene uses TLS.
     let authority: String?
 }
 
-/// A program that may be installed here.
+/// A program that may be installed on this machine.
 struct Peer: Sendable {
     let name: String
     let plan: @Sendable (Job) -> Contender.Plan
 
-    /// All that are known, in the order of the tables.
+    /// All known peers, in the order of the tables.
     static let all: [Peer] = [curl, wget, aria2, axel]
 
     static let curl = Peer(name: "curl") { job in
@@ -50,7 +50,7 @@ struct Peer: Sendable {
         }
     }
 
-    /// It has no parallel mode: many files are fetched one after the other on a kept connection.
+    /// wget has no parallel mode: it fetches many files in sequence on one persistent connection.
     static let wget = Peer(name: "wget") { job in
         let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
         guard job.connections == .one else { return .skip("has one connection a file") }
@@ -66,7 +66,7 @@ struct Peer: Sendable {
             switch job.connections {
             case .one: ["-x1", "-s1"]
             case .automatic: [String]()
-            // Otherwise it gives each connection 20 MiB at the least.
+            // By default each connection gets at least 20 MiB.
             case .count(let count): ["-x\(count)", "-s\(count)", "-k1M"]
             }
         let common =
@@ -80,7 +80,7 @@ struct Peer: Sendable {
         }
     }
 
-    /// It has no option for a certificate to trust, but OpenSSL's variable reaches it.
+    /// axel has no option to trust a certificate, but honours OpenSSL's variable.
     static let axel = Peer(name: "axel") { job in
         guard case .single = job.payload else { return .skip("fetches one file a run") }
         let trust = job.authority.map { ["SSL_CERT_FILE": $0] } ?? [:]
@@ -93,7 +93,7 @@ struct Peer: Sendable {
         return .run(["-q"] + connections + ["-o", job.file, job.url], environment: trust)
     }
 
-    /// The peer as a contender, `nil` where it is not installed.
+    /// Returns the peer as a contender; `nil` if it is not installed.
     func contender(in workspace: Workspace) -> Contender? {
         guard let executable = FileSystem.find(name) else { return nil }
         return Contender(
@@ -109,7 +109,7 @@ struct Peer: Sendable {
 extension Contender {
     static let subjectName = "headrace"
 
-    /// The tool that all this is about.
+    /// Returns the program that is compared with the peers.
     static func subject(at executable: String, in workspace: Workspace) -> Contender {
         Contender(
             name: subjectName,
@@ -134,9 +134,9 @@ extension Contender {
     }
 }
 
-/// What a program says that it is.
+/// The version that a program reports.
 enum Version {
-    /// The subject's name and version.
+    /// Returns the subject's name and version.
     static func ofSubject(_ executable: String, in workspace: Workspace) -> (String, String) {
         (Contender.subjectName, of(executable, in: workspace))
     }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The few file calls that the tool needs, with the path in every error.
+/// The file operations that the tool needs, with the path in every error.
 enum FileSystem {
     static func exists(_ path: String) -> Bool {
         access(path, F_OK) == 0
@@ -15,7 +15,7 @@ enum FileSystem {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// What a symbolic link leads to.
+    /// Returns the target of a symbolic link.
     static func target(of path: String) throws -> String {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let count = readlink(path, &buffer, buffer.count)
@@ -29,7 +29,7 @@ enum FileSystem {
         }
     }
 
-    /// The names in a directory, sorted, without `.` and `..`.
+    /// Returns the sorted names in a directory, without `.` and `..`.
     static func names(in directory: String) throws -> [String] {
         guard let handle = opendir(directory) else {
             throw BenchmarkError.system("cannot list \(directory)")
@@ -45,7 +45,7 @@ enum FileSystem {
         return names.sorted()
     }
 
-    /// Removes what is there, however deep, and is content when nothing is.
+    /// Removes a file or a directory tree, if it exists.
     static func remove(_ path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
@@ -66,7 +66,7 @@ enum FileSystem {
         guard written else { throw BenchmarkError.system("cannot write \(path)") }
     }
 
-    /// The start of a text file, empty when it cannot be read.
+    /// Returns the start of a text file, or an empty string if it cannot be read.
     static func text(of path: String, limit: Int = 16_384) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
@@ -106,12 +106,12 @@ enum FileSystem {
         return String(cString: path)
     }
 
-    /// The path from the root, without following links; a name alone would be looked for in `PATH` by a shell.
+    /// Returns the path from the root, without resolving links, so that a bare name is not looked up in `PATH`.
     static func absolute(_ path: String) -> String {
         path.hasPrefix("/") ? path : currentDirectory + "/" + path
     }
 
-    /// The place of this executable, to find its neighbour `headrace` and to run itself again as the server.
+    /// The path of this executable, to find its neighbour `headrace` and to start itself as the server.
     static var ownExecutable: String {
         #if canImport(Darwin)
         let name = CommandLine.arguments.first ?? ""
@@ -123,7 +123,7 @@ enum FileSystem {
         return String(cString: path)
     }
 
-    /// The first executable of that name in `PATH` or where servers are kept outside of a user's `PATH`.
+    /// Returns the first executable of that name in `PATH` or in the usual directories of servers.
     static func find(_ name: String) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
         let folders =
@@ -132,7 +132,7 @@ enum FileSystem {
     }
 }
 
-/// The system's `write`, which ``FileSystem/write(_:to:)`` hides inside the type.
+/// The system's `write`, which ``FileSystem/write(_:to:)`` shadows inside the type.
 private func unistdWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     write(descriptor, bytes.baseAddress, bytes.count)
 }

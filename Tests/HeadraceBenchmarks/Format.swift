@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Numbers and dates as text, without Foundation.
+/// Formats numbers and dates without Foundation.
 enum Format {
     static func decimal(_ value: Double, places: Int) -> String {
         let scale = pow(10, Double(places))
@@ -20,7 +20,7 @@ enum Format {
         decimal(value, places: 2) + "x"
     }
 
-    /// A size as a person would name it.
+    /// Formats a size in the largest unit that divides it.
     static func size(_ bytes: Int) -> String {
         if bytes >= 1 << 30, bytes.isMultiple(of: 1 << 30) { return "\(bytes >> 30) GiB" }
         if bytes >= 1 << 20, bytes.isMultiple(of: 1 << 20) { return "\(bytes >> 20) MiB" }
@@ -28,7 +28,7 @@ enum Format {
         return "\(bytes) bytes"
     }
 
-    /// The present time in UTC, as ISO 8601.
+    /// Returns the current time in UTC, in ISO 8601 format.
     static func now() -> String {
         var seconds = time(nil)
         var parts = tm()

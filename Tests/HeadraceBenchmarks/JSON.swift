@@ -1,4 +1,4 @@
-/// A JSON value whose objects keep the order in which they were written.
+/// A JSON value whose objects preserve the order of their members.
 enum JSON: Sendable {
     case object([(String, JSON)])
     case array([JSON])
@@ -8,7 +8,7 @@ enum JSON: Sendable {
     case bool(Bool)
     case null
 
-    /// The text, indented by two spaces a level.
+    /// Returns the JSON text, indented by two spaces per level.
     func text(indent: Int = 0) -> String {
         switch self {
         case .object(let members):
@@ -16,7 +16,7 @@ enum JSON: Sendable {
         case .array(let elements):
             Self.block("[", "]", elements.map { $0.text(indent: indent + 1) }, indent)
         case .string(let value): Self.quoted(value)
-        // Not the description, which writes small numbers in a form that some readers round.
+        // `description` would write small numbers in a form that some parsers round.
         case .number(let value): value.isFinite ? Format.decimal(value, places: 6) : "null"
         case .integer(let value): String(value)
         case .bool(let value): value ? "true" : "false"
@@ -55,7 +55,7 @@ extension JSON: ExpressibleByStringLiteral {
 }
 
 extension JSON {
-    /// A string or null.
+    /// Returns a string, or null for `nil`.
     static func optional(_ text: String?) -> JSON {
         text.map { .string($0) } ?? .null
     }

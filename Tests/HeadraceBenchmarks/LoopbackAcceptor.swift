@@ -1,7 +1,7 @@
 import HeadracePlatform
 import Synchronization
 
-/// Takes connections on 127.0.0.1, each in a thread of this process, until it is stopped.
+/// Accepts connections on 127.0.0.1, each on its own thread of this process, until it is stopped.
 final class LoopbackAcceptor: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -11,7 +11,7 @@ final class LoopbackAcceptor: Sendable {
         (listener, port) = try Loopback.listen()
     }
 
-    /// Hands over sockets from now on, each in a thread of its own, and closes them when `serve` returns.
+    /// Starts accepting; `serve` runs on a thread per socket, which is closed when it returns.
     func start(_ serve: @escaping @Sendable (Int32) -> Void) throws {
         try SystemThread.start { [self] in
             while !isStopped.withLock({ $0 }) {
@@ -19,7 +19,7 @@ final class LoopbackAcceptor: Sendable {
                 guard poll(&waiting, 1, 200) > 0 else { continue }
                 let socket = accept(listener, nil, nil)
                 guard socket >= 0 else { continue }
-                // No tool that is started meanwhile may hold the connection open.
+                // A tool started meanwhile must not inherit the connection and hold it open.
                 _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
                 var one: Int32 = 1
                 setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))

@@ -1,10 +1,10 @@
-/// The part of a request's head that the loopback server looks at.
+/// The parts of a request head that the loopback server uses.
 struct LoopbackRequest: Sendable {
     let method: String
-    /// Relative to the root, and never out of it.
+    /// The path relative to the root, which it never leaves.
     let path: String
     let pace: Pace?
-    /// Whether the connection is used again (RFC 9112, section 9.3).
+    /// Whether the connection is persistent (RFC 9112, section 9.3).
     let isKept: Bool
     private let fields: [String: String]
 
@@ -33,13 +33,13 @@ struct LoopbackRequest: Sendable {
         self.fields = fields
     }
 
-    /// The value of a field, by its name in lower case.
+    /// Returns the value of a field, given its lower-case name.
     func field(_ name: String) -> String? {
         fields[name]
     }
 
-    /// What is asked of a file: one range (RFC 9110, section 14.2), everything when there are several or none
-    /// or when `If-Range` names another version.
+    /// Returns the requested bytes of a file: one range (RFC 9110, section 14.2), or everything if there is no single
+    /// range or if `If-Range` does not match.
     func range(of size: Int, tag: String) -> Selection {
         guard let value = fields["range"], value.hasPrefix("bytes="), !value.contains(",") else { return .whole }
         if let condition = fields["if-range"], condition != tag { return .whole }
@@ -58,7 +58,7 @@ struct LoopbackRequest: Sendable {
 }
 
 extension LoopbackRequest.Selection {
-    /// The head of the answer for a file, and the bytes of its body.
+    /// Returns the response head for a file, and the bytes of its body.
     func head(of size: Int, tag: String) -> (text: String, body: Range<Int>) {
         let (status, body, contentRange): (String, Range<Int>, String?) =
             switch self {

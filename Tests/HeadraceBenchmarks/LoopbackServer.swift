@@ -1,4 +1,4 @@
-/// The server of last resort: this executable again, as a process of its own, where nginx is not installed.
+/// The fallback if nginx is not installed: this executable again, as a server process.
 enum LoopbackServer {
     static func start(in workspace: Workspace) throws -> OriginServer {
         let port = try Loopback.freePort()

@@ -1,17 +1,17 @@
 import HeadracePlatform
 import Synchronization
 
-/// The inside of the hidden verb `serve`: a file server for 127.0.0.1, a thread per connection.
+/// The implementation of the hidden verb `serve`: a file server on 127.0.0.1 with one thread per connection.
 ///
-/// It knows as much HTTP as the scenes need: GET and HEAD, kept connections, one range, an entity tag. It gets the
-/// directory and the port as arguments, with the address where it is in a network namespace of its own, and it ends with the
-/// process that started it, however that one ended.
+/// It supports only the HTTP that the scenes need: GET and HEAD, persistent connections, one range, an entity tag. Its
+/// arguments are the directory, the port and, in a network namespace, the address. It ends when its parent process
+/// does, however that ended.
 enum LoopbackService {
     static func main(_ arguments: [String]) throws -> Int32 {
         guard (2...3).contains(arguments.count), let port = UInt16(arguments[1]) else {
             throw BenchmarkError.usage("serve DIRECTORY PORT [ADDRESS]")
         }
-        // The working directory is the root: so a thread needs nothing but its socket.
+        // The working directory is the root, so a thread needs only its socket.
         guard chdir(arguments[0]) == 0 else { throw BenchmarkError.system("cannot enter \(arguments[0])") }
         let address = arguments.count == 3 ? arguments[2] : Loopback.address
         let listener = try Loopback.listen(on: port, at: address).descriptor
@@ -25,7 +25,7 @@ enum LoopbackService {
         return 0
     }
 
-    /// The socket travels as the bits of the thread's argument, which saves an allocation and its ownership.
+    /// The socket is passed as the bits of the thread's argument, which avoids an allocation and its ownership.
     private static func startThread(for connection: Int32) {
         #if canImport(Darwin)
         var thread: pthread_t?
@@ -47,7 +47,7 @@ enum LoopbackService {
     }
 }
 
-/// Numbers the connections from zero, anew each time when none is left, so that each run of a tool finds the same ones.
+/// Numbers connections from zero, starting over when none is open, so that each run of a tool gets the same numbers.
 private final class ConnectionNumbers: Sendable {
     static let shared = ConnectionNumbers()
 
@@ -67,7 +67,7 @@ private final class ConnectionNumbers: Sendable {
     }
 }
 
-/// One connection of the loopback server, from its first request to its end.
+/// One connection of the loopback server.
 enum LoopbackConnection {
     static func serve(_ socket: Int32) {
         let number = ConnectionNumbers.shared.open()
@@ -84,7 +84,7 @@ enum LoopbackConnection {
         }
     }
 
-    /// The next request's lines; `nil` at the end of the connection or when they grow beyond reason.
+    /// Returns the next request head; `nil` at the end of the connection or if the head is too long.
     static func readHead(from socket: Int32, _ buffered: inout [UInt8]) -> String? {
         let blank: [UInt8] = [13, 10, 13, 10]
         var chunk = [UInt8](repeating: 0, count: 4_096)
@@ -100,7 +100,7 @@ enum LoopbackConnection {
         }
     }
 
-    /// Sends the answer; false when the connection cannot be used any more.
+    /// Sends the response; `false` if the connection is no longer usable.
     private static func response(_ request: LoopbackRequest, on socket: Int32, _ number: Int) -> Bool {
         guard request.method == "GET" || request.method == "HEAD" else {
             return send("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n", to: socket)
@@ -129,7 +129,7 @@ enum LoopbackConnection {
         return text.withUTF8 { FileSystem.writeAll(UnsafeRawBufferPointer($0), to: socket) }
     }
 
-    /// Sends in pieces of a hundredth of a second; silence lasts until the client goes away.
+    /// Sends in slices of 10 ms, then stays silent until the client hangs up if `count` is less than the range.
     private static func send(
         _ range: Range<Int>,
         of file: Int32,
@@ -153,7 +153,7 @@ enum LoopbackConnection {
         return false
     }
 
-    /// The kernel copies from the page cache; nothing of the file passes through this process.
+    /// Lets the kernel copy from the page cache, so that no file data passes through this process.
     private static func send(_ range: Range<Int>, of file: Int32, to socket: Int32) -> Bool {
         var position = range.lowerBound
         while position < range.upperBound {

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// Where the figures come from; without it they mean nothing to a reader.
+/// The machine and its load, without which the figures mean nothing.
 struct Machine: Sendable {
     let cores: Int
     let cpu: String
     let kernel: String
-    /// The load of the last minute before the start: other work disturbs.
+    /// The load average of the last minute before the start, which shows other work.
     let load: Double
     let date: String
 
-    /// As it was when the tool began, before it made a load of its own.
+    /// The state at the start of the tool, before it adds load of its own.
     static let atStart = current()
 
     private static func current() -> Machine {
@@ -46,7 +46,7 @@ struct Machine: Sendable {
         guard sysctlbyname("machdep.cpu.brand_string", &buffer, &size, nil, 0) == 0 else { return "unknown" }
         return String(decoding: buffer.prefix { $0 != 0 }, as: UTF8.self)
         #else
-        // ARM kernels name no model; the implementer's number is better than nothing.
+        // ARM kernels report no model; the implementer's number is better than nothing.
         let lines = FileSystem.text(of: "/proc/cpuinfo", limit: 4_096).split(separator: "\n")
         let line = ["model name", "CPU implementer"].lazy.compactMap { key in lines.first { $0.hasPrefix(key) } }.first
         guard let line, let colon = line.firstIndex(of: ":") else { return "unknown" }

@@ -1,13 +1,13 @@
-/// What one run of one contender cost.
+/// The time and memory of one run of one contender.
 struct Measurement: Sendable {
-    /// From before the spawn to after the reaping, in seconds.
+    /// The time from before the spawn to after reaping, in seconds.
     let wall: Double
     /// User plus system time, in seconds.
     let cpu: Double
-    /// The highest resident size, in bytes.
+    /// The peak resident size in bytes.
     let peakMemory: Int
 
-    /// Runs a command to its end, and throws with the tail of its output when it fails.
+    /// Runs a command to completion; if it fails, throws an error with the end of its output.
     static func run(_ command: Command, in workspace: Workspace, timeout: Int) throws -> Measurement {
         let log = workspace.scratch + "/run.log"
         let start = MonotonicTime.now
@@ -22,7 +22,7 @@ struct Measurement: Sendable {
     }
 }
 
-/// A figure of a measurement that medians and targets are made of.
+/// A figure of a measurement for medians and targets.
 enum Metric: String, Sendable, CaseIterable {
     case wall
     case cpu
@@ -36,7 +36,7 @@ enum Metric: String, Sendable, CaseIterable {
         }
     }
 
-    /// The middle of the runs: one disturbed round in five does not move it.
+    /// Returns the median of the runs, which one disturbed round in five does not move.
     func median(of samples: [Measurement]) -> Double? {
         let sorted = samples.map(value(of:)).sorted()
         guard !sorted.isEmpty else { return nil }

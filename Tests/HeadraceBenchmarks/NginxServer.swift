@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// nginx with a configuration of its own, everything that it writes inside the workspace.
+/// nginx with its own configuration, writing only inside the workspace.
 enum NginxServer {
     static func start(_ executable: String, isTLSWanted: Bool, in workspace: Workspace) throws -> OriginServer {
         var blocker: String?
@@ -39,8 +39,8 @@ enum NginxServer {
         )
     }
 
-    /// One process without a master: the signal that stops it stops all of it, and as root it stays who it is,
-    /// so that it may read the workspace.
+    /// Configures one process without a master: the signal that stops it stops everything, and as root it does not
+    /// change its user, so it can read the workspace.
     private static func text(_ workspace: Workspace, httpPort: UInt16, tls: (UInt16, Certificate)?) -> String {
         let scratch = workspace.scratch
         let encrypted = tls.map { port, certificate in

@@ -1,19 +1,19 @@
 import HeadracePlatform
 
-/// The running server that the scenes fetch from, always a process of its own so that its time is nobody's.
+/// The server that the scenes fetch from, in its own process so that its CPU time is not counted for a contender.
 struct OriginServer: Sendable {
     let description: String
     let process: ChildProcess
     let httpPort: UInt16
-    /// The port that speaks TLS, where there is one.
+    /// The port for TLS, if there is one.
     let tlsPort: UInt16?
     /// The certificate that signed the server's.
     let authority: String?
-    /// Why encrypted scenes cannot run, where they cannot.
+    /// The reason why scenes with TLS cannot run, if they cannot.
     let tlsObstacle: String?
 
     enum Kind: String, Sendable {
-        /// nginx where it is installed, else our own.
+        /// nginx if it is installed, otherwise the built-in server.
         case automatic = "auto"
         case nginx
         case own
@@ -36,7 +36,7 @@ struct OriginServer: Sendable {
         process.stop()
     }
 
-    /// Waits until the port takes connections, and says what the server said when it does not.
+    /// Waits until the port accepts connections; on failure, throws an error with the server's output.
     static func awaitPort(
         _ port: UInt16,
         at address: String = Loopback.address,
@@ -59,11 +59,11 @@ struct OriginServer: Sendable {
     }
 }
 
-/// Sockets on 127.0.0.1, and in a network namespace of our own on another address, but on nothing else.
+/// Sockets on 127.0.0.1, or on another address in a private network namespace.
 enum Loopback {
     static let address = "127.0.0.1"
 
-    /// A listening socket on a port of the kernel's choice, or on the given one.
+    /// Returns a listening socket on the given port, or on one that the kernel chooses.
     static func listen(
         on port: UInt16 = 0,
         at address: String = Loopback.address
@@ -85,7 +85,7 @@ enum Loopback {
         return (descriptor, UInt16(bigEndian: name.sin_port))
     }
 
-    /// A port that was free a moment ago, for a server that must be told its port.
+    /// Returns a port that was free a moment ago, for a server that needs to be given one.
     static func freePort() throws -> UInt16 {
         let (descriptor, port) = try listen()
         close(descriptor)

@@ -1,27 +1,27 @@
-/// What a verb found out, for a person and for a program.
+/// The result of a verb, for people and for programs.
 protocol VerbReport {
     var text: String { get }
-    /// Its members of the JSON object, beside those that every result has.
+    /// The members of the JSON object, in addition to those that every result has.
     var members: [(String, JSON)] { get }
-    /// What must not have happened.
+    /// Events that must not happen; any of them makes the run a failure.
     var violations: [String] { get }
 }
 
-/// How a verb came out: its report, and what no figure means anything without.
+/// A report with the context that its figures need.
 struct Outcome {
     let report: any VerbReport
-    /// The programs that took part, by their names, where the report does not tell them.
+    /// The versions of the programs in the comparison, by name, unless the report includes them.
     let versions: [(String, String)]
     let isFailure: Bool
 
-    /// A failure where the report has violations, if they count, or where a target was missed that counts.
+    /// Creates an outcome, which is a failure if violations count and there are any, or if a target was missed.
     init(_ report: any VerbReport, versions: [(String, String)] = [], isStrict: Bool = true, isMissed: Bool = false) {
         self.report = report
         self.versions = versions
         isFailure = isStrict && !report.violations.isEmpty || isMissed
     }
 
-    /// Prints the report, and returns the exit status.
+    /// Prints the report and returns the exit status.
     func conclude(_ verb: String, asJSON isJSON: Bool) -> Int32 {
         Console.print(isJSON ? json(verb).text() : report.text)
         for violation in report.violations { Console.error("headrace-bench: \(violation)") }
@@ -41,7 +41,7 @@ struct Outcome {
     }
 }
 
-/// The report of a verb that cannot run here, which is no failure.
+/// The report of a verb that cannot run on this machine, which is not a failure.
 struct SkippedReport: VerbReport {
     let reason: String
 

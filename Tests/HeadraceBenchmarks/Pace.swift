@@ -1,17 +1,17 @@
-/// How a server's connections behave, written as the first component of an address's path.
+/// The behaviour of a server's connections, written as the first path component of a URL.
 ///
-/// Not as its query, which would be a part of the file's name to some tools.
+/// A query would become part of the file name in some tools.
 struct Pace: Sendable, Equatable {
-    /// Bytes per second of each connection; nil for as many as it takes.
+    /// The rate of each connection in bytes per second; `nil` for no limit.
     var rate: Int?
-    /// One connection in so many is 32 times slower; nil for none.
+    /// Every n-th connection is 32 times slower; `nil` for none.
     var slowEach: Int?
-    /// The number of the connection, from zero, that falls silent for ever after 30 % of its range; nil for none.
+    /// The number, from zero, of the connection that falls silent after 30 % of its range; `nil` for none.
     var silent: Int?
-    /// Milliseconds from a request to the first byte of its answer.
+    /// The time from a request to the first byte of its response, in milliseconds.
     var delay: Int?
 
-    /// By how much the slow ones are slower.
+    /// How many times slower the slow connections are.
     static let slowness = 32
     private static let silentAfter = 0.3
 
@@ -30,7 +30,7 @@ struct Pace: Sendable, Equatable {
         Self.names.compactMap { name, path in self[keyPath: path].map { "\(name)=\($0)" } }.joined(separator: ",")
     }
 
-    /// Nil where the component of a path is another one.
+    /// Returns `nil` if the path component is not a pace.
     init?(component: some StringProtocol) {
         self.init()
         for pair in component.split(separator: ",") {
@@ -42,13 +42,13 @@ struct Pace: Sendable, Equatable {
         }
     }
 
-    /// Bytes per second of the connection of a number, from zero, among those that were open together.
+    /// Returns the bytes per second of a connection, numbered from zero among those that were open together.
     func rate(ofConnection number: Int) -> Int? {
         guard let slowEach, number % slowEach == slowEach - 1 else { return rate }
         return rate.map { $0 / Self.slowness }
     }
 
-    /// How much of a body the connection sends; nil for all.
+    /// Returns the number of body bytes that the connection sends; `nil` for all.
     func limit(ofConnection number: Int, of bytes: Int) -> Int? {
         silent == number ? Int(Double(bytes) * Self.silentAfter) : nil
     }

@@ -1,5 +1,5 @@
 extension Report {
-    /// The report for a program: all samples, not only their medians.
+    /// The report for programs, with all samples and not only the medians.
     var members: [(String, JSON)] {
         [
             ("server", .string(server)),

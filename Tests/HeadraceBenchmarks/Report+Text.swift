@@ -1,5 +1,5 @@
 extension Report {
-    /// The report for a person.
+    /// The report for people.
     var text: String {
         let machine = Machine.atStart
         var lines = [
@@ -35,7 +35,7 @@ extension Report {
         return lines
     }
 
-    /// The ratios are to the best peer, column by column, so a row can be compared with different ones.
+    /// Formats a row; each ratio refers to the best peer of its column, so a row may refer to several peers.
     private func row(for entry: SceneResult.Entry, in result: SceneResult) -> [String] {
         func median(_ metric: Metric) -> Double { metric.median(of: entry.samples) ?? 0 }
         func ratio(_ metric: Metric) -> String {

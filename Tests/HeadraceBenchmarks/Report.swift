@@ -1,13 +1,13 @@
-/// What came out of one scene.
+/// The result of one scene.
 struct SceneResult: Sendable {
     let scene: Scene
     var entries: [Entry]
-    /// Why the scene did not run.
+    /// The reason why the scene did not run.
     let skipped: String?
-    /// The commands as text, beside their entries.
+    /// The commands as text, in the order of `entries`.
     var commands: [String?] = []
 
-    /// One contender in the scene.
+    /// One contender's result in the scene.
     struct Entry: Sendable {
         let contender: Contender
         let command: Command?
@@ -22,13 +22,13 @@ struct SceneResult: Sendable {
         return scene.targets.map { $0.verdict(subject: subject, peers: Dictionary(uniqueKeysWithValues: peers)) }
     }
 
-    /// The lowest median among the peers: what the subject is compared with.
+    /// Returns the lowest median among the peers, with which the subject is compared.
     func best(_ metric: Metric) -> Double? {
         entries.filter { !$0.contender.isSubject }.compactMap { metric.median(of: $0.samples) }.min()
     }
 }
 
-/// The whole outcome, to be shown as text or as JSON.
+/// The result of a comparison, to be printed as text or as JSON.
 struct Report: VerbReport, Sendable {
     let server: String
     let rounds: Int
@@ -37,7 +37,7 @@ struct Report: VerbReport, Sendable {
     let missingPeers: [String]
     let scenes: [SceneResult]
 
-    /// Everything that makes the run a failure, whatever the timings.
+    /// Everything that makes the run a failure, regardless of the timings.
     var violations: [String] {
         scenes.flatMap { result in
             result.entries.compactMap { entry in

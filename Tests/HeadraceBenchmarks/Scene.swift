@@ -1,40 +1,40 @@
 /// One situation in which the contenders are compared.
 ///
-/// The table ``all`` is the only place to add one to; a situation that the fields cannot yet say gets a new field.
+/// To add one, extend the table ``all``; a situation that the fields cannot express needs a new field.
 struct Scene: Sendable {
     let name: String
-    /// How the files are carried, in words.
+    /// A short description of the transfer.
     let summary: String
     var isEncrypted = false
-    /// What the server does to its connections; nil for nothing.
+    /// The server's pace; `nil` for no limit.
     var pace: Pace?
-    /// What the tools are told of them.
+    /// The number of connections requested from the tools.
     var connections = Connections.one
     /// Whether the single file is mostly holes.
     var isSparse = false
     var payload: Payload
-    /// The peers that take part, by their names; nil for all.
+    /// The names of the participating peers; `nil` for all.
     var peers: [String]?
-    /// However many are asked for.
+    /// The maximum number of rounds, whatever is requested.
     var mostRounds: Int?
-    /// It is left out where the disk has fewer.
+    /// The scene is skipped if the disk has less free space.
     var leastFreeBytes = 0
-    /// What the subject is held to.
+    /// The bounds for the subject.
     let targets: [Target]
 
-    /// How many connections fetch one file.
+    /// The number of connections per file.
     enum Connections: Sendable, Equatable {
         case one
-        /// As many as each tool uses where nobody says how many.
+        /// The default of each tool.
         case automatic
         case count(Int)
     }
 
-    /// The files to fetch.
+    /// The files to download.
     enum Payload: Sendable, Equatable {
         /// A file of that many bytes.
         case single(Int)
-        /// So many files of that many bytes each, at most `parallel` at a time.
+        /// `count` files of `each` bytes, at most `parallel` at a time.
         case many(count: Int, each: Int, parallel: Int)
 
         var totalBytes: Int {
@@ -44,7 +44,7 @@ struct Scene: Sendable {
             }
         }
 
-        /// The same payload with another total, for quick runs; small files become fewer, not smaller.
+        /// Returns the payload with another total, for quick runs; small files become fewer, not smaller.
         func scaled(to bytes: Int) -> Payload {
             switch self {
             case .single: .single(bytes)
@@ -127,7 +127,7 @@ struct Scene: Sendable {
             pace: Pace(rate: 8 << 20, slowEach: 3),
             connections: .count(8),
             payload: .single(64 << 20),
-            // Six fast ones and two slow ones together have 48.5 MiB/s.
+            // Six fast connections and two slow ones together reach 48.5 MiB/s.
             targets: [Target(.wall, .atMost(1.4 * 64 / 48.5)), Target(.wall, .ratio(0.5, to: "aria2c"))]
         ),
         Scene(
@@ -153,9 +153,9 @@ struct Scene: Sendable {
             pace: Pace(delay: 50),
             payload: .many(count: 200, each: 1 << 20, parallel: 16),
             peers: ["curl", "aria2c"],
-            // 16 connections wait in 13 rounds, 0.65 s, and the bytes take 0.2 s at 1 GiB/s, which two idle cores carry.
-            // Some can come while others wait, so the sum is not the least possible; on a busy machine it is too little,
-            // and only the peers tell.
+            // 16 connections need 13 rounds, 0.65 s, and the bytes take 0.2 s at 1 GiB/s, which two idle cores manage.
+            // Some bytes arrive while other connections wait, so the sum is no lower bound. On a busy machine it is too
+            // strict, and only the comparison with the peers counts.
             targets: [Target(.wall, .atMost(1.05 * (0.65 + 0.2))), Target(.wall, .ratioToBest(1.0))]
         ),
         Scene(

@@ -1,9 +1,9 @@
-/// Runs one scene: makes its files, then lets every contender fetch them, round by round.
+/// Runs one scene: makes its files, then lets every contender download them, round by round.
 struct SceneRunner {
     let options: ComparisonOptions
     let workspace: Workspace
     let server: OriginServer
-    /// For scenes with a pace.
+    /// The server for scenes with a pace.
     let pacedServer: OriginServer?
     let contenders: [Contender]
 
@@ -34,8 +34,8 @@ struct SceneRunner {
                 )
             }
         }
-        // Round 0 fills caches and is not counted. The order turns with the rounds, so that nobody always follows
-        // the same neighbour.
+        // Round 0 fills caches and is not counted. The order rotates with the rounds, so that no contender always
+        // follows the same one.
         for round in 0...rounds(of: scene) {
             for turn in entries.indices {
                 let index = (turn + round) % entries.count
@@ -48,9 +48,9 @@ struct SceneRunner {
 
     private func rounds(of scene: Scene) -> Int { min(options.rounds, scene.mostRounds ?? options.rounds) }
 
-    /// One turn of one contender.
+    /// Runs one contender in one round.
     ///
-    /// A failure takes it out of the scene and does not stop the others.
+    /// A failure removes it from the scene and does not stop the others.
     private func run(_ entry: inout SceneResult.Entry, round: Int, of scene: Scene, _ names: [String]) throws {
         guard let command = entry.command, entry.failure == nil else { return }
         try workspace.prepareForRun()
@@ -71,10 +71,9 @@ struct SceneRunner {
         try workspace.emptyOutput()
     }
 
-    /// The names of the scene's files, which exist afterwards.
+    /// Makes the scene's files, and returns their names.
     ///
-    /// A file of the right size is the right file,
-    /// because its bytes follow from its name.
+    /// An existing single file is reused, because its bytes depend only on its name.
     private func makeSources(_ scene: Scene) throws -> [String] {
         switch scene.payload {
         case .single(let bytes):
@@ -120,9 +119,9 @@ struct SceneRunner {
         )
     }
 
-    /// Every file, every byte, and nothing else left behind.
+    /// Compares every byte of every file, and checks that there are no other files.
     ///
-    /// Says what is wrong.
+    /// Returns a description of the first problem; `nil` if there is none.
     private func verify(_ names: [String]) throws -> String? {
         for name in names {
             let source = workspace.site + "/" + name

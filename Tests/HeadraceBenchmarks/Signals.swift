@@ -1,23 +1,23 @@
 import Headrace
 import HeadracePlatform
 
-/// Signals taken by waiting for them, not by handlers.
+/// Receives signals by waiting for them, without handlers.
 ///
-/// The process blocks those that end it and reads them where it waits anyway. So an interrupt arrives as a thrown error,
-/// and the ordinary `defer`s stop the server and remove the files.
+/// The process blocks the signals that end it, and receives them when it waits for a child anyway. An interrupt
+/// therefore becomes a thrown error, and ordinary `defer` blocks stop the server and remove the files.
 enum Signals {
-    /// The signals that end a run, less those that the caller chose to ignore (`nohup`).
+    /// The signals that end a run, except those that the caller ignores (`nohup`).
     private static let ending = [SIGINT, SIGTERM, SIGHUP].filter { !SignalAction.isIgnored($0) }
 
-    /// Must be called before the first child is spawned.
+    /// Blocks the signals; must be called before the first child is spawned.
     static func block() {
-        // Darwin drops a signal whose default is "ignore" even while blocked; a handler makes it stay pending.
+        // Darwin drops a signal that is ignored by default even while it is blocked; a handler makes it stay pending.
         signal(SIGCHLD) { _ in }
         var all = makeSet(of: ending + [SIGCHLD, SIGALRM])
         sigprocmask(SIG_BLOCK, &all, nil)
     }
 
-    /// Suspends until a child changed, the alarm rang or somebody wants the run to end.
+    /// Waits until a child changes its state, the alarm expires or a signal ends the run.
     static func wait() throws {
         var all = makeSet(of: ending + [SIGCHLD, SIGALRM])
         var received: Int32 = 0
@@ -25,9 +25,9 @@ enum Signals {
         if ending.contains(received) { throw BenchmarkError.interrupted(by: received) }
     }
 
-    /// Throws when the run was interrupted since the last wait.
+    /// Throws if the run was interrupted since the last wait.
     ///
-    /// For loops that wait for nothing.
+    /// For loops that do not wait.
     static func check() throws {
         var pending = sigset_t()
         sigpending(&pending)
@@ -36,10 +36,10 @@ enum Signals {
         }
     }
 
-    /// The mask of a child, which starts with nothing blocked.
+    /// The mask of a child, which starts with no blocked signals.
     static var nothing: sigset_t { makeSet(of: []) }
 
-    /// The signals whose dispositions are ours and not for a child to inherit.
+    /// The signals whose dispositions this process changes and a child must not inherit.
     static var resettable: sigset_t { makeSet(of: [SIGPIPE, SIGCHLD]) }
 
     private static func makeSet(of signals: [Int32]) -> sigset_t {

@@ -1,18 +1,18 @@
 import HeadracePlatform
 
-/// The files that are served, made of numbers that no compression shortens and no two files share.
+/// Creates the served files, from random numbers so that they are incompressible and all different.
 ///
-/// Both making and comparing go through small buffers: this process takes as little of the machine as it can.
+/// Creating and comparing use small buffers, so that this process takes as little of the machine as possible.
 enum SourceFile {
     private static let chunk = 65_536
     #if canImport(Darwin)
     private static let seekData = SEEK_DATA
     #else
-    // SEEK_DATA, which the C library declares only where it is asked for its extensions.
+    // SEEK_DATA, which the C library declares only if extensions are enabled.
     private static let seekData: Int32 = 3
     #endif
 
-    /// Writes `size` bytes that follow from `seed` alone.
+    /// Writes `size` bytes that depend only on `seed`.
     static func make(_ path: String, size: Int, seed: UInt64) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw BenchmarkError.system("cannot create \(path)") }
@@ -32,9 +32,9 @@ enum SourceFile {
         }
     }
 
-    /// Makes a file of holes, with such bytes around each multiple of 64 MiB and at its end.
+    /// Makes a sparse file, with random data around each multiple of 64 MiB and at its end.
     ///
-    /// So a piece in a wrong place is seen, and the places where a number of 31 or 32 bits overflows are among them.
+    /// This reveals data in a wrong position, including offsets that overflow 31 or 32 bits.
     static func makeSparse(_ path: String, size: Int, seed: UInt64) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw BenchmarkError.system("cannot create \(path)") }
@@ -50,9 +50,9 @@ enum SourceFile {
         }
     }
 
-    /// Compares a fetched file with its source, byte by byte; says what differs, `nil` when nothing does.
+    /// Compares a downloaded file with its source byte by byte, and describes the difference; `nil` if they are equal.
     ///
-    /// The holes of a source are not read: they are zeros.
+    /// Holes of the source are not read, because they are zeros.
     static func difference(of path: String, from source: String) throws -> String? {
         let fetched = open(path, O_RDONLY | O_CLOEXEC)
         guard fetched >= 0 else { return "there is no file" }
@@ -94,14 +94,14 @@ enum SourceFile {
         }
     }
 
-    /// Where the hole at an offset ends; the offset itself where there is none, or the file system cannot tell.
+    /// Returns the end of the hole at an offset, or the offset itself if it is not known to be in a hole.
     private static func endOfHole(in descriptor: Int32, at offset: Int, size: Int) -> Int {
         let data = lseek(descriptor, off_t(offset), seekData)
         if data >= 0 { return Int(data) }
         return errno == ENXIO ? size : offset
     }
 
-    /// Reads a whole chunk or what there is until the end; -1 for an error.
+    /// Reads a whole chunk, or up to the end of the file; -1 on an error.
     private static func fill(_ buffer: UnsafeMutableRawPointer, from descriptor: Int32, at offset: Int) -> Int {
         var count = 0
         while count < chunk {

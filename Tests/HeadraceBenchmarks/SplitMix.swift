@@ -1,4 +1,4 @@
-/// SplitMix64: numbers that follow from a seed, in a few operations each, so that a gigabyte of them is made quickly.
+/// SplitMix64: a seeded generator that is fast enough to produce a gigabyte.
 struct SplitMix: RandomNumberGenerator, Sendable {
     static let step: UInt64 = 0x9e37_79b9_7f4a_7c15
 
@@ -13,7 +13,7 @@ struct SplitMix: RandomNumberGenerator, Sendable {
         return Self.mixed(state)
     }
 
-    /// Spreads what is in a number over all its bits.
+    /// Spreads the information in a number over all its bits.
     static func mixed(_ number: UInt64) -> UInt64 {
         var word = number
         word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// A detached thread, for work that blocks.
+/// A detached thread for blocking work.
 enum SystemThread {
-    /// What a thread is to do, as an object: C hands a single pointer to it.
+    /// The thread's work as an object, because C passes a single pointer.
     private final class Work: Sendable {
         let run: @Sendable () -> Void
 
@@ -23,7 +23,7 @@ enum SystemThread {
             nil,
             { argument in
                 pthread_detach(pthread_self())
-                // Darwin says that there is an argument, Linux that there may be.
+                // The argument is non-optional on Darwin and optional on Linux.
                 let argument: UnsafeMutableRawPointer? = argument
                 if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run() }
                 return nil

@@ -1,4 +1,4 @@
-/// Columns of text: the first to the left, the figures to the right.
+/// A text table: the first column is left-aligned, the others are right-aligned.
 struct Table: Sendable {
     private var rows: [[String]]
 
@@ -23,7 +23,7 @@ struct Table: Sendable {
 }
 
 extension String {
-    /// The text with spaces up to a width; a longer one stays as it is.
+    /// Pads the text with spaces to a width; a longer text is unchanged.
     func padded(to width: Int, isRight: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - count))
         return isRight ? spaces + self : self + spaces

@@ -1,16 +1,16 @@
-/// A bound that the subject's median is held to.
+/// A bound for the subject's median.
 ///
-/// A timing is evidence, not a test: an unmet target is shown, and fails the run only with `--strict`.
+/// Timings are evidence, not tests: an unmet target is reported, and fails the run only with `--strict`.
 struct Target: Sendable {
     let metric: Metric
     let bound: Bound
 
     enum Bound: Sendable {
-        /// At most that many times the median of the named peer.
+        /// At most this multiple of the named peer's median.
         case ratio(Double, to: String)
-        /// At most that many times the lowest median of all peers.
+        /// At most this multiple of the lowest median among the peers.
         case ratioToBest(Double)
-        /// At most that many bytes or seconds, whoever else runs.
+        /// At most this number of bytes or seconds, regardless of the peers.
         case atMost(Double)
     }
 
@@ -27,7 +27,7 @@ struct Target: Sendable {
         }
     }
 
-    /// Judges the medians; not judged where the subject or the peer has no result.
+    /// Compares the medians; the verdict has no data if the subject or the peer has no result.
     func verdict(subject: [Measurement], peers: [String: [Measurement]]) -> Verdict {
         guard let measured = metric.median(of: subject) else {
             return Verdict(target: self, measured: nil, isMet: nil)
@@ -47,11 +47,11 @@ struct Target: Sendable {
         return Verdict(target: self, measured: Format.ratio(measured / other), isMet: measured / other <= limit)
     }
 
-    /// How a target came out.
+    /// The result of checking a target.
     struct Verdict: Sendable {
         let target: Target
         let measured: String?
-        /// `nil` when there was nothing to judge.
+        /// `nil` if there was no data.
         let isMet: Bool?
 
         var description: String {

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// What the tool's `--json` lines say of one run, as far as the hostile verbs look at it.
+/// The events in the tool's `--json` output of one run that the benchmarks use.
 ///
-/// The lines are flat objects in the tool's own spelling, and a killed tool may leave half of one.
+/// The lines are flat objects in the tool's own formatting, and a killed tool may leave an incomplete one.
 struct ToolEvents: Sendable {
     struct Restart: Sendable {
         let reason: String
@@ -10,13 +10,13 @@ struct ToolEvents: Sendable {
     }
 
     private(set) var restarts: [Restart] = []
-    /// Where the bytes of earlier attempts were gone on from, in turn.
+    /// The offsets at which earlier attempts' bytes were resumed, in order.
     private(set) var resumes: [Int] = []
-    /// How often an attempt failed and was counted.
+    /// The number of retries after a failed attempt.
     private(set) var retries = 0
-    /// The message of a download that failed.
+    /// The message of a failed download.
     private(set) var failure: String?
-    /// What the tool said beside its events.
+    /// The output lines that are not events.
     private(set) var remarks: [String] = []
 
     init(log: String) {
@@ -34,7 +34,7 @@ struct ToolEvents: Sendable {
         }
     }
 
-    /// The text of a member; nil where the line has none.
+    /// Returns the value of a string member; `nil` if the line has none.
     static func text(_ name: String, in line: Substring) -> String? {
         guard let start = line.firstRange(of: "\"\(name)\":\"")?.upperBound else { return nil }
         return line[start...].firstIndex(of: "\"").map { String(line[start..<$0]) }
@@ -47,7 +47,7 @@ struct ToolEvents: Sendable {
 }
 
 extension ChildProcess {
-    /// Ends the child as the kernel does when memory runs out: at once, and without asking.
+    /// Kills the child with SIGKILL, like the kernel when memory is exhausted, and reaps it.
     func crash() -> Exit {
         kill(-id, SIGKILL)
         while true {
@@ -56,7 +56,7 @@ extension ChildProcess {
         }
     }
 
-    /// The child's end; `nil` where it was killed because the time was up, or the run was interrupted.
+    /// Returns how the child ended; `nil` if it was killed because the time was up.
     func poll(for seconds: Double) throws -> Exit? {
         let end = MonotonicTime.now + seconds
         while MonotonicTime.now < end {
@@ -68,7 +68,7 @@ extension ChildProcess {
             usleep(1_000)
         }
         let exit = crash()
-        // It may have been faster by a hair.
+        // It may have ended just before the signal.
         return exit.status & 0x7f == SIGKILL ? nil : exit
     }
 }

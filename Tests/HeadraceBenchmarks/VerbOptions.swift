@@ -1,20 +1,20 @@
-/// The options of a verb: what its command line sets, by one table that the help text is made of as well.
+/// The options of a verb, defined by a table that also generates the help text.
 protocol VerbOptions: Sendable {
-    /// The verb that they are of.
+    /// The name of the verb.
     static var verb: String { get }
-    /// What the help text says before the options.
+    /// The help text before the options.
     static var about: String { get }
-    /// What it says after them, empty for nothing.
+    /// The help text after the options; empty for none.
     static var notes: String { get }
     static var table: [OptionRow<Self>] { get }
 
-    /// Whether the result is to be one JSON object.
+    /// Whether the result is printed as one JSON object.
     var isJSON: Bool { get }
 
-    /// Everything as it is where the command line says nothing.
+    /// Creates the default options.
     init()
 
-    /// Takes an argument that the table does not know.
+    /// Handles an argument that is not in the table.
     mutating func take(_ argument: String) throws
 }
 
@@ -25,7 +25,7 @@ extension VerbOptions {
         throw BenchmarkError.usage("\(Self.verb) does not know \(argument)")
     }
 
-    /// Reads what follows the verb; nil where the help text is asked for.
+    /// Parses the arguments after the verb; `nil` if help is requested.
     static func read(_ arguments: [String]) throws -> Self? {
         let table = table
         var options = Self()
@@ -58,10 +58,10 @@ extension VerbOptions {
     }
 }
 
-/// What the parser and the help text know of an option.
+/// An option, for the parser and the help text.
 struct OptionRow<Options> {
     let name: String
-    /// What stands for its value in the help text; nil for a switch.
+    /// The placeholder of its value in the help text; `nil` for a flag.
     let value: String?
     let help: String
     let set: (inout Options, String) throws -> Void
@@ -118,7 +118,7 @@ extension OptionRow {
         }
     }
 
-    // MARK: Those that several verbs have
+    // MARK: Options of several verbs
 
     static func seed(_ what: String, _ path: WritableKeyPath<Options, UInt64>) -> OptionRow {
         OptionRow("--seed", "S", "decides \(what) (random, and printed)") {
@@ -130,7 +130,7 @@ extension OptionRow {
         .text("--subject", "PATH", "the headrace to \(use) (the one beside this executable)", path)
     }
 
-    /// Where the files are matters more where the disk's speed is measured.
+    /// The location matters more if the disk's speed is measured.
     static func directory(_ path: WritableKeyPath<Options, String?>, isDiskMeasured: Bool = false) -> OptionRow {
         let place = ".build, else the current directory\(isDiskMeasured ? ": a real disk" : "")"
         return .text("--directory", "DIR", "where the temporary directory goes (\(place))", path)
@@ -141,7 +141,7 @@ extension OptionRow {
     }
 }
 
-/// The values of options, from text.
+/// Parses the values of options.
 enum OptionValue {
     static func count(_ text: String, _ option: String, atLeast least: Int = 1) throws -> Int {
         guard let number = Int(text), number >= least else {
@@ -150,7 +150,7 @@ enum OptionValue {
         return number
     }
 
-    /// Bytes, or a number with K, M or G for the powers of 1024.
+    /// Parses a number of bytes, with an optional suffix K, M or G for powers of 1024.
     static func size(_ text: String, _ option: String) throws -> Int {
         let shifts: [Character: Int] = ["K": 10, "M": 20, "G": 30]
         let shift = text.last.flatMap { shifts[$0] }

@@ -1,26 +1,26 @@
 import HeadracePlatform
 
-/// The temporary directory of one run: what is served, what is fetched, and the odds and ends.
+/// The temporary directory of one run, with served files, downloads and auxiliary files.
 ///
-/// It lies on a real disk, as a user's downloads do. A memory file system would hide the cost of writing.
+/// It must be on a real disk, like a user's downloads: a memory file system would hide the cost of writing.
 struct Workspace: Sendable {
     let root: String
 
-    /// What the server serves.
+    /// The root of the server.
     var site: String { root + "/site" }
-    /// Where a contender puts its files; a new one for every run.
+    /// The destination of a contender's files, newly created for every run.
     var output: String { root + "/out" }
-    /// What is left of earlier runs' files.
+    /// The emptied output directories of earlier runs.
     private var aside: String { root + "/aside" }
     /// Lists, server configuration, certificates and logs.
     var scratch: String { root + "/scratch" }
-    /// An empty home, so that no user's `.curlrc`, `.wgetrc` or `aria2.conf` takes part.
+    /// An empty home directory, so that no user's `.curlrc`, `.wgetrc` or `aria2.conf` is read.
     var home: String { root + "/home" }
 
-    /// Makes the directory inside `parent`.
+    /// Creates the directory inside `parent`.
     ///
-    /// The default is the package's `.build`, which git ignores and which is on the disk that the work is on;
-    /// where there is none, the current directory.
+    /// The default is the package's `.build`, which git ignores and which is on the disk of the working copy, or else
+    /// the current directory.
     init(in parent: String?) throws {
         let current = FileSystem.currentDirectory
         let build = current + "/.build"
@@ -39,16 +39,16 @@ struct Workspace: Sendable {
         FileSystem.remove(root)
     }
 
-    /// Gives the space of a run's files back.
+    /// Frees the space of a run's files.
     ///
-    /// They are emptied, not deleted: ext4 does not use a deleted inode again for a minute and looks at each of them
-    /// whenever it makes a file. (Measured: 2,000 files took curl 0.3 s, and 2.3 s right after 2,000 others were
-    /// deleted.) For the same reason leave a minute between two runs of this tool.
+    /// They are truncated, not deleted: ext4 does not reuse a deleted inode for a minute and scans all of them whenever
+    /// it creates a file. (Measured: 2,000 files took curl 0.3 s, and 2.3 s right after deleting 2,000 others.) For the
+    /// same reason, leave a minute between two runs of this tool.
     func emptyOutput() throws {
         for name in try FileSystem.names(in: output) { truncate(output + "/" + name, 0) }
     }
 
-    /// Gives the next run an empty output directory, and lets earlier writes reach the disk before it starts.
+    /// Creates an empty output directory for the next run, and flushes earlier writes to the disk.
     func prepareForRun() throws {
         try emptyOutput()
         let turn = try FileSystem.names(in: aside).count
@@ -57,10 +57,10 @@ struct Workspace: Sendable {
         sync()
     }
 
-    /// The bytes that the disk has free.
+    /// The free space of the disk in bytes.
     var freeBytes: Int { FileSystem.freeBytes(at: root) }
 
-    /// Refuses to start what would fill the disk half way through.
+    /// Throws if the disk has too little free space for the run.
     func requireSpace(_ bytes: Int) throws {
         let margin = 256 << 20
         let free = freeBytes

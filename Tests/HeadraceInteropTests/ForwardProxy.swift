@@ -3,14 +3,14 @@ import Headrace
 import HeadraceTestSupport
 import Testing
 
-/// tinyproxy on a port of the loopback, for `user` with the password `secret`.
+/// tinyproxy on a loopback port, with the user `user` and the password `secret`.
 struct ForwardProxy {
     static let program = InstalledProgram(name: "tinyproxy")
 
     private let folder: URL
     private let port: Int
 
-    /// Runs the body while the proxy runs, which reaches the server.
+    /// Runs the body while the proxy runs, once the server is reachable through it.
     static func run<Result>(
         before server: RunningServer,
         _ body: (ForwardProxy) async throws -> Result
@@ -27,7 +27,7 @@ struct ForwardProxy {
                 do {
                     try await proxy.waitUntilItAnswers(before: server, process: &process)
                 } catch  where attempt < 3 {
-                    // Somebody else may have the port.
+                    // Another process may use the port.
                     continue
                 }
                 return try await body(proxy)
@@ -47,12 +47,12 @@ struct ForwardProxy {
         """
     }
 
-    /// Its settings for a manager; every password but `secret` is wrong.
+    /// Returns a manager's settings for the proxy; every password except `secret` is wrong.
     func settings(password: String = "secret") throws -> DownloadConfiguration.Proxy {
         .url(try #require(URL(string: "http://user:\(password)@127.0.0.1:\(port)")))
     }
 
-    /// What was asked of it, as in `GET http://127.0.0.1:8080/file.bin` and `CONNECT 127.0.0.1:8443`.
+    /// The logged requests, such as `GET http://127.0.0.1:8080/file.bin` and `CONNECT 127.0.0.1:8443`.
     var requests: [String] {
         get throws {
             let text = try String(contentsOf: InstalledProgram.log(in: folder), encoding: .utf8)
@@ -71,7 +71,7 @@ struct ForwardProxy {
 }
 
 extension ChildProcess {
-    /// Tries until it succeeds; throws with what the process said when it has ended, or after half a minute.
+    /// Retries until `attempt` succeeds; after 30 s or the process's end, throws an error with its output.
     mutating func wait(for name: String, in folder: URL, _ attempt: () async throws -> Void) async throws {
         let deadline = ContinuousClock.now + .seconds(30)
         while true {

@@ -1,7 +1,7 @@
 import Foundation
 import HeadraceTestSupport
 
-/// An executable as a distribution has it.
+/// An executable installed from a distribution's package.
 struct InstalledProgram {
     let name: String
 
@@ -17,7 +17,7 @@ struct InstalledProgram {
         }
     }
 
-    /// The first line that the program tells of its version.
+    /// Returns the first line of the program's version output.
     func version(_ argument: String = "-v") async throws -> String {
         try await withTemporaryDirectory { folder in
             let log = Self.log(in: folder)
@@ -31,11 +31,11 @@ struct InstalledProgram {
         }
     }
 
-    /// Starts it, with what it says in a file of the folder.
+    /// Starts the program, with its output in a file in the folder.
     func start(_ arguments: [String], in folder: URL) throws -> ChildProcess {
         let log = Self.log(in: folder).path
         return try ChildProcess(
-            // Should the tests be killed, then it does not outlive them for long.
+            // If the tests are killed, the program ends after ten minutes at the latest.
             ["/usr/bin/timeout", "-s", "KILL", "600", try path] + arguments,
             environment: ["HOME=\(folder.path)", "PATH=/usr/bin:/bin"],
             streams: ["/dev/null", log, log]

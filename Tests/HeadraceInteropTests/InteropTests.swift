@@ -3,9 +3,9 @@ import Headrace
 import HeadraceTestSupport
 import Testing
 
-/// Downloads from the servers that people have, over the wires that they speak.
+/// Downloads from widely used web servers, over HTTP/1.1 with and without TLS and over HTTP/2.
 ///
-/// They need the servers installed, so they run where `HEADRACE_INTEROP` is set, as in `.ci/run`.
+/// The servers must be installed, so these tests run only if `HEADRACE_INTEROP` is set, as in `.ci/run`.
 @Suite(
     .servers,
     .timeLimit(.minutes(4)),
@@ -17,14 +17,14 @@ struct InteropTests {
 
     #if os(Linux)
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `each wire speaks what it is for`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+    func `each wire negotiates its HTTP version`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
         let head = try await head(of: "empty.bin", at: try ServersTrait.server(kind), wire)
         #expect(head.status == 200)
         #expect(head.isMultiplexed == (wire == .http2))
     }
 
     @Test(arguments: [WebServer.Wire.http1OverTLS, .http2])
-    func `a server that leaves the choice takes the cipher that costs both sides least`(
+    func `a server without a preference selects AES 128`(
         _ wire: WebServer.Wire
     ) async throws {
         let head = try await head(of: "cipher", at: try ServersTrait.server(.nginx), wire)
@@ -44,7 +44,7 @@ struct InteropTests {
     #endif
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `files come whole, as they are stored, under their names`(
+    func `files arrive complete, as stored, under their names`(
         _ kind: WebServer,
         _ wire: WebServer.Wire
     ) async throws {
@@ -52,7 +52,7 @@ struct InteropTests {
         for (path, name, body) in [
             ("file.bin", "file.bin", Self.file), ("empty.bin", "empty.bin", RunningServer.empty),
             ("a%20file,%20and%20more.bin", "a file, and more.bin", Self.file), ("old", "file.bin", Self.file),
-            // One that the server would compress, and one that it says is.
+            // A page that the server would compress, and a file that it labels as compressed.
             ("page.html", "page.html", RunningServer.page), ("packed.gz", "packed.gz", Self.file),
         ] {
             try await server.download(path, wire) { download in
@@ -64,7 +64,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.Wire.allCases)
-    func `a file of unknown length is verified, also if it arrived over HTTP 2`(
+    func `a file of unknown length is verified on every wire`(
         _ wire: WebServer.Wire
     ) async throws {
         try await ServersTrait.server(.nginx).download("included/page.html", wire) { download in
@@ -78,7 +78,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `a pause in the middle is gone on with, by an entity tag or a date`(
+    func `a paused download resumes by an entity tag or a date`(
         _ kind: WebServer,
         _ wire: WebServer.Wire
     ) async throws {
@@ -99,7 +99,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `a file that changes in the middle is fetched again, and never mixed`(
+    func `a file that changes during a download is downloaded again, never mixed`(
         _ kind: WebServer,
         _ wire: WebServer.Wire
     ) async throws {
@@ -119,7 +119,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `several connections bring one file`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+    func `several connections download one file`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(kind)
         let several = { @Sendable (configuration: inout DownloadConfiguration) in
             configuration.maxConnectionsPerDownload = 4
@@ -142,7 +142,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `what the server refuses is its status`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
+    func `a rejected request fails with its status code`(_ kind: WebServer, _ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(kind)
         for (path, status) in [("missing.bin", 404), ("private/file.bin", 401)] {
             try await server.download(path, wire) { download in
@@ -160,7 +160,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.Wire.allCases)
-    func `a proxy hands on plain requests, and carries others in a tunnel`(_ wire: WebServer.Wire) async throws {
+    func `a proxy forwards plain requests and tunnels the others`(_ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(.nginx)
         try await ForwardProxy.run(before: server) { proxy in
             let settings = try proxy.settings()
@@ -179,9 +179,9 @@ struct InteropTests {
         }
     }
 
-    /// To a plain request with a wrong login tinyproxy answers as a server would, with 401.
+    /// Not with plain HTTP, where tinyproxy rejects a wrong login with 401, like an origin server.
     @Test(arguments: [WebServer.Wire.http1OverTLS, .http2])
-    func `a proxy that wants another login is named as the one that refuses`(_ wire: WebServer.Wire) async throws {
+    func `a wrong proxy login fails with a proxy error`(_ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(.nginx)
         try await ForwardProxy.run(before: server) { proxy in
             let settings = try proxy.settings(password: "wrong")
@@ -193,7 +193,7 @@ struct InteropTests {
     }
 
     @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
-    func `a file that is there is fetched again only where the server has another`(
+    func `an existing file is downloaded again only if the server has changed it`(
         _ kind: WebServer,
         _ wire: WebServer.Wire
     ) async throws {
@@ -221,7 +221,7 @@ struct InteropTests {
     private static let one: @Sendable (inout DownloadConfiguration) -> Void = {
         $0.maxConnectionsPerDownload = 1
     }
-    /// Slow enough for a test to do something in the middle.
+    /// Slow enough for a test to act in the middle.
     private static let slow: @Sendable (inout DownloadRequest) -> Void = { $0.rateLimit = 256 << 10 }
 
     private func pauseInTheMiddle(_ download: Download) async throws {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension RunningServer {
-    /// What the server is told, so that all of them serve the same.
+    /// The configuration, with which all servers serve the same content.
     var configuration: String {
         switch kind {
         case .nginx: nginx
@@ -12,7 +12,7 @@ extension RunningServer {
 
     private var place: String { folder.path }
 
-    /// One process without a master, which as root stays who it is.
+    /// One process without a master, which does not change its user if it is root.
     private var nginx: String {
         let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(place)/temporary;" }.joined(separator: "\n    ")
@@ -97,7 +97,7 @@ extension RunningServer {
             """
     }
 
-    /// Its passwords are bcrypt's only: this is the one of `secret`, as cheap as there is.
+    /// Caddy supports only bcrypt passwords: this hash of `secret` has the lowest cost.
     private var caddy: String {
         """
         {

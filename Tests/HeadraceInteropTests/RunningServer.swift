@@ -3,15 +3,15 @@ import Headrace
 import HeadraceTestSupport
 import Testing
 
-/// A web server with a folder of files, on ports of the loopback.
+/// A web server for a folder of files, on loopback ports.
 struct RunningServer: Sendable {
     static let file = Resource(size: 6 << 20, seed: 3).body
     static let empty = Resource(size: 0).body
     static let page = Response.Body.bytes(Array(String(repeating: "<p>The same again.</p>\n", count: 10_000).utf8))
-    /// What `user` and `secret` make of `Authorization`.
+    /// The `Authorization` value for `user` and `secret`.
     static let login = "Basic dXNlcjpzZWNyZXQ="
 
-    /// What all tests find: files whose last change is long past.
+    /// The files that all tests find; they were last modified long ago.
     private static let files = [
         "file.bin": file, "private/file.bin": file, "dated/file.bin": file, "a file, and more.bin": file,
         "packed.gz": file, "page.html": page, "empty.bin": empty,
@@ -19,15 +19,15 @@ struct RunningServer: Sendable {
 
     let kind: WebServer
     let folder: URL
-    /// A PEM file to trust.
+    /// The PEM file with the certificate authority to trust.
     let authority: URL
     private let firstPort: Int
 
-    /// Writes all that the server reads, for another user to be able to.
+    /// Writes the server's files, readable by other users.
     init(_ kind: WebServer, in folder: URL) throws {
         self.kind = kind
         self.folder = folder
-        // Below those that the system gives to clients and to servers that do not care.
+        // Below the range from which the system assigns ports automatically.
         firstPort = .random(in: 20_000..<30_000)
         authority = try TestCertificate.writeAuthority(in: folder)
         let manager = FileManager.default
@@ -39,14 +39,14 @@ struct RunningServer: Sendable {
         }
         let texts = [
             "certificate.pem": TestCertificate.trusted.pem, "key.pem": TestCertificate.privateKey,
-            // By SHA-1, which nginx and Apache both know.
+            // A SHA-1 hash, which both nginx and Apache support.
             "users": "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", "configuration": configuration,
         ]
         for (name, text) in texts { try Data(text.utf8).write(to: folder.appending(path: name)) }
         for (path, body) in Self.files { try put(body, at: path, hoursAgo: 2) }
     }
 
-    /// Gives a path of the site other content, at once.
+    /// Replaces the content at a path of the site atomically.
     func put(_ body: Response.Body, at path: String, hoursAgo: Double = 1) throws {
         let (new, place) = (folder.appending(path: "new-\(UUID())"), folder.appending(path: "site/\(path)"))
         try body.data.write(to: new)
@@ -64,7 +64,7 @@ struct RunningServer: Sendable {
         return try #require(URL(string: "\(scheme)://127.0.0.1:\(port(wire))/\(path)"))
     }
 
-    /// Downloads until the server has learnt to answer.
+    /// Repeats a download until the server responds.
     func waitUntilItAnswers(process: inout ChildProcess) async throws {
         for wire in WebServer.Wire.allCases {
             try await process.wait(for: kind.rawValue, in: folder) {
@@ -73,7 +73,7 @@ struct RunningServer: Sendable {
         }
     }
 
-    /// Downloads a path into a folder of its own, or into the one given.
+    /// Downloads a path into the given directory, or into a temporary one.
     func download<Result>(
         _ path: String,
         _ wire: WebServer.Wire,

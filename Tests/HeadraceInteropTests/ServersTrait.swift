@@ -1,6 +1,6 @@
 import Testing
 
-/// Runs all servers once for a suite, and tells what they are.
+/// Runs all servers once for a suite, and prints their versions.
 struct ServersTrait: SuiteTrait, TestScoping {
     @TaskLocal private static var running: [WebServer: RunningServer] = [:]
 
@@ -25,7 +25,7 @@ struct ServersTrait: SuiteTrait, TestScoping {
         }
     }
 
-    /// The server of a kind that runs for the present suite.
+    /// Returns the running server of a kind.
     static func server(_ kind: WebServer) throws -> RunningServer {
         try #require(running[kind], "\(kind.rawValue) does not run")
     }

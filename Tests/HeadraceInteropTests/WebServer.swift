@@ -2,13 +2,13 @@ import Foundation
 import HeadraceTestSupport
 import Testing
 
-/// A web server as a distribution has it, by the name of its executable.
+/// A web server from a distribution's package, named by its executable.
 enum WebServer: String, CaseIterable, CustomTestStringConvertible {
     case nginx
     case apache2
     case caddy
 
-    /// How a client talks to it.
+    /// The protocol between the client and the server.
     enum Wire: Int, CaseIterable, CustomTestStringConvertible {
         case http1
         case http1OverTLS
@@ -21,7 +21,7 @@ enum WebServer: String, CaseIterable, CustomTestStringConvertible {
 
     private var program: InstalledProgram { InstalledProgram(name: rawValue) }
 
-    /// The first line that the server tells of its version.
+    /// Returns the first line of the server's version output.
     func version() async throws -> String {
         try await program.version(self == .caddy ? "version" : "-v")
     }
@@ -38,7 +38,7 @@ enum WebServer: String, CaseIterable, CustomTestStringConvertible {
                 do {
                     try await server.waitUntilItAnswers(process: &process)
                 } catch  where attempt < 3 {
-                    // Somebody else may have a port.
+                    // Another process may use a port.
                     continue
                 }
                 return try await body(server)

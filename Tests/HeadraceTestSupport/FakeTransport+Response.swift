@@ -2,9 +2,9 @@ import Headrace
 import HeadracePlatform
 
 extension FakeTransport {
-    /// Creates a transport that answers as a server with this response, as far as heads and bytes go.
+    /// Creates a transport that responds like a server with this response, in status, fields and body.
     ///
-    /// It has no time and no parser: delays and paces are left out, and literal bytes cannot be played.
+    /// Delays and paces are ignored, and raw responses are not supported because there is no parser.
     package convenience init(playing response: Response) {
         self.init { request in
             let message = response.message(

@@ -1,16 +1,16 @@
 package import Headrace
 
-/// A transport without a network: a closure answers each request.
+/// A transport without a network: a closure produces the response to each request.
 package final class FakeTransport: Transport {
-    /// What is answered, all at once.
+    /// A response, delivered all at once.
     package struct Reply: Sendable {
-        /// How an answer ends.
+        /// How the response ends.
         package enum End: Sendable {
-            /// Completely.
+            /// With the complete body.
             case finished
-            /// With a failure after the bytes.
+            /// With an error after the body's bytes.
             case failed(DownloadError)
-            /// Not at all: the reader waits until it is cancelled.
+            /// Never: the reader waits until it is cancelled.
             case silence
         }
 
@@ -19,11 +19,11 @@ package final class FakeTransport: Transport {
         var body: [UInt8]
         var end: End
 
-        /// Creates an answer.
+        /// Creates a response.
         /// - Parameters:
         ///   - status: The status code.
         ///   - fields: The header fields.
-        ///   - body: The bytes.
+        ///   - body: The body.
         ///   - end: How it ends.
         package init(
             _ status: Int = 200,
@@ -37,9 +37,9 @@ package final class FakeTransport: Transport {
             self.end = end
         }
 
-        /// Creates an answer that ends in another way.
+        /// Creates a copy of a response that ends differently.
         /// - Parameters:
-        ///   - answer: The answer.
+        ///   - answer: The response.
         ///   - end: How it ends.
         package init(_ response: Reply, end: End) {
             self = response
@@ -52,16 +52,16 @@ package final class FakeTransport: Transport {
     private let log = Locked<[TransportRequest]>([])
     private let drops = Locked(0)
 
-    /// The requests so far.
+    /// The requests received so far.
     package var requests: [TransportRequest] { log.withLock { $0 } }
 
-    /// How often the connections that are left were to be dropped.
+    /// The number of `dropIdleConnections()` calls.
     package var dropCount: Int { drops.withLock { $0 } }
 
     /// Creates a transport.
     /// - Parameters:
-    ///   - chunkBytes: The size of the pieces in which a body is read.
-    ///   - answer: Answers a request, or throws what the transport throws instead of a head.
+    ///   - chunkBytes: The size of the chunks in which a body is read.
+    ///   - answer: Returns the response to a request, or throws the transport's error instead of a head.
     package init(chunkBytes: Int = 1 << 18, _ response: @escaping @Sendable (TransportRequest) throws -> Reply) {
         self.chunkBytes = chunkBytes
         self.response = response

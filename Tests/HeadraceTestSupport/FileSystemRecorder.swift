@@ -1,17 +1,17 @@
 package import Headrace
 import HeadracePlatform
 
-/// File calls that are recorded, and fail or wait where a test says so; all others reach the file system.
+/// Records file calls, and makes them fail or wait as the test requires; the others reach the file system.
 package final class FileSystemRecorder: Sendable {
-    /// One call, without what differs from run to run.
+    /// One call, without details that differ from run to run.
     package enum Call: Sendable, Hashable {
         /// A file was created.
         case create
-        /// So many bytes were to be written at an offset.
+        /// A write of `count` bytes at an offset.
         case write(offset: Int64, count: Int)
         /// The mode was set.
         case setMode(UInt32)
-        /// The time was set, in seconds since 1970.
+        /// The modification time was set, in seconds since 1970.
         case setModified(Int64)
         /// An extended attribute was set.
         case setAttribute(String)
@@ -19,29 +19,29 @@ package final class FileSystemRecorder: Sendable {
         case attribute(String)
         /// A file was closed.
         case close
-        /// A file got a name that may be taken.
+        /// A file was renamed, replacing any existing one.
         case replace
-        /// A file got a name that must be free.
+        /// A file was renamed to a name that must be free.
         case move
-        /// A name was removed.
+        /// A file was removed.
         case remove
-        /// A file that exists was opened.
+        /// An existing file was opened.
         case open
         /// A file was locked.
         case lock
         /// A file was read.
         case read
-        /// An open file was read from an offset, so many bytes at most.
+        /// An open file was read from an offset, at most `count` bytes.
         case readAt(offset: Int64, count: Int)
-        /// A file was cut.
+        /// A file was truncated.
         case truncate(Int64)
-        /// A file's bytes were synced.
+        /// A file's data was synced.
         case sync
-        /// A directory's names were synced.
+        /// A directory's entries were synced.
         case syncDirectory
-        /// A name was looked up.
+        /// A path's status was read.
         case status
-        /// An open file was looked at.
+        /// An open file's status was read.
         case openStatus
         /// The names in a directory were read.
         case names
@@ -49,7 +49,7 @@ package final class FileSystemRecorder: Sendable {
         case createDirectory
         /// A directory was checked.
         case checkDirectory
-        /// The free space was asked for.
+        /// The free space was read.
         case freeSpace
     }
 
@@ -57,16 +57,16 @@ package final class FileSystemRecorder: Sendable {
     private let log = Locked<[Call]>([])
     private let intercept: @Sendable (Call) throws(SystemError) -> Void
 
-    /// All calls so far, those that failed included.
+    /// All calls so far, including those that failed.
     package var calls: [Call] { log.withLock { $0 } }
 
-    /// Those but looks at what a name, or an open file, is.
+    /// All calls except those that only read a status.
     package var callsExceptStatus: [Call] { calls.filter { $0 != .status && $0 != .openStatus } }
 
     /// Creates a recorder.
     /// - Parameters:
-    ///   - system: What the calls reach.
-    ///   - intercept: Runs before each call on its thread; what it throws is the call's result.
+    ///   - system: The implementation that receives the calls.
+    ///   - intercept: Runs before each call, on the same thread; an error that it throws becomes the call's result.
     package init(
         to system: FileSystem = .system,
         _ intercept: @escaping @Sendable (Call) throws(SystemError) -> Void = { _ throws(SystemError) in }
@@ -75,7 +75,7 @@ package final class FileSystemRecorder: Sendable {
         self.intercept = intercept
     }
 
-    /// Creates a recorder of a disk that takes no new bytes and files for as long as it is said to be full.
+    /// Creates a recorder of a disk that is full, rejecting writes and new files, while `isFull` returns true.
     package convenience init(to system: FileSystem = .system, fullWhile isFull: @escaping @Sendable () -> Bool) {
         self.init(to: system) { call throws(SystemError) in
             guard isFull() else { return }
@@ -86,7 +86,7 @@ package final class FileSystemRecorder: Sendable {
         }
     }
 
-    /// The calls to hand to a manager.
+    /// The file calls to pass to a manager.
     package var fileCalls: FileSystem {
         let system = system
         var calls = system
@@ -192,7 +192,7 @@ package final class FileSystemRecorder: Sendable {
 }
 
 extension FileSystem {
-    /// The system's calls without waiting for the disk, which under load takes a second each time.
+    /// The system's calls without syncing, which takes a second each time on a loaded disk.
     package static var unsynced: FileSystem {
         var calls = FileSystem.system
         calls.sync = { _ in }

@@ -1,16 +1,16 @@
 import HeadracePlatform
 
-/// What this process holds at the moment, for tests that look for leaks.
+/// Resources that this process currently uses, for tests that detect leaks.
 ///
-/// Tests that run in parallel change the numbers: compare them only in a serialized suite.
+/// Parallel tests change the numbers, so compare them only in a serialized suite.
 package enum ProcessProbe {
-    /// The number of open descriptors; `nil` where the system does not tell.
+    /// The number of open descriptors; `nil` if the system does not report it.
     package static var openDescriptors: Int? {
-        // The listing's own descriptor is among them.
+        // Excludes the descriptor of the listing itself.
         entries(in: "/proc/self/fd").map { $0 - 1 }
     }
 
-    /// The number of connections to a port of this machine that a program which is started now would have open as well.
+    /// Returns the number of connections to a local port that a new child process would inherit.
     package static func inheritableConnections(to port: UInt16) -> Int {
         (0..<getdtablesize()).count { descriptor in
             var address = sockaddr_in()
@@ -28,7 +28,7 @@ package enum ProcessProbe {
         defer { closedir(stream) }
         var count = 0
         while readdir(stream) != nil { count += 1 }
-        // Without the directory itself and its parent.
+        // Excludes `.` and `..`.
         return count - 2
     }
 }

@@ -3,7 +3,7 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     /// Creates a generator.
-    /// - Parameter seed: The start of the sequence; print it, and a failed walk can be walked again.
+    /// - Parameter seed: The start of the sequence; print it to reproduce a failure.
     package init(seed: UInt64) {
         state = seed
     }

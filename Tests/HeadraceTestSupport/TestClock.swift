@@ -1,19 +1,19 @@
 import Headrace
 
-/// A clock that stands still until a test moves it, and on which a test can wait for a timer to be armed.
+/// A clock that only moves when a test advances it, and lets a test wait until a timer is armed.
 package final class TestClock: Clock {
     /// A time since the clock's start.
     package struct Instant: InstantProtocol {
         /// The time since the clock's start.
         package let offset: Duration
 
-        /// Creates the instant that lies so far behind the clock's start.
+        /// Creates the instant at an offset from the clock's start.
         /// - Parameter offset: The time since the start.
         package init(_ offset: Duration) {
             self.offset = offset
         }
 
-        /// Returns the instant that lies so much later.
+        /// Returns the instant that is later by the duration.
         package func advanced(by duration: Duration) -> Instant {
             Instant(offset + duration)
         }
@@ -34,7 +34,7 @@ package final class TestClock: Clock {
     /// Creates a clock at offset zero.
     package init() {}
 
-    /// The present time, which only `advance` changes.
+    /// The current time, which only `advance` changes.
     package var now: Instant {
         state.withLock { $0.now }
     }
@@ -44,56 +44,56 @@ package final class TestClock: Clock {
         .nanoseconds(1)
     }
 
-    /// The deadlines of all that sleep at this moment, the earliest first.
+    /// The deadlines of all current sleepers, the earliest first.
     package var deadlines: [Instant] {
         state.withLock { $0.deadlines }
     }
 
-    /// Suspends until the clock has been moved to the deadline.
+    /// Suspends until the clock reaches the deadline.
     /// - Parameters:
-    ///   - deadline: The instant at which to go on; one that has passed returns at once.
+    ///   - deadline: The instant to wake at; a past one returns at once.
     ///   - tolerance: Ignored.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` as soon as the task is cancelled.
     package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await suspend { state, id, continuation in state.arm(id, deadline, continuation) }
     }
 
-    /// Moves the clock and wakes all whose deadline is reached, the earliest deadline first.
+    /// Moves the clock and wakes all sleepers whose deadline is reached, the earliest first.
     ///
-    /// What a woken task arms anew counts from the new time, so move in steps to see every tick of a repeating timer.
+    /// Timers that woken tasks arm count from the new time, so advance in steps to see every tick of a repeating timer.
     /// - Parameter duration: How far to move.
     package func advance(by duration: Duration) {
         state.withLock { $0.advance(by: duration) }.resumeAll()
     }
 
-    /// Suspends until somebody sleeps on this clock, and returns the earliest deadline.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// Suspends until a task sleeps on this clock, and returns the earliest deadline.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     @discardableResult
     package func sleeperArmed() async throws -> Instant {
         while true {
             try await sleepers { !$0.isEmpty }
-            // Between the signal and this line the sleeper may have been cancelled: then the wait goes on.
+            // The sleeper may be cancelled before this line: then wait for another.
             if let earliest = deadlines.first { return earliest }
         }
     }
 
-    /// Suspends until somebody sleeps with exactly this deadline.
+    /// Suspends until a task sleeps with exactly this deadline.
     /// - Parameter deadline: The deadline to wait for.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package func sleeperArmed(until deadline: Instant) async throws {
         try await sleepers { $0.contains(deadline) }
     }
 
-    /// Suspends until somebody sleeps who will wake after exactly this time from now.
-    /// - Parameter duration: The distance from the present time of the clock.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// Suspends until a task sleeps whose deadline is exactly this far from now.
+    /// - Parameter duration: The distance from the clock's current time.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package func sleeperArmed(for duration: Duration) async throws {
         try await sleeperArmed(until: now.advanced(by: duration))
     }
 
-    /// Suspends until the deadlines of those who sleep satisfy a condition.
-    /// - Parameter condition: Judges the deadlines, the earliest first; called on any thread, under the clock's lock.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// Suspends until the sleepers' deadlines satisfy a condition.
+    /// - Parameter condition: Receives the deadlines, the earliest first; called on any thread, under the clock's lock.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package func sleepers(satisfy condition: @escaping @Sendable ([Instant]) -> Bool) async throws {
         try await suspend { state, id, continuation in state.watch(id, condition, continuation) }
     }

@@ -1,6 +1,6 @@
-/// The sleepers of a `TestClock` and those who wait for sleepers.
+/// The sleepers of a `TestClock`, and the tasks that wait for sleepers.
 ///
-/// Continuations leave only in the `Wakings` that a verb returns, and are resumed after the lock is released.
+/// Mutating methods return the continuations to resume as `Wakings`, to be resumed after the lock is released.
 struct TestClockState {
     typealias Continuation = CheckedContinuation<Void, any Error>
     typealias Condition = @Sendable ([TestClock.Instant]) -> Bool
@@ -28,10 +28,10 @@ struct TestClockState {
 
     private(set) var now = TestClock.Instant(.zero)
     private var lastID = 0
-    /// In the order of their deadlines; equal deadlines in the order in which they were armed.
+    /// Sorted by deadline; equal deadlines in the order in which they were armed.
     private var sleepers: [Sleeper] = []
     private var watchers: [Watcher] = []
-    /// Cancelled before it was registered.
+    /// The identifiers of suspensions that were cancelled before they were registered.
     private var cancelledEarly: Set<Int> = []
 
     var deadlines: [TestClock.Instant] {
@@ -78,7 +78,7 @@ struct TestClockState {
         return wakings
     }
 
-    /// Cancellation of a sleep or of a wait that has ended already leaves a number behind, and nothing else.
+    /// Cancelling a sleep or a wait that has already ended only leaves its identifier behind.
     mutating func cancel(_ id: Int) -> Wakings {
         var wakings = Wakings()
         if let place = sleepers.firstIndex(where: { $0.id == id }) {

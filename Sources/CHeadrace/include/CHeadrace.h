@@ -1,4 +1,4 @@
-// The module's umbrella: what Swift sees of it.
+// The module's umbrella header.
 
 #include "headrace_crypto.h"
 #include "headrace_curl.h"

@@ -1,4 +1,4 @@
-// libcrypto, loaded at run time: the hash functions of its stable ABI. Where its own header is present,
+// libcrypto, loaded at run time: the hash functions of its stable ABI. If its own header is installed,
 // headrace_crypto.c checks every prototype against it.
 
 #ifndef HEADRACE_CRYPTO_H
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/// A hash function that has begun.
+/// The state of an unfinished hash.
 typedef void *hr_digest;
 
 typedef enum hr_digest_algorithm {
@@ -19,16 +19,16 @@ typedef enum hr_digest_algorithm {
     HR_DIGEST_SHA512,
 } hr_digest_algorithm;
 
-/// Loads libcrypto once; 1, or 0 where there is none.
+/// Loads libcrypto once; 1, or 0 if it is unusable.
 int hr_crypto_load(void);
-/// What the dynamic loader says of its absence. Never freed.
+/// Returns the reason why libcrypto could not be loaded. Never freed.
 const char *hr_crypto_description(void);
 
-/// Begins, after libcrypto was loaded; NULL where it does not give this function, as some policies have it.
+/// Starts a hash once libcrypto is loaded; NULL if it does not provide the algorithm, which some policies disable.
 hr_digest hr_digest_new(hr_digest_algorithm algorithm);
-/// Takes bytes in: 1, or 0 on failure.
+/// Hashes more bytes: 1, or 0 on failure.
 int hr_digest_update(hr_digest digest, const void *bytes, size_t count);
-/// Ends, and writes at most 64 bytes: their number, or 0 on failure.
+/// Writes the digest of at most 64 bytes: its size, or 0 on failure.
 int hr_digest_finalize(hr_digest digest, unsigned char *bytes);
 void hr_digest_free(hr_digest digest);
 

@@ -1,5 +1,5 @@
 // libcurl, loaded at run time: the part of its stable ABI that Headrace uses, declared here so that
-// nothing needs libcurl's own header to build. Where that header is present, headrace_curl.c checks
+// nothing needs libcurl's own header to build. If that header is installed, headrace_curl.c checks
 // every constant and prototype below against it.
 
 #ifndef HEADRACE_CURL_H
@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// The oldest libcurl that has all that is used here: 7.68.0.
+/// The oldest libcurl that provides everything used here: 7.68.0.
 #define HR_CURL_MINIMUM_VERSION 0x074400
 
 /// An easy handle, which is one transfer.
 typedef void *hr_easy;
-/// A multi handle, which drives many transfers and keeps their connections.
+/// A multi handle, which drives many transfers and owns their connections.
 typedef void *hr_multi;
 /// A linked list of strings.
 typedef void *hr_slist;
@@ -99,7 +99,7 @@ enum {
     HR_SSLBACKEND_OPENSSL = 1,
 };
 
-/// The CURLcode values that are told apart.
+/// The CURLcode values that Headrace distinguishes.
 typedef enum hr_code {
     HR_E_OK = 0,
     HR_E_UNSUPPORTED_PROTOCOL = 1,
@@ -132,33 +132,33 @@ typedef enum hr_code {
     HR_E_TOO_LARGE = 100,
 } hr_code;
 
-/// Receives body or header bytes; returning less than size * count ends the transfer.
+/// Receives body or header bytes; returning less than size * count aborts the transfer.
 typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void *context);
-/// An address that libcurl is about to connect to, and the kind of socket that it wants for it.
+/// An address that libcurl is about to connect to, with the kind of socket to open for it.
 typedef struct hr_address hr_address;
 /// Opens the socket for an address; HR_SOCKET_BAD refuses the address.
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
-/// Is told which events to watch on a socket.
+/// Receives the events to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
-/// Is told that the peer of a TLS connection has said that nothing follows (close_notify).
+/// Called when the peer of a TLS connection has sent close_notify.
 typedef void (*hr_goodbye_callback)(void *context, const void *tls);
-/// Is told when to act without an event, in milliseconds from now; -1 is never.
+/// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
-/// Loads libcurl once and returns its version number, as in 0x075801, or 0 where there is none.
+/// Loads libcurl once and returns its version number, such as 0x075801, or 0 if it is unusable.
 unsigned int hr_curl_load(void);
-/// The version as text, or what the dynamic loader says of its absence. Never freed.
+/// Returns the version as text, or the reason why libcurl could not be loaded. Never freed.
 const char *hr_curl_description(void);
-/// Whether the TLS library that libcurl uses is OpenSSL or a fork of it, by the text in which libcurl names its libraries.
+/// Returns whether libcurl uses OpenSSL or a fork of it, given the ssl_version text of libcurl.
 int hr_names_openssl(const char *libraries);
 
 hr_easy hr_easy_init(void);
 void hr_easy_reset(hr_easy easy);
 void hr_easy_cleanup(hr_easy easy);
 hr_code hr_easy_set_long(hr_easy easy, hr_easy_option option, long value);
-/// The string is copied by libcurl.
+/// libcurl copies the string.
 hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *value);
-/// The pointer is kept by libcurl and must live as long as the transfer.
+/// libcurl stores the pointer, which must stay valid as long as the transfer.
 hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value);
 hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback);
 hr_code hr_easy_set_open_socket_callback(hr_easy easy, hr_open_socket_callback callback);
@@ -170,19 +170,18 @@ const char *hr_easy_strerror(hr_code code);
 hr_slist hr_slist_append(hr_slist list, const char *text);
 void hr_slist_free_all(hr_slist list);
 
-/// Copies the 4 or 16 bytes of an address and returns their number, which is 0 for an address of another kind.
+/// Copies the 4 or 16 bytes of an address and returns their number, or 0 if it is neither IPv4 nor IPv6.
 int hr_address_bytes(const hr_address *address, uint8_t *bytes);
-/// The socket that libcurl wants, closed on exec, or HR_SOCKET_BAD.
+/// Opens the socket that libcurl requests, with close-on-exec; HR_SOCKET_BAD on failure.
 int hr_address_open(const hr_address *address);
 
-/// Sets what is told of the ends of the TLS connections that this thread drives.
+/// Sets the callback for a close_notify on the TLS connections that the calling thread drives.
 void hr_on_goodbye(hr_goodbye_callback callback, void *context);
-/// Has the ends of the TLS connections that the handle opens told, and the cheapest cipher asked for first; nothing where
-/// TLS is not OpenSSL's.
+/// Reports close_notify on the handle's TLS connections, and prefers the cheapest cipher. No effect without OpenSSL.
 void hr_easy_configure_tls(hr_easy easy);
-/// The TLS connection in use, or NULL where there is none or its end is not told.
+/// Returns the TLS connection in use, or NULL if there is none or the TLS library is not OpenSSL.
 const void *hr_easy_tls(hr_easy easy);
-/// The major version of HTTP that ALPN selected on the TLS connection in use; 0 if that is not known. Without ALPN, it is 1.
+/// Returns the major HTTP version that ALPN selected on the TLS connection in use, 1 if there was no ALPN; 0 if unknown.
 int hr_easy_negotiated_version(hr_easy easy);
 
 hr_multi hr_multi_init(void);
@@ -194,7 +193,7 @@ int hr_multi_set_pointer(hr_multi multi, hr_multi_option option, void *value);
 int hr_multi_set_socket_callback(hr_multi multi, hr_socket_callback callback);
 int hr_multi_set_timer_callback(hr_multi multi, hr_timer_callback callback);
 int hr_multi_socket_action(hr_multi multi, int socket, int events);
-/// Takes one finished transfer off the list; 0 when there is none.
+/// Removes one finished transfer from libcurl's message queue; 0 if there is none.
 int hr_multi_next_done(hr_multi multi, hr_easy *easy, hr_code *code);
 
 #endif

@@ -1,5 +1,5 @@
-// A poller of sockets that another thread can wake: epoll and an eventfd, whose structures Swift
-// cannot import portably.
+// A socket poller that another thread can wake: epoll and an eventfd, whose structures Swift cannot
+// import portably.
 
 #ifndef HEADRACE_POLLER_H
 #define HEADRACE_POLLER_H
@@ -19,20 +19,20 @@ typedef struct hr_ready {
     int events;
 } hr_ready;
 
-/// Returns 0, or the errno of what failed.
+/// Returns 0, or the errno of the call that failed.
 int hr_poller_open(hr_poller *poller);
 void hr_poller_close(hr_poller *poller);
-/// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or no longer where `events` is 0.
+/// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or stops watching it if `events` is 0.
 void hr_poller_watch(const hr_poller *poller, int socket, int events);
-/// Waits for at most `milliseconds` (-1: without end) and fills `ready`; wake-ups are swallowed.
+/// Waits at most `milliseconds` (-1: indefinitely), fills `ready` and returns the count, which excludes wake-ups.
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds);
-/// Ends the wait from any thread.
+/// Ends the wait; callable from any thread.
 void hr_poller_wake(const hr_poller *poller);
 
-/// Blocks SIGPIPE in the calling thread: a peer's closed socket is an error, not the process's end.
+/// Blocks SIGPIPE in the calling thread, so that writing to a closed connection fails instead of ending the process.
 void hr_block_sigpipe(void);
 
-/// Names the calling thread; the kernel keeps 15 bytes.
+/// Names the calling thread; the kernel uses the first 15 bytes.
 void hr_name_thread(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-// Tells the thread sanitizer of locks that it cannot see. Empty in other builds.
+// Reports to the thread sanitizer the locks that it cannot see; does nothing in other builds.
 
 #ifndef HEADRACE_SANITIZER_H
 #define HEADRACE_SANITIZER_H
@@ -13,12 +13,12 @@ void __tsan_release(void *address);
 #define HR_THREAD_SANITIZER 0
 #endif
 
-/// True where the build is watched by the thread sanitizer.
+/// Whether this build uses the thread sanitizer.
 static inline bool hr_is_watched(void) {
     return HR_THREAD_SANITIZER;
 }
 
-/// The calling thread took the lock that goes by this address.
+/// Reports that the calling thread has acquired the lock identified by this address.
 static inline void hr_lock_acquired(void *address) {
 #if HR_THREAD_SANITIZER
     __tsan_acquire(address);
@@ -27,7 +27,7 @@ static inline void hr_lock_acquired(void *address) {
 #endif
 }
 
-/// The calling thread is about to give the lock that goes by this address back.
+/// Reports that the calling thread is about to release the lock identified by this address.
 static inline void hr_lock_released(void *address) {
 #if HR_THREAD_SANITIZER
     __tsan_release(address);

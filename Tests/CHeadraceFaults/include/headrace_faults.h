@@ -1,1 +1,1 @@
-// The library is preloaded, so that nothing of it is called by name. The package manager wants a header all the same.
+// The library is only preloaded and declares no function, but the package manager requires a header.

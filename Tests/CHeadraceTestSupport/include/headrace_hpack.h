@@ -1,4 +1,4 @@
-// The decoder of HTTP/2 header blocks (RFC 7541) of libnghttp2, which is loaded at run time: libcurl brings it along.
+// libnghttp2's decoder for HTTP/2 header blocks (RFC 7541), loaded at run time: libcurl depends on libnghttp2 anyway.
 
 #ifndef HEADRACE_HPACK_H
 #define HEADRACE_HPACK_H
@@ -10,7 +10,7 @@
 /// The decoder of one connection.
 typedef void *hpack_decoder;
 
-/// A field of a header block; the text belongs to the decoder and is valid until its next call.
+/// A field of a header block; the text belongs to the decoder and is valid until the next call.
 typedef struct hpack_field {
     const uint8_t *name;
     size_t name_size;
@@ -18,14 +18,14 @@ typedef struct hpack_field {
     size_t value_size;
 } hpack_field;
 
-/// Loads libnghttp2, once; false if there is none.
+/// Loads libnghttp2 once; false if it is not installed.
 bool hpack_load(void);
 /// Returns NULL if memory is exhausted.
 hpack_decoder hpack_new(void);
 void hpack_free(hpack_decoder decoder);
-/// Decodes one field of a complete header block, and returns the number of bytes it took, or -1 if they are malformed.
+/// Decodes one field of a complete header block, and returns the number of bytes consumed, or -1 if they are malformed.
 ///
-/// The name is NULL if they held no field. The block is complete when all of its bytes are taken and no field is returned.
+/// `name` is NULL if they held no field. The block is complete when all its bytes are consumed and no field is returned.
 int hpack_next(hpack_decoder decoder, const uint8_t *block, size_t size, hpack_field *field);
 
 #endif

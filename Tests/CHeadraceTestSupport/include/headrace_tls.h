@@ -1,22 +1,22 @@
-// A server's side of TLS by libssl, which is loaded at run time: some tests need it, and the build must not.
+// The server side of TLS, using libssl loaded at run time: some tests need it, but the build must not.
 
 #ifndef HEADRACE_TLS_H
 #define HEADRACE_TLS_H
 
 #include <stdbool.h>
 
-/// What is served: a certificate and its key.
+/// A server's certificate and key.
 typedef void *htls_context;
-/// One connection.
+/// One TLS connection.
 typedef void *htls_session;
 
-/// Loads libssl, once; false where there is none that can be used.
+/// Loads libssl once; false if no usable version is installed.
 bool htls_load(void);
-/// Returns NULL where the certificate or the key, both DER, cannot be used.
+/// Returns NULL if the certificate or the key, both in DER, is unusable.
 htls_context htls_context_new(const unsigned char *certificate, int certificate_size, const unsigned char *key, int key_size);
-/// Has clients present a certificate, whichever it is, or the handshake fails.
+/// Requires a client certificate, any one, for the handshake to succeed.
 void htls_context_ask_client(htls_context context);
-/// Protocols that a server supports.
+/// The protocols that a server supports, as a bit mask.
 enum {
     HTLS_HTTP_1 = 1,
     HTLS_HTTP_2 = 2,
@@ -25,17 +25,17 @@ enum {
 void htls_context_support(htls_context context, int protocols);
 void htls_context_free(htls_context context);
 
-/// Waits for the client's part of the handshake; NULL where it fails. The socket stays the caller's.
+/// Performs the handshake and returns NULL if it fails. The caller still owns the socket.
 htls_session htls_accept(htls_context context, int socket);
 /// Returns whether ALPN selected HTTP/2.
 bool htls_is_http_2(htls_session session);
-/// Waits for bytes; 0 at the end of the connection, however it ended.
+/// Receives bytes, waiting if there are none; 0 once the connection has ended, however it ended.
 int htls_receive(htls_session session, void *buffer, int size);
-/// How many bytes can be had without a look at the socket.
+/// Returns the number of decrypted bytes that can be read without touching the socket.
 int htls_pending(htls_session session);
-/// Sends everything; false where the connection broke.
+/// Sends all bytes; false if the connection broke.
 bool htls_send(htls_session session, const void *bytes, int size);
-/// Tells the client that nothing more comes (close_notify).
+/// Sends close_notify.
 void htls_say_goodbye(htls_session session);
 void htls_free(htls_session session);
 

@@ -1,4 +1,4 @@
-/// The verb `checkpoint`: what a download's record saves when the tool is killed, and what it costs when it is not.
+/// The verb `checkpoint`: how much a resume record saves when the tool is killed, and its cost when it is not.
 enum Checkpoint {
     static func main(_ options: CheckpointOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)

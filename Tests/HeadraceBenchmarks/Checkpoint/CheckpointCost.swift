@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// Races the tool against itself without records.
+/// Compares the tool with itself without resume records.
 struct CheckpointCost {
     private static let name = "file.bin"
     private static let timeout = 600
 
-    /// Two runs, one after the other.
+    /// Two consecutive runs, one with and one without records.
     struct Pair: Sendable {
         let with: Measurement
         let without: Measurement
@@ -25,14 +25,14 @@ struct CheckpointCost {
         return try (0..<options.rounds).map { round in
             func measure(isRecorded: Bool) throws -> Measurement {
                 try workspace.prepareForRun()
-                // What the next record is written to before it takes the last one's place.
+                // A directory in place of the file that is renamed over the record, so that no record can be written.
                 let blocker = isRecorded ? nil : "\(workspace.output)/\(record).new"
                 if let blocker { try FileSystem.makeDirectory(blocker) }
                 let measurement = try Measurement.run(command(url), in: workspace, timeout: Self.timeout)
                 try check(blocker: blocker)
                 return measurement
             }
-            // The order turns, so that neither always follows the other.
+            // The order alternates, so that neither kind of run always comes first.
             let isFirst = round.isMultiple(of: 2)
             let first = try measure(isRecorded: isFirst)
             let second = try measure(isRecorded: !isFirst)
@@ -43,7 +43,7 @@ struct CheckpointCost {
         }
     }
 
-    /// Fills the caches, and returns the name of the record that the tool makes.
+    /// Fills the caches, and returns the file name of the tool's resume record.
     private func warmUp(_ url: String) throws -> String {
         try workspace.prepareForRun()
         let log = workspace.scratch + "/run.log"
@@ -70,9 +70,9 @@ struct CheckpointCost {
         return record
     }
 
-    /// How long the file calls of one record take, in seconds; the middle of many.
+    /// Returns the median time of the file calls for one record, in seconds.
     ///
-    /// It tells what no race can, in which a record is less than the noise.
+    /// Comparing runs cannot show this, because a record takes less time than the noise.
     func recordTime() throws -> Double {
         let path = workspace.scratch + "/record"
         let text = String(repeating: "r", count: 700)

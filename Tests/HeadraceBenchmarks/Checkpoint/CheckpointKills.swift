@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Kills paced downloads, and finds out from the server's log what each kill lost.
+/// Kills paced downloads, and determines from the server's log how many bytes each kill lost.
 struct CheckpointKills {
     private static let name = "file.bin"
 
@@ -17,9 +17,9 @@ struct CheckpointKills {
     }
 
     struct Result: Sendable {
-        /// The bytes that were sent again because of each kill; one before the request costs none and is not among them.
+        /// The bytes sent again after each kill; kills before the run's request, which lose nothing, are excluded.
         var losses: [Int] = []
-        /// The bytes per second of each answer, which a busy machine makes fewer than were asked for.
+        /// The bytes per second of each response, which are below the requested rate on a busy machine.
         var rates: [Double] = []
     }
 
@@ -38,14 +38,14 @@ struct CheckpointKills {
             losses: zip(deliveries, deliveries.dropFirst()).compactMap { earlier, later in
                 earlier.file == later.file ? max(0, earlier.end - later.start) : nil
             },
-            // The last one has no pace.
+            // The last response has no pace.
             rates: deliveries.dropLast().filter { $0.ended > $0.began }.map {
                 Double($0.end - $0.start) / ($0.ended - $0.began)
             }
         )
     }
 
-    /// Downloads one file, however often it takes.
+    /// Downloads one file, restarting the tool after each kill.
     private func download(_ file: Int, _ kills: inout Int, _ random: inout SplitMix) throws {
         let directory = "\(workspace.output)/\(file)"
         try FileSystem.makeDirectory(directory)
@@ -54,7 +54,7 @@ struct CheckpointKills {
             let isLast = kills == options.kills
             let log = workspace.scratch + "/tool.log"
             let pace = isLast ? ["--header", "Bench-Rate: 0"] : []
-            // What was sent again can be told of one connection, whose answers follow one another.
+            // With one connection, the re-sent bytes follow from the order of its responses.
             let arguments = ["get", "-q", "-x", "1", "--json", "-d", directory, "-o", Self.name] + pace
             let command = Command(executable: subject, arguments: arguments + [server.url(.good, file: file)])
             let tool = try ChildProcess.spawn(command, home: workspace.home, log: log)

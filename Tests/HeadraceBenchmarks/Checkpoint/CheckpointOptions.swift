@@ -1,6 +1,6 @@
-/// What the measurement of the record was asked to be.
+/// The options of the verb `checkpoint`.
 struct CheckpointOptions: VerbOptions {
-    /// Uniformly distributed over this many seconds is when a run is killed.
+    /// A run is killed at a uniformly random time in this range of seconds.
     static let killWindow = 0.2...3.0
 
     var kills = 20

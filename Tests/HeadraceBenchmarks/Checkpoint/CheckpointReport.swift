@@ -1,19 +1,19 @@
-/// What came of the kills and of the race.
+/// The report of the verb `checkpoint`.
 struct CheckpointReport: VerbReport {
-    /// The most seconds of a download that a kill may cost: the record's interval, and its writing.
+    /// The longest acceptable loss per kill, in seconds of download.
     private static let mostSeconds = 1.2
-    /// The largest share of a download's time that its record may take.
+    /// The largest acceptable share of a download's time for its records.
     private static let mostCost = 0.01
 
     let options: CheckpointOptions
     var kills = CheckpointKills.Result()
     var pairs: [CheckpointCost.Pair] = []
-    /// The seconds that the file calls of one record take, of which there is one a second.
+    /// The time of the file calls for one record, in seconds.
     var recordTime = 0.0
 
     private var lostSeconds: [Double] { kills.losses.map { Double($0) / Double(options.rate) } }
 
-    /// How much longer the runs with records took, pair by pair and sorted, as shares of those without.
+    /// Returns how much longer the runs with records took, as sorted shares of the runs without.
     private func costs(_ metric: Metric) -> [Double] {
         pairs.map { metric.value(of: $0.with) / metric.value(of: $0.without) - 1 }.sorted()
     }
@@ -24,7 +24,7 @@ struct CheckpointReport: VerbReport {
             violations.append("a kill lost \(seconds(most)); \(seconds(Self.mostSeconds)) is the most")
         }
         let costs = costs(.wall)
-        // Where a quarter of the pairs say otherwise, the machine is too restless to tell.
+        // If a quarter of the pairs are within the limit, the machine is too noisy to decide.
         if !costs.isEmpty, costs[costs.count / 4] > Self.mostCost {
             violations.append(
                 "records cost \(percent(middle(costs))) of the time; \(percent(Self.mostCost)) is the most"

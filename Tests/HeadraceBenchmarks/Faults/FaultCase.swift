@@ -9,13 +9,13 @@ struct FaultCase {
         case end
     }
 
-    /// Far beyond the time of any run: a tool that is still there then hangs.
+    /// Far longer than any run takes: a tool that is still running then hangs.
     private static let longestRun = 60.0
     private static let name = "file.bin"
     private static let copyName = "file (1).bin"
-    /// The file that has the final name before, as another version of the same file.
+    /// The version of the file that already has the final name.
     private static let oldVersion = 2
-    /// The write at which the run fails that leaves a partial file.
+    /// The number of the write that fails in the run that prepares a partial file.
     private static let preparingWrite = 6
 
     let scenario: FaultScenario
@@ -108,7 +108,7 @@ struct FaultCase {
                 complain("the run after it: \(failure): \(ToolEvents(log: log).failure ?? FileSystem.text(of: log))")
             }
             var names = try FileSystem.names(in: directory)
-            // A file whose version could not be stored with it is not known to the next run.
+            // The next run does not recognise a file whose validator could not be stored with it.
             if kind != .kill, reported == "fsetxattr", self.exit == 0 { names.removeAll { $0 == Self.copyName } }
             if names != [Self.name] { complain("the run after it left \(names.joined(separator: ", "))") }
             try checkFiles(mayBeOld: false)
@@ -135,7 +135,7 @@ struct FaultCase {
         }
     }
 
-    /// Checks the bytes of all files that are no partial files.
+    /// Checks the bytes of all files except partial files.
     private mutating func checkFiles(mayBeOld: Bool) throws {
         for name in try FileSystem.names(in: directory) where !Self.isPartial(name) {
             if let wrong = try complaint(about: directory + "/" + name, mayBeOld: mayBeOld) {
@@ -144,7 +144,7 @@ struct FaultCase {
         }
     }
 
-    /// Whether a name is that of a partial file or of a resume record.
+    /// Whether a name belongs to a partial file or a resume record.
     private static func isPartial(_ name: String) -> Bool {
         name.hasPrefix(".") || [".part", ".record", ".new"].contains { name.hasSuffix($0) }
     }
@@ -168,7 +168,7 @@ struct FaultCase {
 }
 
 extension FaultKind {
-    /// The error of the call; 0 stands for the end of the process.
+    /// The error of the call; 0 kills the process.
     fileprivate var errno: Int32 {
         switch self {
         case .kill: 0
@@ -179,7 +179,7 @@ extension FaultKind {
 }
 
 extension VersionedContent {
-    /// Writes the first bytes to a new file.
+    /// Writes the first `size` bytes to a new file.
     func write(to path: String, size: Int) throws {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw BenchmarkError.system("cannot create \(path)") }

@@ -1,13 +1,13 @@
 /// A download whose file calls fail in turn.
 struct FaultScenario: Sendable {
     let name: String
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     let size: Int
     var arguments: [String] = []
     var hasChecksum = false
     /// Whether an earlier run left a partial file.
     var isResumed = false
-    /// Whether another file has the final name.
+    /// Whether an existing file has the final name.
     var isReplacing = false
 
     static let all = [
@@ -29,7 +29,7 @@ struct FaultScenario: Sendable {
     static var names: String { all.map(\.name).joined(separator: ", ") }
 }
 
-/// What happens at a file call.
+/// The fault at a file call.
 enum FaultKind: String, Sendable, CaseIterable {
     case kill = "SIGKILL"
     case inputOutput = "EIO"

@@ -49,11 +49,11 @@ struct Faults {
         let start = MonotonicTime.now
         var report = FaultsReport()
         for scenario in scenarios {
-            // A run without a fault tells how many calls there are.
+            // A run without a fault determines the number of calls.
             try run(scenario, [(.kill, 0)], &report)
             let numbers = 1...max(1, report.calls(of: scenario))
             let all = numbers.flatMap { number in FaultKind.allCases.map { (kind: $0, number: number) } }
-            // With a step of the number of kinds, each call gets another kind than the one before.
+            // If `every` equals the number of kinds, each call gets another kind than the one before.
             let chosen = all.enumerated().filter { ($0.offset + $0.element.number - 1) % options.every == 0 }
             try run(scenario, chosen.map(\.element), &report)
         }
@@ -61,7 +61,7 @@ struct Faults {
         return report
     }
 
-    /// Runs cases, several at once.
+    /// Runs the cases, several at once.
     private func run(
         _ scenario: FaultScenario,
         _ cases: [(kind: FaultKind, number: Int)],
@@ -83,7 +83,7 @@ struct Faults {
         }
     }
 
-    /// The library lies beside this executable, made by the same build.
+    /// Returns the path of the library, which the same build puts next to this executable.
     private static func preloadedLibrary() throws -> String {
         let own = FileSystem.ownExecutable
         let library = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + "libheadrace-faults.so"

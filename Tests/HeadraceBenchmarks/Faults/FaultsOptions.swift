@@ -1,6 +1,6 @@
-/// The command line of the verb `faults`.
+/// The options of the verb `faults`.
 struct FaultsOptions: VerbOptions {
-    /// Each call gets every kind of fault; with 3, one of the three kinds in turn.
+    /// Runs every n-th pair of a call and a kind of fault; with 3, each call gets one of the three kinds.
     var every = 1
     var jobs = 4
     var only: String?

@@ -1,12 +1,12 @@
-/// The result of the verb `faults`.
+/// The report of the verb `faults`.
 struct FaultsReport: VerbReport {
     private struct Counts {
-        /// The file calls of a run without a fault.
+        /// The number of file calls of a run without a fault.
         var calls = 0
         var faults: [FaultKind: Int] = [:]
-        /// Faults that the tool coped with, so that it finished all the same.
+        /// Faults after which the tool finished successfully.
         var survived = 0
-        /// Runs that made fewer calls than the number of the fault.
+        /// Runs that made fewer calls than the number of the faulty one.
         var unreached = 0
         var complaints = 0
     }

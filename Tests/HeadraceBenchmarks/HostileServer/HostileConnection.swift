@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// One connection of the hostile server, from its first request to its end.
+/// One connection of the hostile server.
 struct HostileConnection: Sendable {
-    /// Below so many bytes a second an answer may go through a short buffer.
+    /// Below this rate in bytes per second, a response may use a short send buffer.
     private static let slow = 8 << 20
 
     let server: HostileServer
@@ -16,7 +16,7 @@ struct HostileConnection: Sendable {
         }
     }
 
-    /// Sends the answer; false when the connection is to end.
+    /// Sends the response; `false` if the connection must be closed.
     private func response(_ request: LoopbackRequest) -> Bool {
         let parts = request.path.split(separator: "/")
         guard request.method == "GET", parts.count == 2, let file = Int(parts[1]), file >= 0,
@@ -42,31 +42,31 @@ struct HostileConnection: Sendable {
         return false
     }
 
-    /// Lets little lie in the socket: when the client dies it was sent for nothing, and is not the client's fault.
+    /// Shortens the send buffer: the server counts its bytes as sent, but a killed client never receives them.
     ///
-    /// Not for a fast answer, which would wait 40 ms for an acknowledgement whenever the short buffer is full.
+    /// Not for fast responses, which would wait 40 ms for an acknowledgement whenever the short buffer is full.
     private func keepBufferShort() {
         var size: Int32 = 64 << 10
         setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Makes the end of the connection a reset, as of a server that crashed.
+    /// Makes closing the socket send a reset, like a crashed server.
     private func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }
 
-/// Sends bytes no faster than at a rate.
+/// Sends bytes at a limited rate.
 private struct PacedSender {
     let socket: Int32
-    /// In bytes per second; 0 is as fast as it goes.
+    /// The rate in bytes per second; 0 for no limit.
     let rate: Int
-    /// Told of every piece, before it goes out.
+    /// Called with the size of every piece before it is sent.
     let count: (Int) -> Void
 
     func send(_ range: Range<Int>, of content: VersionedContent) -> Bool {
-        // A slow answer in many small pieces, a fast one without a system call every few microseconds.
+        // Small pieces for a slow response; for a fast one, no system call every few microseconds.
         let chunk = rate == 0 ? 1 << 18 : min(1 << 18, max(1 << 12, rate / 64))
         var window = ContentWindow(capacity: chunk)
         let start = MonotonicTime.now

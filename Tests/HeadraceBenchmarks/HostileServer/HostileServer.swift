@@ -1,39 +1,39 @@
 import Synchronization
 
-/// A server on 127.0.0.1 that paces its files and misbehaves on purpose, in threads of this process.
+/// A server on 127.0.0.1 that paces its files and misbehaves on purpose, on threads of this process.
 ///
-/// `http://127.0.0.1:PORT/<behaviour>/<file number>` is a file; a request may set its own pace with
-/// the field `Bench-Rate`, in bytes per second, 0 for none.
+/// The URL of a file is `http://127.0.0.1:PORT/<behaviour>/<file number>`. A request can set its own pace with
+/// the field `Bench-Rate`, in bytes per second, 0 for no limit.
 final class HostileServer: Sendable {
-    /// What a server does to its clients.
+    /// The way in which the server treats its clients.
     enum Behaviour: String, Sendable, CaseIterable {
-        /// A strong entity tag, ranges, `If-Range` honoured: nothing that excuses a byte fetched twice.
+        /// A strong entity tag, ranges, `If-Range` honoured: a client has no excuse for downloading a byte twice.
         case good
-        /// Good, but half of the answers end early: with a FIN or with a reset.
+        /// Like `good`, but half of the responses end early, with a FIN or with a reset.
         case cutting
-        /// Good, but now and then the file has new bytes and a new tag when it is asked for, and answers may be cut.
+        /// Like `good`, but a request sometimes finds new bytes and a new tag, and responses may be cut.
         case changing
-        /// Sends the whole file to whoever sends `If-Range`, as some servers do.
+        /// Ignores the range in a request with `If-Range` and sends the whole file, as some servers do.
         case rangeless
 
-        /// Whether a download of this server may have to start again.
+        /// Whether a download from this server may have to restart.
         var isChanging: Bool { self == .changing }
     }
 
-    /// How one request is to be answered.
+    /// How to respond to one request.
     struct Turn {
         let version: Int
-        /// After which share of the body the connection ends, and whether with a reset.
+        /// The share of the body after which the connection ends, and whether with a reset; `nil` for a complete body.
         let cut: (share: Double, isReset: Bool)?
     }
 
-    /// What one answer has sent so far: offsets in the file.
+    /// The bytes that one response has sent so far, as offsets in the file.
     struct Delivery: Sendable {
         let file: Int
         let behaviour: Behaviour
         let start: Int
         var end: Int
-        /// When it began, and when its last bytes were given to the kernel.
+        /// When the response began, and when its last bytes were passed to the kernel.
         let began = MonotonicTime.now
         var ended = MonotonicTime.now
     }
@@ -50,12 +50,12 @@ final class HostileServer: Sendable {
     private let files = Mutex<[Int: FileState]>([:])
     private let log = Mutex<[Delivery]>([])
 
-    /// Binds a port; the seed decides cuts and changes, the rate is in bytes per second of one answer.
+    /// Binds a port; the seed determines cuts and changes, and the rate is in bytes per second of one response.
     convenience init(seed: UInt64, size: Int, rate: Int) throws {
         try self.init(seed: seed, rate: rate) { _ in size }
     }
 
-    /// As the other, with a size for each file.
+    /// Creates a server with a size for each file.
     init(seed: UInt64, rate: Int, size: @escaping @Sendable (Int) -> Int) throws {
         acceptor = try LoopbackAcceptor()
         self.seed = seed
@@ -63,7 +63,7 @@ final class HostileServer: Sendable {
         self.rate = rate
     }
 
-    /// Takes connections from now on.
+    /// Starts to accept connections.
     func start() throws {
         try acceptor.start { [self] in HostileConnection(server: self, socket: $0).serve() }
     }
@@ -78,15 +78,15 @@ final class HostileServer: Sendable {
 
     func size(of file: Int) -> Int { size(file) }
 
-    /// The versions that a file has had.
+    /// Returns the versions that a file has had.
     func versions(of file: Int) -> ClosedRange<Int> {
         1...files.withLock { $0[file]?.version ?? 1 }
     }
 
-    /// All answers so far, in the order in which they began.
+    /// All responses so far, in the order in which they began.
     var deliveries: [Delivery] { log.withLock { $0 } }
 
-    /// Takes note of an answer that begins at an offset; returns its place in ``deliveries``.
+    /// Records a response that starts at an offset; returns its index in ``deliveries``.
     func begin(at start: Int, of file: Int, _ behaviour: Behaviour) -> Int {
         log.withLock { log in
             log.append(Delivery(file: file, behaviour: behaviour, start: start, end: start))
@@ -94,7 +94,7 @@ final class HostileServer: Sendable {
         }
     }
 
-    /// Counts bytes that are given to the kernel.
+    /// Counts bytes that are passed to the kernel.
     func count(_ bytes: Int, in delivery: Int) {
         let now = MonotonicTime.now
         log.withLock { log in
@@ -103,7 +103,7 @@ final class HostileServer: Sendable {
         }
     }
 
-    /// Decides the next answer for a file: by the seed, the file and how often it was asked for, and by nothing else.
+    /// Decides the next response for a file, depending only on the seed, the file and the number of requests for it.
     func nextTurn(of file: Int, _ behaviour: Behaviour) -> Turn {
         files.withLock { files in
             var state = files[file] ?? FileState()

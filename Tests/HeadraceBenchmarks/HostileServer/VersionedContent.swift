@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Bytes that follow from a file, its version and their offset alone: nothing needs keeping to check any of them.
+/// Content that depends only on file, version and offset, so that it can be checked without storing it.
 struct VersionedContent: Sendable {
     private let base: UInt64
 
@@ -8,22 +8,22 @@ struct VersionedContent: Sendable {
         base = SplitMix.mixed(SplitMix.mixed(UInt64(file) &+ 1) &+ UInt64(version) &* SplitMix.step)
     }
 
-    /// The eight bytes from `8 * index` on.
+    /// Returns the eight bytes at `8 * index`.
     func word(at index: Int) -> UInt64 {
         SplitMix.mixed(base &+ UInt64(index) &* SplitMix.step)
     }
 }
 
-/// A buffer in which a range of a content is made, to be sent or to be compared.
+/// A buffer that generates a range of a content, to send or to compare it.
 struct ContentWindow {
     private var words: [UInt64]
 
     init(capacity: Int) {
-        // A range may begin and end inside a word.
+        // A range may start and end inside a word.
         words = Array(repeating: 0, count: capacity / 8 + 2)
     }
 
-    /// Hands over the bytes of a range that is no longer than the capacity.
+    /// Calls the body with the bytes of a range, which must not be longer than the capacity.
     mutating func withBytes<Result>(
         of content: VersionedContent,
         in range: Range<Int>,
@@ -38,11 +38,11 @@ struct ContentWindow {
     }
 }
 
-/// Holds files on the disk against the contents that were served.
+/// Compares files on the disk with the content that was served.
 enum ContentCheck {
     private static let chunk = 1 << 18
 
-    /// Why a finished file is not exactly one of the versions of its source; `nil` when it is.
+    /// Describes why a finished file is not exactly one of the versions of its source; `nil` if it is.
     static func complaint(about path: String, file: Int, size: Int, versions: ClosedRange<Int>) throws -> String? {
         var status = stat()
         guard stat(path, &status) == 0 else { return "there is no file" }
@@ -56,7 +56,7 @@ enum ContentCheck {
         return "is none of the versions \(versions); the nearest differs at byte \(furthest)"
     }
 
-    /// The first byte of a range that is not the content's, or not there; `nil` when all are right.
+    /// Returns the first offset in a range that is wrong or missing; `nil` if all bytes are right.
     static func firstDifference(in path: String, _ range: Range<Int>, from content: VersionedContent) throws -> Int? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return range.lowerBound }
@@ -74,7 +74,7 @@ enum ContentCheck {
             guard count > 0 else { return position }
             let found = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             let wrong = window.withBytes(of: content, in: position..<position + count) { right -> Int? in
-                // Equal bytes are the rule, and memcmp is faster than any loop here.
+                // Bytes are normally equal, and memcmp is faster than a loop.
                 if let a = right.baseAddress, let b = found.baseAddress, memcmp(a, b, count) == 0 { return nil }
                 return zip(right, found).enumerated().first { $0.element.0 != $0.element.1 }?.offset
             }

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The verb `network`: a download on a network that goes, comes back and changes.
+/// The verb `network`: downloads while the network is lost, restored and changed.
 enum Network {
-    /// With two connections of this rate it takes about six seconds.
+    /// Takes about six seconds with two connections of this rate.
     private static let size = 96 << 20
     private static let rate = 8 << 20
 
@@ -45,7 +45,7 @@ enum Network {
     }
 }
 
-/// What came of the changes.
+/// The report of the verb `network`.
 private struct NetworkReport: VerbReport {
     let options: NetworkOptions
     var results: [NetworkCheck.Result] = []

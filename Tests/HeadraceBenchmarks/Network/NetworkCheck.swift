@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One download on a network that changes under it.
+/// One download during which the network changes.
 struct NetworkCheck {
     enum Change: String, CaseIterable {
         case linkDown = "link down"
@@ -10,22 +10,22 @@ struct NetworkCheck {
 
     struct Result {
         let change: Change
-        /// Seconds from the change until the tool told that it waits; nil where it need not.
+        /// The seconds from the change until the tool reported that it waits; `nil` if it need not wait.
         var hold: Double?
-        /// Seconds from when there was a network again until bytes came.
+        /// The seconds from the return of the network until bytes arrived.
         var comeback: Double
         var retries: Int
-        /// The seconds of all, and those that it takes without a change.
+        /// The duration of the whole download in seconds.
         var seconds: Double
     }
 
     private static let name = "file.bin"
-    /// Far beyond what the download takes.
+    /// Far longer than the download takes.
     private static let longestRun = 60.0
 
     let change: Change
     let source: String
-    /// Of each connection.
+    /// The pace of each connection.
     let pace: Pace
     let subject: String
     let pair: NetworkPair
@@ -67,7 +67,7 @@ struct NetworkCheck {
         }
     }
 
-    /// Changes the network, and back where it is gone; the seconds until the tool waited and until it went on.
+    /// Changes the network, restores it, and returns the seconds until the tool waited and until it resumed.
     private func disturb(_ tool: ChildProcess) throws -> (hold: Double?, comeback: Double) {
         let said = text.utf8.count
         var changed = MonotonicTime.now
@@ -97,7 +97,7 @@ struct NetworkCheck {
 
     private var text: String { FileSystem.text(of: log, limit: 1 << 20) }
 
-    /// Waits until the tool has told an event behind so many bytes of its output.
+    /// Waits until the tool has emitted an event after the given offset of its output.
     private func awaitEvent(
         _ event: String,
         of tool: ChildProcess,

@@ -1,8 +1,8 @@
-/// What the check of networks that come and go was asked to be.
+/// The options of the verb `network`.
 struct NetworkOptions: VerbOptions {
-    /// What the network is away for, in seconds.
+    /// How long the network is down, in seconds.
     static let absence = 3.0
-    /// The most seconds until a download waits with its reason, and until it goes on.
+    /// The maximum number of seconds until a download reports why it waits, and until it resumes.
     static let longestHold = 0.5
     static let longestReturn = 1.0
 

@@ -1,38 +1,38 @@
 import HeadracePlatform
 
-/// Two network namespaces and a cable between them: this process is in one, the server in the other.
+/// Two network namespaces connected by a virtual cable: this process is in one, the server in the other.
 ///
-/// The addresses are those for examples (RFC 5737), which are on no network, and go with their namespaces.
+/// The addresses are reserved for documentation (RFC 5737), so they exist on no real network.
 struct NetworkPair {
     static let serverAddress = "192.0.2.1"
     static let firstAddress = "192.0.2.2/24"
-    /// In another network of the same cable, so that the kernel does not take it away with the first one.
+    /// In another subnet of the same link, so that the kernel does not remove it together with the first address.
     static let secondAddress = "192.0.2.3/25"
     static let link = "hr-client"
     private static let serverLink = "hr-server"
     private static let port: UInt16 = 8080
-    /// Far beyond what the checks take; should this process be killed, the other namespace goes then.
+    /// Far longer than the checks take; the other namespace disappears then, even if this process is killed.
     private static let longestLife = 300
 
     private let workspace: Workspace
-    /// What the other namespace lives in.
+    /// The process that keeps the other namespace alive.
     private let holder: ChildProcess
     private let server: ChildProcess
 
-    /// Enters a namespace; throws where that is not allowed.
+    /// Enters a new namespace; throws if that is not permitted.
     static func enter() throws {
         let newUser: CInt = 0x1000_0000  // CLONE_NEWUSER
         let newNetwork: CInt = 0x4000_0000  // CLONE_NEWNET
         let (user, group) = (geteuid(), getegid())
         try Namespace.unshare(user == 0 ? newNetwork : newUser | newNetwork)
         guard user != 0 else { return }
-        // Root in the namespace, and nobody else.
+        // Maps only this user, to root in the namespace.
         try FileSystem.write("deny", to: "/proc/self/setgroups")
         try FileSystem.write("0 \(user) 1", to: "/proc/self/uid_map")
         try FileSystem.write("0 \(group) 1", to: "/proc/self/gid_map")
     }
 
-    /// Lays the cable, and serves a directory at its other end.
+    /// Connects the namespaces, and serves a directory at the other end.
     init(serving site: String, in workspace: Workspace) throws {
         self.workspace = workspace
         holder = try Self.start(["unshare", "-n", "sleep", "\(Self.longestLife)"], "holder", workspace)
@@ -68,12 +68,12 @@ struct NetworkPair {
 
     func url(for path: String) -> String { "http://\(Self.serverAddress):\(Self.port)/\(path)" }
 
-    /// Changes this end.
+    /// Changes this end with an `ip` command.
     func change(_ command: String) throws {
         try Self.run("ip " + command, workspace)
     }
 
-    /// Switches the other end on or off, which is a cable that is plugged in or pulled to this one.
+    /// Switches the other end on or off, which looks like plugging in or pulling a cable at this end.
     func setCarrier(_ isOn: Bool) throws {
         let state = isOn ? "up" : "down"
         try Self.run("nsenter -t \(holder.id) -n ip link set \(Self.serverLink) \(state)", workspace)

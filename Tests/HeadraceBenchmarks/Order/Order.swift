@@ -1,7 +1,7 @@
-/// The verb `order`: the system calls of a download that is to outlive a power cut.
+/// The verb `order`: checks the system calls of a download that must survive a power cut.
 enum Order {
     private static let name = "file.bin"
-    /// Far beyond what the download takes.
+    /// Far longer than the download takes.
     private static let longestRun = 120
     private static let calls = [
         "write", "pwrite64", "fdatasync", "fsync", "rename", "renameat", "renameat2", "link", "linkat", "unlink",
@@ -24,7 +24,7 @@ enum Order {
         let log = workspace.scratch + "/tool.log"
         let command = Command(
             executable: strace,
-            // A record's claim is within its first half thousand bytes.
+            // A record's claim is within its first 512 bytes.
             arguments: ["-f", "-y", "-s", "512", "-o", trace, "-e", "trace=" + self.calls.joined(separator: ",")]
                 + [subject, "get", "-q", "--json", "--sync", "-d", workspace.output, "-o", name]
                 + [server.url(.good, file: 0)]
@@ -52,10 +52,10 @@ enum Order {
     }
 }
 
-/// What the look at the system calls found.
+/// The report of the verb `order`.
 private struct OrderReport: VerbReport {
     let check: OrderCheck
-    /// Of the file, in bytes.
+    /// The size of the file in bytes.
     let size: Int
 
     var violations: [String] { check.violations }

@@ -1,15 +1,15 @@
-/// Holds the calls of one download with `--sync` against the order in which a power cut loses nothing that was promised:
-/// data, its sync, the record, the name, the folder.
+/// Checks that the calls of a download with `--sync` have an order in which a power cut loses no recorded byte: data,
+/// its sync, the record, the rename, the directory.
 struct OrderCheck: Sendable {
     private static let namings: Set<String> = ["rename", "renameat", "renameat2", "link", "linkat"]
 
-    /// A record's way to its name.
+    /// The calls that write one record and rename it to its final name.
     private struct Record {
         let naming: SystemCall
         let writes: [SystemCall]
         let text: String
 
-        /// How many bytes from the start on are called durable.
+        /// The number of bytes from the start that the record calls durable.
         var claim: Int {
             guard let start = text.firstRange(of: "\\\"durable\\\":[[0,")?.upperBound else { return 0 }
             return Int(text[start...].prefix(while: \.isNumber)) ?? 0
@@ -27,7 +27,7 @@ struct OrderCheck: Sendable {
     private(set) var dataWrites = 0
     private(set) var dataSyncs = 0
     private(set) var records = 0
-    /// Records that call a part of the file durable.
+    /// The number of records that call a part of the file durable.
     private(set) var claims = 0
 
     init(_ trace: SystemCallTrace, of path: String, size: Int) {
@@ -58,7 +58,7 @@ struct OrderCheck: Sendable {
         if !condition { violations.append(violation) }
     }
 
-    /// The file is not named before a sync that began when its last byte was written.
+    /// Checks that the rename follows a sync that began after the last byte was written.
     private mutating func checkData(before naming: SystemCall) {
         let writes = writes(to: partial)
         let syncs = syncs(of: partial)
@@ -69,7 +69,7 @@ struct OrderCheck: Sendable {
         require(isSynced, "the file got its name without a sync of all its bytes before")
     }
 
-    /// Each record is whole when it takes its name, on the disk before the next step, and claims what was synced before it.
+    /// Checks that each record is complete and synced before its rename, and claims only bytes synced before it.
     private mutating func checkRecords(before naming: SystemCall) {
         let path = partial + ".record"
         let namings = calls.filter { Self.namings.contains($0.name) && $0.texts.last == path }
@@ -103,7 +103,7 @@ struct OrderCheck: Sendable {
         require(claims > 0, "no record claimed a part of the file: the run was too short to prove anything")
     }
 
-    /// The folder is synced after the name, and the record goes after that.
+    /// Checks that the directory is synced after the rename, and the record removed after that.
     private mutating func checkEnd(after naming: SystemCall) {
         let sync = syncs(of: folder).first { naming.isBefore($0) }
         guard let sync else {
@@ -115,7 +115,7 @@ struct OrderCheck: Sendable {
         require(removals.allSatisfy(sync.isBefore), "the record was removed before the folder was synced")
     }
 
-    /// The bytes that the last sync before a record's first byte is good for.
+    /// Returns the number of bytes covered by the last sync before a record's first byte.
     private func provenBytes(before record: Record) -> Int {
         guard let first = record.writes.first, let sync = syncs(of: partial).last(where: { $0.isBefore(first) }) else {
             return 0
@@ -123,7 +123,7 @@ struct OrderCheck: Sendable {
         return prefix(of: writes(to: partial).filter { $0.isBefore(sync) })
     }
 
-    /// How many bytes from the start on were written.
+    /// Returns the number of contiguous bytes from the start that were written.
     private func prefix(of writes: [SystemCall]) -> Int {
         let ranges = writes.compactMap { write in write.lastNumber.map { ($0, $0 + write.result) } }.sorted {
             $0.0 < $1.0

@@ -1,6 +1,6 @@
-/// What the look at the system calls was asked to be.
+/// The options of the verb `order`.
 struct OrderOptions: VerbOptions {
-    /// Enough for a sync on the way, which comes after 64 MiB, and for a record that tells of it.
+    /// Enough for a sync during the download, which happens every 64 MiB, and for a record of it.
     var size = 128 << 20
     var rate = 32 << 20
     var subject: String?

@@ -1,19 +1,19 @@
-/// A system call as strace saw it.
+/// A system call in strace's output.
 struct SystemCall: Sendable {
     let name: String
-    /// What is between the parentheses.
+    /// The text between the parentheses.
     let arguments: String
     let result: Int
-    /// The lines of the trace in which it began and had its result.
+    /// The lines of the trace in which the call started and returned.
     let start: Int
     let end: Int
 
-    /// Whether this call was over before another one began.
+    /// Whether this call returned before another one started.
     func isBefore(_ other: SystemCall) -> Bool {
         end < other.start
     }
 
-    /// The path behind the descriptor that is the first argument, as in `17</folder/file>`.
+    /// The path of the descriptor in the first argument, such as `17</folder/file>`.
     var filePath: String? {
         guard let opening = arguments.firstIndex(of: "<"), arguments[..<opening].allSatisfy(\.isNumber),
             let closing = arguments[opening...].firstIndex(of: ">")
@@ -21,7 +21,7 @@ struct SystemCall: Sendable {
         return String(arguments[arguments.index(after: opening)..<closing])
     }
 
-    /// The arguments in quotation marks, escapes and all.
+    /// The quoted arguments, with their escapes.
     var texts: [String] {
         var texts: [String] = []
         var rest = arguments[...]
@@ -38,17 +38,17 @@ struct SystemCall: Sendable {
         return texts
     }
 
-    /// The number that is the last argument.
+    /// The last argument, if it is a number.
     var lastNumber: Int? {
         arguments.lastIndex(of: " ").flatMap { Int(arguments[arguments.index(after: $0)...]) }
     }
 }
 
-/// What a traced program did, in the order in which its calls began.
+/// The system calls of a program, in the order in which they started.
 struct SystemCallTrace: Sendable {
     private(set) var calls: [SystemCall] = []
 
-    /// Reads what `strace -f -y -o` writes, which splits a call where another thread's comes between.
+    /// Parses the output of `strace -f -y -o`, which splits a call if another thread's call comes in between.
     init(_ text: String) {
         var unfinished: [Substring: (name: String, arguments: String, start: Int)] = [:]
         for (number, line) in text.split(separator: "\n").enumerated() {
@@ -74,9 +74,9 @@ struct SystemCallTrace: Sendable {
         calls.sort { $0.start < $1.start }
     }
 
-    /// Takes a call with its result, unless it has none.
+    /// Adds a call unless it has no numeric result.
     private mutating func add(_ name: String, _ text: String, _ start: Int, _ end: Int) {
-        // The parenthesis that closes the arguments is the last one before the result.
+        // The arguments end at the last parenthesis before the result.
         guard let equals = text.ranges(of: " = ").last else { return }
         let arguments = text[..<equals.lowerBound].reversed().drop { $0 == " " }.dropFirst().reversed()
         let number = text[equals.upperBound...].prefix { $0.isNumber || $0 == "-" }

@@ -1,8 +1,8 @@
-/// What a download's record on the disk calls durable, read without the library that wrote it.
+/// The durable ranges in a resume record on the disk, read without the library that wrote it.
 enum DurableClaim: Equatable {
-    /// Half-open ranges of bytes that must be right.
+    /// The half-open ranges of bytes that must be right.
     case ranges([Range<Int>])
-    /// The record cannot be read, which its way of being replaced is there to prevent.
+    /// The record is unreadable, which its atomic replacement must prevent.
     case damaged(String)
 
     /// Reads `headrace-record 1 <CRC-32C> <length>`, a line end, and that many bytes of JSON.
@@ -21,13 +21,13 @@ enum DurableClaim: Equatable {
         self = Self.ranges(in: lines[1]).map(DurableClaim.ranges) ?? .damaged("no durable ranges")
     }
 
-    /// How many bytes from the start on are claimed.
+    /// The number of claimed bytes from the start of the file.
     var prefix: Int {
         guard case .ranges(let ranges) = self, let first = ranges.first, first.lowerBound == 0 else { return 0 }
         return first.upperBound
     }
 
-    /// The pairs of numbers in `"durable":[[0,10],[20,30]]`.
+    /// Parses the pairs of numbers in `"durable":[[0,10],[20,30]]`.
     private static func ranges(in json: Substring) -> [Range<Int>]? {
         guard let start = json.firstRange(of: "\"durable\":[")?.upperBound else { return nil }
         var ranges: [Range<Int>] = []
@@ -43,7 +43,7 @@ enum DurableClaim: Equatable {
         return rest.first == "]" ? ranges : nil
     }
 
-    /// CRC-32C, a bit at a time: records are short.
+    /// Returns the CRC-32C, computed bit by bit because records are short.
     private static func checksum(_ text: Substring) -> UInt32 {
         var crc = ~UInt32(0)
         for byte in text.utf8 {

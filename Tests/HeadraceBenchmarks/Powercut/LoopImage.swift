@@ -6,7 +6,7 @@ struct LoopImage: Sendable {
     let mountPoint: String
     private let scratch: String
 
-    /// Makes the image and its mount point; throws where the machine has no tools for it.
+    /// Creates the image and its mount point; throws if a tool is missing.
     init(named name: String, size: Int, in workspace: Workspace) throws {
         path = workspace.scratch + "/" + name + ".img"
         mountPoint = workspace.root + "/" + name
@@ -16,7 +16,7 @@ struct LoopImage: Sendable {
         defer { close(file) }
         guard ftruncate(file, off_t(size)) == 0 else { throw BenchmarkError.system("cannot size \(path)") }
         try FileSystem.makeDirectory(mountPoint)
-        // Nothing may go on in the background that a real disk would have behind it.
+        // No lazy initialisation in the background, which a disk in use has completed long ago.
         try run("mkfs.ext4", ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", path])
     }
 
@@ -24,10 +24,10 @@ struct LoopImage: Sendable {
         try run("mount", ["-t", "ext4", "-o", "loop", path, mountPoint])
     }
 
-    /// Unmounts, which also gives back the loop device.
+    /// Unmounts, which also releases the loop device.
     func unmount() throws {
         var complaint: (any Error)?
-        // A process that was just killed may hold a file for a moment.
+        // A process that was just killed may keep a file open for a moment.
         for _ in 0..<100 {
             do { return try run("umount", [mountPoint]) } catch { complaint = error }
             usleep(20_000)
@@ -35,7 +35,7 @@ struct LoopImage: Sendable {
         throw complaint ?? BenchmarkError("cannot unmount \(mountPoint)")
     }
 
-    /// Stops the file system where it is: what is not on the disk now never gets there, the log included.
+    /// Stops the file system at once: data that is not on the disk yet never gets there, including the journal.
     func cutPower() throws {
         let directory = open(mountPoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw BenchmarkError.system("cannot open \(mountPoint)") }
@@ -47,7 +47,7 @@ struct LoopImage: Sendable {
         }
     }
 
-    /// The clean-up: whatever is mounted goes, even if something holds it.
+    /// Unmounts lazily for the clean-up, even if a process still uses the file system.
     func detach() {
         try? run("umount", ["-l", mountPoint])
     }
@@ -60,7 +60,7 @@ struct LoopImage: Sendable {
             home: scratch,
             log: log
         )
-        // Not to be disturbed: an interrupt between mounting and knowing of it would leave the mount behind.
+        // Not interruptible: an interrupt just after mounting would leave the mount behind.
         while true {
             if let exit = process.poll() {
                 guard let failure = exit.failure else { return }

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// A view of the mounted file systems that only this process and its children have.
+/// A private view of the mounted file systems, for this process and its children.
 ///
-/// It makes two things possible: a mount that goes away with its processes, however they end, and a boot id of our own,
-/// since a file system that is shut down is no reboot and the tool must believe that it is one.
+/// It allows mounts that disappear with the processes, however they end, and a private boot ID: shutting down a
+/// file system is no reboot, but the tool must believe that it is.
 struct MountNamespace {
     private static let bootID = "/proc/sys/kernel/random/boot_id"
 
     private let file: String
 
-    /// Enters the namespace; throws where that is not allowed.
+    /// Enters the namespace; throws if that is not permitted.
     init(in workspace: Workspace) throws {
         try Namespace.unshare(0x0002_0000)  // CLONE_NEWNS
         file = workspace.scratch + "/boot_id"
@@ -18,7 +18,7 @@ struct MountNamespace {
         try Self.mount(["--bind", file, Self.bootID], workspace)
     }
 
-    /// Makes the children believe that the machine was started again.
+    /// Makes child processes see another boot ID, as after a reboot.
     func reboot(_ number: Int) throws {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, 12 - digits.count)) + digits

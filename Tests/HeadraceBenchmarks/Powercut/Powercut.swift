@@ -3,7 +3,7 @@ import HeadracePlatform
 /// The verb `powercut`: downloads into a file system that stops at a random moment.
 struct Powercut {
     private static let name = "file.bin"
-    /// Far beyond what any run takes.
+    /// Far longer than any run takes.
     private static let longestRun = 120.0
 
     let options: PowercutOptions
@@ -12,7 +12,7 @@ struct Powercut {
     let server: HostileServer
     private let mounts: MountNamespace
     private let image: LoopImage
-    /// Takes a loop device, so that the image gets another one at the next start, as disks do.
+    /// Occupies a loop device, so that the image gets another device number at the next start, like a real disk.
     private let decoy: LoopImage
 
     static func main(_ options: PowercutOptions) throws -> Outcome {
@@ -27,7 +27,7 @@ struct Powercut {
         return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
-    /// Why this machine cannot do it.
+    /// The reason why this machine cannot run the verb.
     private static var blocker: String? {
         #if os(Linux)
         if geteuid() != 0 { return "powercut mounts a file system, which takes root" }
@@ -39,7 +39,7 @@ struct Powercut {
         #endif
     }
 
-    /// For a file, a second one that should not be there, and what the file system needs.
+    /// The size for a file, an unexpected second one, and the file system's own data.
     private static func imageSize(_ options: PowercutOptions) -> Int {
         options.size * 5 / 2 + (64 << 20)
     }
@@ -72,14 +72,14 @@ struct Powercut {
         return report
     }
 
-    // MARK: What a cycle does
+    // MARK: Steps of a cycle
 
-    /// The files of a cycle.
+    /// The directory of a cycle.
     func directory(_ cycle: Int) -> String { "\(image.mountPoint)/\(cycle)" }
     func path(_ cycle: Int) -> String { directory(cycle) + "/" + Self.name }
     var log: String { workspace.scratch + "/tool.log" }
 
-    /// Starts the tool; at full speed where there is no cut to wait for.
+    /// Starts the tool; without a pace if no cut follows.
     func startTool(_ cycle: Int, isPaced: Bool) throws -> ChildProcess {
         var arguments = ["get", "-q", "--json", "--sync", "-d", directory(cycle), "-o", Self.name]
         if !isPaced { arguments += ["--header", "Bench-Rate: 0"] }
@@ -91,7 +91,7 @@ struct Powercut {
         )
     }
 
-    /// Waits for the tool until a moment; `nil` when it is still there then.
+    /// Waits for the tool until a point in time; `nil` if it is still running then.
     func wait(for tool: ChildProcess, until end: Double? = nil) throws -> ChildProcess.Exit? {
         let limit = MonotonicTime.now + Self.longestRun
         do {
@@ -109,7 +109,7 @@ struct Powercut {
         }
     }
 
-    /// Cuts the power and comes back, with another boot id and mostly another device number.
+    /// Cuts the power and mounts the file system again, in most cycles with another device number.
     func cutPower(of tool: ChildProcess?, _ cycle: Int) throws {
         do { try image.cutPower() } catch {
             _ = tool?.crash()

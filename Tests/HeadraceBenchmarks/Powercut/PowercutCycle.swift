@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One power cut: a download into it, the look at what is left, and the download's end.
+/// One power cut: a download that it interrupts, a check of what is left, and the rest of the download.
 struct PowercutCycle {
     let number: Int
     let powercut: Powercut
@@ -14,7 +14,7 @@ struct PowercutCycle {
         let claim = try lookAtRecord(&report)
         if FileSystem.exists(path) {
             try checkFile("after the cut", &report)
-            // Without a record another run could not know whose file this is, and would fetch a second one.
+            // Without a record, another run cannot recognise the file and would download a second one.
             guard claim != nil else { return try checkLeftovers(&report) }
         } else if isFinished {
             report.wrongFiles += 1
@@ -25,7 +25,7 @@ struct PowercutCycle {
         try checkLeftovers(&report)
     }
 
-    /// Starts a download and cuts the power at a random moment; true when the tool had ended well before.
+    /// Starts a download and cuts the power at a random moment; `true` if the tool had already succeeded.
     private func cut(_ report: inout PowercutReport) throws -> Bool {
         try powercut.boot(2 * number)
         try FileSystem.makeDirectory(directory)
@@ -42,7 +42,7 @@ struct PowercutCycle {
         return isFinished
     }
 
-    /// The cycle's own directory is no part of the test, and must outlive the cut.
+    /// Syncs the cycle's directory, which is not part of the test and must survive the cut.
     private func syncParent() throws {
         for path in [directory, directory + "/.."] {
             let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -51,7 +51,7 @@ struct PowercutCycle {
         }
     }
 
-    /// Checks what the record claims; `nil` where there is none.
+    /// Checks the claims of the resume record; `nil` if there is none.
     private func lookAtRecord(_ report: inout PowercutReport) throws -> DurableClaim? {
         let suffix = ".part.record"
         let names = try FileSystem.names(in: directory)
@@ -64,7 +64,7 @@ struct PowercutCycle {
         case .ranges(let ranges):
             if !ranges.isEmpty { report.claims += 1 }
             let partial = directory + "/" + name.dropLast(".record".count)
-            // The last record is written before the rename.
+            // The last record is written before the rename, so it may describe the final file.
             let holder = FileSystem.exists(partial) ? partial : path
             let content = VersionedContent(file: number, version: 1)
             for range in ranges {
@@ -77,7 +77,7 @@ struct PowercutCycle {
         return claim
     }
 
-    /// Runs the tool to its end, which must make use of what was claimed.
+    /// Runs the tool to completion, which must use the claimed bytes.
     private func goOn(from claim: DurableClaim?, _ report: inout PowercutReport) throws {
         let hadFile = FileSystem.exists(path)
         let tool = try powercut.startTool(number, isPaced: false)
@@ -86,7 +86,7 @@ struct PowercutCycle {
         let events = ToolEvents(log: powercut.log)
         if !events.resumes.isEmpty { report.resumes += 1 }
         let claimed = claim?.prefix ?? 0
-        // A complete partial needs no request, and so no event; giving bytes up always has one.
+        // A complete partial file needs no request and emits no event, but discarding bytes always emits one.
         let isForgotten = events.resumes.first.map { $0 < claimed } ?? !events.restarts.isEmpty
         guard claimed > 0, !hadFile, isForgotten else { return }
         report.forgottenClaims += 1

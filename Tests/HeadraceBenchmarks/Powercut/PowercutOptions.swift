@@ -1,10 +1,10 @@
-/// What the power cuts were asked to be.
+/// The options of the verb `powercut`.
 struct PowercutOptions: VerbOptions {
-    /// From the first sync, which comes after a second, to after the end of a download, which takes four.
+    /// From the first sync, after about a second, until after the end of a download, which takes four seconds.
     ///
-    /// A sync is on record at the next second, so most cuts find a claim.
+    /// A sync is recorded within half a second, so most cuts find a claim.
     static let cutWindow = 1.0...4.5
-    /// The bytes per second until the cut: more than the tool lets lie unsynced.
+    /// The bytes per second before the cut, more than the tool leaves unsynced.
     static let rate = 72 << 20
 
     var cycles = 200

@@ -1,19 +1,19 @@
-/// What came of the power cuts.
+/// The report of the verb `powercut`.
 struct PowercutReport: VerbReport {
     let options: PowercutOptions
     var seconds = 0.0
     var cycles = 0
-    /// Cuts after the tool had ended well.
+    /// Cuts after the tool had succeeded.
     var finishedBefore = 0
-    /// Cuts that left a record which calls bytes durable.
+    /// Cuts that left a record with durable bytes.
     var claims = 0
     var claimedBytes = 0
-    /// Downloads that went on from bytes of before the cut.
+    /// Downloads that resumed from bytes from before the cut.
     var resumes = 0
     var falseClaims = 0
     var damagedRecords = 0
     var wrongFiles = 0
-    /// Durable bytes that were not made use of.
+    /// Claims of durable bytes that the next run did not use.
     var forgottenClaims = 0
     var leftovers = 0
     private(set) var violations: [String] = []

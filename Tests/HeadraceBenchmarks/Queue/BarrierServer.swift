@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 import Synchronization
 
-/// A server on 127.0.0.1 that answers nobody until so many requests are there, and then all of them.
+/// A server on 127.0.0.1 that holds all requests back until `count` of them have arrived, then responds to all.
 final class BarrierServer: Sendable {
     private static let body = [UInt8](repeating: UInt8(ascii: "x"), count: 1_000)
 
@@ -11,7 +11,7 @@ final class BarrierServer: Sendable {
     private let acceptor: LoopbackAcceptor
     private let held = Mutex<[Int32]>([])
 
-    /// Binds a port; where there is a pause, so many seconds are between the halves of all bodies.
+    /// Binds a port; `pause` is the time in seconds between the two halves of each body.
     init(count: Int, pause: Double) throws {
         self.count = count
         self.pause = pause
@@ -25,7 +25,7 @@ final class BarrierServer: Sendable {
         try acceptor.start { [self] socket in
             var buffered: [UInt8] = []
             guard LoopbackConnection.readHead(from: socket, &buffered) != nil else { return }
-            // The acceptor closes its own, and needs no thread for one that waits.
+            // The acceptor closes its descriptor; with a copy, a waiting request needs no thread.
             let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
             let all = held.withLock { held in
                 held.append(copy)

@@ -1,9 +1,9 @@
 import HeadracePlatform
 import Synchronization
 
-/// What this process holds of the machine.
+/// The memory and descriptors of this process.
 enum ProcessUsage {
-    /// The resident size now; where the system has no file that tells it, the highest so far.
+    /// The current resident size in bytes, or the peak if the system has no `/proc`.
     static var residentBytes: Int {
         let pages = FileSystem.text(of: "/proc/self/statm", limit: 256).split(separator: " ").dropFirst().first
         guard let pages = pages.flatMap({ Int($0) }) else { return peakResidentBytes }
@@ -16,19 +16,19 @@ enum ProcessUsage {
         getrusage(RUSAGE_SELF, &usage)
         return Int(usage.ru_maxrss)
         #else
-        // RUSAGE_SELF, which has another type in each C library.
+        // RUSAGE_SELF, whose type differs between C libraries.
         getrusage(0, &usage)
         return Int(usage.ru_maxrss) * 1024
         #endif
     }
 
     static var descriptorCount: Int {
-        // One is of the listing itself.
+        // Excludes the descriptor of the listing itself.
         (try? FileSystem.names(in: "/dev/fd").count - 1) ?? 0
     }
 }
 
-/// Counts the descriptors of this process all the time, in a thread.
+/// ThrottledValues the number of descriptors of this process continuously, on a thread.
 final class DescriptorWatch: Sendable {
     private let most = Mutex(0)
 

@@ -1,9 +1,9 @@
 import Headrace
 import HeadracePlatform
 
-/// The verb `queue`: what a list of downloads costs when it is long, and when many of it run at once.
+/// The verb `queue`: the cost of a long queue of downloads, and of many downloads at once.
 struct Queue {
-    /// How much longer the long list is.
+    /// How many times longer the long queue is.
     private static let lengthening = 100
     private static let timeout = 300
 
@@ -26,7 +26,7 @@ struct Queue {
         return report
     }
 
-    // MARK: Many in the list
+    // MARK: A long queue
 
     private func measureAdding(_ report: inout QueueReport) throws {
         let count = "\(options.downloads)"
@@ -42,7 +42,7 @@ struct Queue {
         report.add("  memory of each", try figures["bytes"], .bytes)
     }
 
-    // MARK: One verb
+    // MARK: Single operations
 
     private func measureVerbs(_ report: inout QueueReport) throws {
         let lengths = [max(1, options.downloads / Self.lengthening), options.downloads]
@@ -56,9 +56,9 @@ struct Queue {
                 for (length, cost) in zip(lengths, costs) {
                     report.add("\(verb) of \(length) \(name)", cost, .microseconds)
                 }
-                // With a registry one that is added waits for the disk, which has its own mind.
+                // With a registry, adding waits for the disk, whose timing varies too much.
                 let goal = name == "in memory" || verb != "add" ? 3.0 : nil
-                // Below a microsecond it is only the processor's caches that decide.
+                // Below a microsecond, only the processor's caches make a difference.
                 report.add("  ratio", costs[1] / max(costs[0], 1), .ratio, goal: goal)
             }
         }
@@ -81,7 +81,7 @@ struct Queue {
         }
     }
 
-    /// Runs this tool again as a process that measures itself.
+    /// Starts this tool again as a process that measures itself.
     private func child(_ arguments: [String]) throws -> QueueChild.Figures {
         let log = workspace.scratch + "/child.log"
         let command = Command(executable: FileSystem.ownExecutable, arguments: [QueueChild.verb] + arguments)

@@ -1,11 +1,11 @@
 import Headrace
 import HeadracePlatform
 
-/// The inside of the hidden verb `queue-child`: one manager in a process of its own, so that nothing else counts.
+/// The implementation of the hidden verb `queue-child`: one manager in its own process, to measure it alone.
 enum QueueChild {
     static let verb = "queue-child"
 
-    /// What a child measured, one figure a line.
+    /// The figures that a child has measured, one per line.
     struct Figures: Sendable {
         private var values: [Substring: Double] = [:]
 
@@ -25,7 +25,7 @@ enum QueueChild {
     }
 
     static func main(_ arguments: [String]) throws -> Int32 {
-        // The one task of the process, which ends with it: the other verbs have nothing to await.
+        // The only task of the process, which ends with it: the other verbs are synchronous.
         Task { exit(await status(of: arguments)) }
         while true { pause() }
     }
@@ -120,9 +120,9 @@ enum QueueChild {
         await manager.shutdown()
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
-    /// A manager that only keeps the list.
+    /// Returns a configuration for a manager that never starts a download.
     private static func idle(_ registry: String?) -> DownloadConfiguration {
         .init {
             $0.startsDownloads = false
@@ -130,7 +130,7 @@ enum QueueChild {
         }
     }
 
-    /// As an application makes them: one value for the directory of all.
+    /// Creates the requests like an application, with one shared value for the directory.
     private static func requests(_ count: Int, to folder: String) -> [DownloadRequest] {
         let directory = directory(folder)
         return (0..<count).map { request($0, to: directory) }
@@ -140,7 +140,7 @@ enum QueueChild {
         .directory(URL(filePath: path, directoryHint: .isDirectory))
     }
 
-    /// A request that nobody answers.
+    /// Creates a request that is never sent.
     private static func request(_ number: Int, to directory: DownloadRequest.Destination) -> DownloadRequest {
         let text = "https://downloads.example.org/archive/2025/volume-\(number / 1_000)/document-\(number).tar.gz"
         return request(to: text, in: directory)

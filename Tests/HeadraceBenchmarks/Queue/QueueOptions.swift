@@ -1,4 +1,4 @@
-/// What the measurement of the list was asked to be.
+/// The options of the verb `queue`.
 struct QueueOptions: VerbOptions {
     var downloads = 100_000
     var atOnce = 1_000

@@ -1,4 +1,4 @@
-/// What came of the measurement of the list: figures, some of which have a goal.
+/// The report of the verb `queue`: figures, some of which have a goal.
 struct QueueReport: VerbReport {
     enum Unit: String, Sendable {
         case seconds = "s"
@@ -22,7 +22,7 @@ struct QueueReport: VerbReport {
         let name: String
         let value: Double
         let unit: Unit
-        /// The most that is right.
+        /// The highest acceptable value.
         let goal: Double?
 
         var isMet: Bool? { goal.map { value <= $0 } }
@@ -40,7 +40,7 @@ struct QueueReport: VerbReport {
         figures.append(Figure(name: name, value: value, unit: unit, goal: goal))
     }
 
-    /// The last figure that is not indented tells what the others are of.
+    /// The figures' titles, in which an indented name gets the last unindented one as a prefix.
     private var titles: [String] {
         var subject = ""
         return figures.map { figure in

@@ -1,6 +1,6 @@
 import Headrace
 
-/// What verbs on one download of a list cost.
+/// Measures operations on one download of a queue.
 struct QueueVerbs {
     private static let rounds = 1_000
 
@@ -18,11 +18,11 @@ struct QueueVerbs {
         self.manager = manager
     }
 
-    /// The middle of many, in microseconds.
+    /// Returns the median time of an operation, in microseconds.
     mutating func cost(of name: String, _ request: (Int) -> DownloadRequest) async throws -> Double {
         var times: [Double] = []
         for round in 0..<Self.rounds {
-            // One that was not touched lately: a verb on it finds nothing in the processor's caches.
+            // A random download, whose data is not in the processor's caches.
             let download = downloads[Int.random(in: downloads.indices, using: &random)]
             let other = downloads[Int.random(in: downloads.indices, using: &random)]
             let request = request(downloads.count + round)

@@ -1,4 +1,4 @@
-/// One list with its files, and what is known of it.
+/// One queue with its files, and its last known state.
 struct KilledQueue {
     private struct Row: Equatable {
         let id: String
@@ -13,7 +13,7 @@ struct KilledQueue {
     private let kills: QueueKills
     private var rows: [Row] = []
 
-    /// Adds the downloads to a list of their own.
+    /// Adds the downloads to a new queue.
     init(_ number: Int, of kills: QueueKills) throws {
         self.kills = kills
         files = number * kills.options.files..<(number + 1) * kills.options.files
@@ -28,12 +28,12 @@ struct KilledQueue {
         }
     }
 
-    /// Starts what goes through the list.
+    /// Starts a process that runs the queue.
     func run() throws -> ChildProcess {
         try start("run", ["-q", "--json", "-j", "\(kills.options.jobs)"])
     }
 
-    /// What the process said that ran last.
+    /// The events of the last process.
     var events: ToolEvents { ToolEvents(log: log) }
 
     private func start(_ verb: String, _ arguments: [String]) throws -> ChildProcess {
@@ -44,7 +44,7 @@ struct KilledQueue {
         return try ChildProcess.spawn(command, home: kills.workspace.home, log: log)
     }
 
-    /// The list as the tool reads it from the disk, which changes nothing there.
+    /// Reads the queue with the tool's `list` command, which changes nothing on the disk.
     private func list() throws -> [Row] {
         let exit = try start("list", ["--json"]).wait(atMost: 60)
         let text = FileSystem.text(of: log, limit: 16 << 20)
@@ -57,7 +57,7 @@ struct KilledQueue {
         }
     }
 
-    /// Reads the list, and returns what is not as it was.
+    /// Reads the queue, and returns the unexpected changes since the last time.
     mutating func compare() throws -> [String] {
         let (old, new) = (rows, try list())
         guard new.map(\.id) == old.map(\.id), new.map(\.url) == old.map(\.url) else {
@@ -70,7 +70,7 @@ struct KilledQueue {
         }
     }
 
-    /// What is wrong with the end: all is there, exact and alone.
+    /// Checks the result: every file finished and exact, and no other files.
     func check() throws -> [String] {
         var complaints = rows.filter { $0.state != "finished" }.map { "\($0.url) is \($0.state)" }
         for file in files {

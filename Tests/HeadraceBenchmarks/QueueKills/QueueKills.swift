@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The verb `queue-kills`: a queue whose process is killed until it is done.
+/// The verb `queue-kills`: kills the process of a queue again and again until the queue is done.
 struct QueueKills {
-    /// Far beyond what the rest takes that is left in peace.
+    /// Far longer than an undisturbed run of the rest takes.
     private static let longestRun = 600.0
 
     let options: QueueKillsOptions
@@ -23,10 +23,10 @@ struct QueueKills {
         return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)])
     }
 
-    /// The bytes per second of one answer with which the last file comes at about the last kill.
+    /// Returns the bytes per second of a response with which the last file finishes around the last kill.
     private static func rate(for options: QueueKillsOptions) -> Int {
         let bytes = (0..<options.files).reduce(0) { $0 + options.size(of: $1) }
-        // Of each life, less what it loses, which is up to a second.
+        // The average life of a process, less the half second that a kill may lose.
         let seconds = Double(options.kills) * max(options.window / 2 - 0.5, options.window / 8)
         return max(1 << 13, Int(Double(bytes) / seconds) / options.jobs)
     }
@@ -47,7 +47,7 @@ struct QueueKills {
         return report
     }
 
-    /// Runs the queue to its end or to the next kill; false when it is not to be run again.
+    /// Runs the queue to its end or to the next kill; `false` if it must not be run again.
     private func live(
         _ queue: inout KilledQueue,
         _ report: inout QueueKillsReport,

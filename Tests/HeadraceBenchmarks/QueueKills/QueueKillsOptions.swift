@@ -1,13 +1,13 @@
 import HeadracePlatform
 
-/// What the kills of a running queue were asked to be.
+/// The options of the verb `queue-kills`.
 struct QueueKillsOptions: VerbOptions {
     var kills = 100
     var seed = UInt64.random(in: 0...UInt64(UInt32.max))
     var files = 50
     var size = 4 << 20
     var jobs = 4
-    /// Uniformly distributed over so many seconds is when the process is killed.
+    /// The process is killed at a uniformly random time in this many seconds.
     var window = 5.0
     var ratio = 1.3
     var subject: String?
@@ -16,7 +16,7 @@ struct QueueKillsOptions: VerbOptions {
 
     static let leastSize = 1_000
 
-    /// The size of a file, which follows from the seed: of each order of magnitude there are as many.
+    /// Returns the size of a file, which depends on the seed and is uniformly distributed on a logarithmic scale.
     func size(of file: Int) -> Int {
         var random = SplitMix(seed: seed &+ UInt64(file) &* 1_000_003)
         let span = Double(size) / Double(Self.leastSize)

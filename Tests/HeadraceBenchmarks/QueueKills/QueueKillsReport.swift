@@ -1,22 +1,22 @@
-/// What came of the kills of a queue.
+/// The report of the verb `queue-kills`.
 struct QueueKillsReport: VerbReport {
     let options: QueueKillsOptions
-    /// The bytes per second of one answer.
+    /// The bytes per second of one response.
     let rate: Int
     var kills = 0
     var queues = 0
     var seconds = 0.0
     var fileBytes = 0
-    /// What the server sent.
+    /// The number of bytes that the server sent.
     var sentBytes = 0
     var restarts: [ToolEvents.Restart] = []
-    /// What must not have happened, and what the tool said beside its events.
+    /// Events that must not happen, and the tool's output other than events.
     var complaints: [String] = []
 
     private var ratio: Double { fileBytes == 0 ? 0 : Double(sentBytes) / Double(fileBytes) }
 
     var violations: [String] {
-        // A run that broke off has no ratio.
+        // An aborted run has no ratio.
         guard complaints.isEmpty, ratio > options.ratio else { return complaints }
         return ["\(Format.ratio(ratio)) the bytes of the files were sent; \(Format.ratio(options.ratio)) is the most"]
     }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The verb `rates`: how exactly the tool holds a limit of bytes per second, and what that costs.
+/// The verb `rates`: how accurately the tool keeps a rate limit, and the CPU time that takes.
 enum Rates {
     static func main(_ options: RatesOptions) throws -> Outcome {
         let subject = try Comparison.subject(options.subject)
@@ -30,7 +30,7 @@ enum Rates {
         return Outcome(report, versions: [Version.ofSubject(subject, in: workspace)], isStrict: options.isStrict)
     }
 
-    /// One file of holes under many names: what is in it is not looked at.
+    /// Makes one sparse file with many names, because its content is not checked.
     private static func makeFiles(_ count: Int, size: Int, in workspace: Workspace) throws {
         let first = workspace.site + "/0"
         try FileSystem.write("", to: first)

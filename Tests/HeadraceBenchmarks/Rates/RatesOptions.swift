@@ -1,8 +1,8 @@
-/// What the measurement of limits was asked to be.
+/// The options of the verb `rates`.
 struct RatesOptions: VerbOptions {
     var rates = [100_000, 2_000_000, 50_000_000]
     var connections = [1, 4, 16]
-    /// How long each limit is measured, after it has begun.
+    /// How long each limit is measured after the warm-up, in seconds.
     var seconds = 15
     var subject: String?
     var directory: String?

@@ -1,8 +1,8 @@
-/// How exactly limits were held.
+/// The report of the verb `rates`.
 struct RatesReport: VerbReport {
-    /// The most that five seconds may be from the limit.
+    /// The largest acceptable error over five seconds.
     private static let mostError = 0.03
-    /// The largest share of a processor that a limit up to ``modestRate`` may take.
+    /// The largest acceptable share of a processor for a limit up to ``modestRate``.
     private static let mostCPU = 0.02
     private static let modestRate = 2_000_000
 

@@ -1,14 +1,14 @@
 import HeadracePlatform
 
-/// One limit over some connections.
+/// One measurement of a limit with a number of connections.
 struct RatesRun {
-    /// The seconds of which any is to have as many bytes as the limit says.
+    /// The length of the sliding window over which the limit is checked, in seconds.
     static let window = 5
-    /// What passes before the first window, in seconds.
+    /// The time before the first window, in seconds.
     static let warmUp = 1
     private static let pause: UInt32 = 20_000
 
-    /// What the files had at a time.
+    /// The total size of the files at a point in time.
     private struct Sample {
         let time: Double
         let bytes: Int
@@ -17,14 +17,14 @@ struct RatesRun {
     struct Result: Sendable {
         let rate: Int
         let connections: Int
-        /// The bytes per second of the slowest and of the fastest window, and of all the time.
+        /// The bytes per second of the slowest and of the fastest window, and of the whole measurement.
         let slowest: Double
         let fastest: Double
         let mean: Double
-        /// The share of a processor that was used.
+        /// The share of a processor that the tool used.
         let cpu: Double
 
-        /// How far the worst window is from the limit.
+        /// The largest deviation of a window from the limit.
         var error: Double { max(fastest / Double(rate) - 1, 1 - slowest / Double(rate)) }
     }
 
@@ -38,7 +38,7 @@ struct RatesRun {
     func run() throws -> Result {
         try workspace.prepareForRun()
         let urls = (0..<connections).map { server.url(for: "\($0)", isEncrypted: false) }
-        // One connection each.
+        // One connection per file.
         let options = ["get", "-q", "-x", "1", "-j", "\(connections)", "-d", workspace.output]
         let limit = ["--limit-rate", "\(rate)"]
         let log = workspace.scratch + "/run.log"

@@ -1,6 +1,6 @@
-/// The verb `resume`: what headrace and its peers make of the rest of a file that is not its rest.
+/// The verb `resume`: how headrace and its peers handle a wrong response to the request for the rest of a file.
 struct Resume {
-    /// Far beyond what three megabytes take.
+    /// Far longer than three megabytes take.
     private static let longestRun = 30
 
     let workspace: Workspace
@@ -28,7 +28,7 @@ struct Resume {
         return Outcome(report, isStrict: options.isStrict)
     }
 
-    /// Both runs of one program in one case.
+    /// Performs both runs of one program in one case.
     private func run(
         _ peer: ResumePeer,
         _ executable: String,
@@ -50,7 +50,7 @@ struct Resume {
             do {
                 return try process.wait(atMost: Self.longestRun).code
             } catch let error as BenchmarkError where error.status < 128 {
-                // It did not end by itself.
+                // It was killed after the time-out.
                 return nil
             }
         }
@@ -65,7 +65,7 @@ struct Resume {
         return cell
     }
 
-    /// Whether some file begins with the bytes of before the cut.
+    /// Returns whether any file begins with the bytes from before the cut.
     private func hasHalf(in directory: String, _ situation: ResumeCase) throws -> Bool {
         let old = situation.versions[0].content
         return try FileSystem.names(in: directory).contains { name in

@@ -1,26 +1,26 @@
-/// What a server may answer to a client that has the first half of a file and asks for the rest.
+/// A server's response to a client that has the first half of a file and requests the rest.
 enum ResumeCase: String, Sendable, CaseIterable {
-    /// The file has other bytes, of the same length and under another tag; `If-Range` would have told.
+    /// The file has changed, with the same length and another tag; `If-Range` would detect it.
     case changed
-    /// The same, from a server that does not look at `If-Range`.
+    /// The same, but the server ignores `If-Range`.
     case changedUnnoticed
-    /// The whole file where the rest was asked for.
+    /// The whole file instead of the requested rest.
     case whole
-    /// A part that begins a thousand bytes before the place that was asked for.
+    /// A part that begins a thousand bytes before the requested offset.
     case early
-    /// The rest of other bytes, of which only the total tells.
+    /// The rest of a changed file, which only the complete length reveals.
     case grown
-    /// A part, and no word about which.
+    /// A part without a `Content-Range`.
     case withoutContentRange
-    /// The file has other bytes and ends where the client's half does.
+    /// The file has changed and ends at the end of the client's half.
     case shrunk
-    /// A login page in place of the file.
+    /// A login page instead of the file.
     case page
-    /// Chunks that end in the middle of the rest, without the last one.
+    /// Chunks that end in the middle of the rest, without a last chunk.
     case cutChunks
 
     static let size = 3_000_000
-    /// Where the first answer ends.
+    /// The offset at which the first response is cut.
     static let cut = 1_500_000
     static let loginPage = "<html>Log in.</html>"
 
@@ -38,7 +38,7 @@ enum ResumeCase: String, Sendable, CaseIterable {
         }
     }
 
-    /// What the server has before and after the cut; a file that is exactly one of them is right.
+    /// The versions before and after the cut; a file that equals one of them is right.
     var versions: [ResumeVersion] {
         let old = ResumeVersion(number: 1, size: Self.size, tag: "\"v1\"")
         return switch self {
@@ -50,7 +50,7 @@ enum ResumeCase: String, Sendable, CaseIterable {
     }
 }
 
-/// One state of the file on the server.
+/// One version of the file on the server.
 struct ResumeVersion: Sendable {
     let number: Int
     let size: Int

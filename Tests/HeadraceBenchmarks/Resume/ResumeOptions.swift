@@ -1,4 +1,4 @@
-/// What the comparison of resuming was asked to do.
+/// The options of the verb `resume`.
 struct ResumeOptions: VerbOptions {
     var peers = ResumePeer.all
     var subject: String?

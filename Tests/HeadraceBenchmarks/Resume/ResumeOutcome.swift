@@ -1,30 +1,30 @@
 import HeadracePlatform
 
-/// What one program made of one case.
+/// The result of one program in one case.
 struct ResumeOutcome: Sendable {
-    /// What lies under the final name.
+    /// The file with the final name.
     enum File: Sendable, Equatable {
         case none
-        /// One of the server's versions, from the first byte to the last.
+        /// Exactly one of the server's versions.
         case exact
         /// The beginning of one version.
         case half(Int)
         case page
-        /// Bytes that no version has in this order.
+        /// Bytes that match no version.
         case mixed(Int)
     }
 
-    /// Whether the first run left anything to go on with.
+    /// Whether the first run left bytes that can be resumed.
     var hadHalf = false
-    /// As a shell would tell it; nil when it did not end.
+    /// The exit code as in a shell; `nil` if the program did not end.
     var status: Int32?
     var file = File.none
-    /// Whether the bytes that were there before are still there: under the final name or in the partial.
+    /// Whether the bytes from before the cut still exist, in the final or in the partial file.
     var isKept = false
-    /// What the program said of its failure, where that can be told.
+    /// The program's error message, if it is known.
     var message: String?
 
-    /// Nothing wrong under the final name, and no byte lost: the file, or a clear refusal with the bytes kept.
+    /// Whether the program did it right: the exact file, or no file, a clear error and the old bytes retained.
     var isRight: Bool {
         guard hadHalf, let status else { return false }
         if status == 0 { return file == .exact }
@@ -62,7 +62,7 @@ struct ResumeOutcome: Sendable {
 }
 
 extension ResumeOutcome.File {
-    /// Holds a file against the versions that the server had.
+    /// Compares a file with the versions that the server had.
     init(at path: String, in situation: ResumeCase) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {

@@ -1,6 +1,6 @@
-/// A program that goes on with what it has of a file, and how it is told to.
+/// A program that can resume a download, and its command line.
 struct ResumePeer: Sendable {
-    /// What one run is about.
+    /// The parameters of one run.
     struct Run: Sendable {
         let url: String
         let directory: String
@@ -12,7 +12,7 @@ struct ResumePeer: Sendable {
     /// The title of its column.
     let name: String
     let executable: String
-    /// Without tries of its own: what one answer does to the file is the point.
+    /// Returns the arguments, without automatic retries: only the effect of one response is of interest.
     let arguments: @Sendable (Run) -> [String]
 
     static let subject = ResumePeer(name: "headrace", executable: Contender.subjectName) { run in

@@ -1,4 +1,4 @@
-/// The table of what came of resuming: a row for each case, a column for each program, headrace's first.
+/// The report of the verb `resume`: a row for each case, a column for each program, headrace's first.
 struct ResumeReport: VerbReport {
     struct Column {
         let name: String
@@ -8,7 +8,7 @@ struct ResumeReport: VerbReport {
 
     var columns: [Column] = []
 
-    /// What headrace must not have done.
+    /// The cases in which headrace failed.
     var violations: [String] {
         guard let subject = columns.first else { return [] }
         return zip(ResumeCase.allCases, subject.cells).filter { !$1.isRight }.map { situation, cell in

@@ -1,9 +1,9 @@
 import HeadracePlatform
 import Synchronization
 
-/// A server on 127.0.0.1 that cuts every first download in the middle and then answers by its case.
+/// A server on 127.0.0.1 that cuts every first download in the middle, then responds according to the case.
 ///
-/// `http://127.0.0.1:PORT/<case>/<trial>/file.bin` is a trial's file.
+/// The URL of a trial's file is `http://127.0.0.1:PORT/<case>/<trial>/file.bin`.
 final class ResumeServer: Sendable {
     static let fileName = "file.bin"
 
@@ -27,7 +27,7 @@ final class ResumeServer: Sendable {
         "http://127.0.0.1:\(acceptor.port)/\(situation.rawValue)/\(trial)/\(Self.fileName)"
     }
 
-    /// From now on, the trial's requests get the answer of its case.
+    /// Responds to the trial's later requests according to its case.
     func endFirstRun(_ situation: ResumeCase, trial: Int) {
         resumed.withLock { _ = $0.insert("\(situation.rawValue)/\(trial)") }
     }
@@ -42,7 +42,7 @@ final class ResumeServer: Sendable {
             }
             guard response.send(to: socket, isHead: request.method == "HEAD"), request.isKept else { break }
         }
-        // A close with unread bytes in the socket would be a reset, and the end that is meant is an orderly one.
+        // Closing a socket with unread bytes would send a reset, but this must be an orderly end.
         shutdown(socket, Int32(SHUT_WR))
         while LoopbackConnection.readHead(from: socket, &buffered) != nil {}
     }

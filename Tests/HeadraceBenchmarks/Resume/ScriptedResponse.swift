@@ -1,17 +1,17 @@
-/// One answer of the scripted server.
+/// One response of the scripted server.
 struct ScriptedResponse: Sendable {
     var status: String
     var fields: [String]
     /// The bytes of the body, as offsets in the content.
     var body: Range<Int>
     var content: VersionedContent
-    /// A body that is text and no part of the content.
+    /// A text body, in place of the content.
     var text: String?
     var isChunked = false
     /// The offset in the content at which the connection ends.
     var cut: Int?
 
-    /// What an honest server says to the request, but for the conditions that it does not look at.
+    /// Creates the response of a correct server, which may ignore `If-Range`.
     init(_ request: LoopbackRequest, _ version: ResumeVersion, ignoringIfRange: Bool = false) {
         content = version.content
         fields = version.fields + ["Content-Type: application/octet-stream"]
@@ -31,7 +31,7 @@ struct ScriptedResponse: Sendable {
         }
     }
 
-    /// The answer to a request of a client that was cut off before.
+    /// Creates the response to a client whose first download was cut off.
     init(_ request: LoopbackRequest, in situation: ResumeCase) {
         let versions = situation.versions
         let version = versions[versions.count - 1]
@@ -60,7 +60,7 @@ struct ScriptedResponse: Sendable {
         }
     }
 
-    /// The first answer of all cases: as it should be, and cut in the middle of the file.
+    /// Returns the first response in every case: correct, but cut in the middle of the file.
     static func first(_ request: LoopbackRequest, in situation: ResumeCase) -> ScriptedResponse {
         var response = ScriptedResponse(request, situation.versions[0])
         response.cut = ResumeCase.cut
@@ -75,7 +75,7 @@ struct ScriptedResponse: Sendable {
         fields.removeAll { $0.hasPrefix("Content-Range:") }
     }
 
-    /// Sends everything; false when the connection is to end.
+    /// Sends everything; `false` if the connection must be closed.
     func send(to socket: Int32, isHead: Bool) -> Bool {
         let length = text?.utf8.count ?? body.count
         let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(length)"

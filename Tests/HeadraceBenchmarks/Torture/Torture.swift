@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The verb `torture`: downloads that are killed until they are done.
+/// The verb `torture`: downloads that are killed until they are finished.
 struct Torture {
     let options: TortureOptions
     let workspace: Workspace
@@ -26,7 +26,7 @@ struct Torture {
         var files: [TorturedFile] = []
         var count = 0
         defer { for file in files { file.abandon() } }
-        // Files are begun while there are kills to give; the last ones are left in peace to be finished.
+        // New files are started while kills remain; the last ones finish undisturbed.
         while report.kills < options.kills || !files.isEmpty {
             while report.kills < options.kills, files.count < options.jobs {
                 files.append(try makeFile(count))

@@ -1,15 +1,15 @@
-/// What the torture was asked to do.
+/// The options of the verb `torture`.
 struct TortureOptions: VerbOptions {
-    /// How long an answer takes that nobody disturbs: long enough that a kill mostly finds one under way.
+    /// How long an undisturbed response takes: long enough that most kills interrupt one.
     static let secondsPerFile = 3
-    /// Uniformly distributed over this many seconds is when a run is killed.
+    /// A run is killed at a uniformly random time in this range of seconds.
     ///
-    /// It must reach well past the first second: before that the tool keeps no record, and no run would get further.
+    /// It must extend well past the first record: before that, a run makes no progress that survives.
     static let killWindow = 0.0...2.5
 
     var kills = 500
     var seed = UInt64.random(in: 0...UInt64(UInt32.max))
-    /// Of each download; nil for as many as the tool likes.
+    /// The connections of each download; `nil` for the tool's default.
     var connections: Int?
     var jobs = 8
     var subject: String?
@@ -17,15 +17,15 @@ struct TortureOptions: VerbOptions {
     var isJSON = false
     private var chosenSize: Int?
 
-    /// So large that each connection has enough to do.
+    /// The file size, large enough to keep each connection busy.
     var size: Int { chosenSize ?? 3 * (connections ?? 1) << 20 }
 
-    /// The bytes per second of one answer.
+    /// The bytes per second of one response.
     var rate: Int { max(1, size / (connections ?? 1) / Self.secondsPerFile) }
 
-    /// What one kill may cost on a server that gives no reason for more.
+    /// The acceptable loss per kill on a server that gives no reason for more.
     ///
-    /// The tool brings its record up to date twice a second, so half a second of bytes is lost.
+    /// A second of bytes, twice what the tool loses: it updates its record every half second.
     var bytesPerKill: Int { max(1 << 20, size / Self.secondsPerFile) }
 
     // MARK: The command line

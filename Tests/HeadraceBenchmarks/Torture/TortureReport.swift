@@ -1,4 +1,4 @@
-/// What came of the torture: the counts of each server, and what must not have happened.
+/// The report of the verb `torture`: counts per server, and violations.
 struct TortureReport: VerbReport {
     /// Restarts for one reason.
     struct Restarts {
@@ -14,24 +14,24 @@ struct TortureReport: VerbReport {
     struct Counts {
         var files = 0
         var kills = 0
-        /// Kills that came before the first record, when nothing can be gone on with.
+        /// Kills before the first record, after which nothing can be resumed.
         var earlyKills = 0
-        /// Runs that the tool ended with an error.
+        /// Runs in which the tool exited with an error.
         var failures = 0
         var wrongFiles = 0
         var leftovers = 0
         var resumes = 0
-        /// For what a kill before the first record left, which is no fault.
+        /// Restarts after a kill before the first record, which are not an error.
         var earlyRestarts = Restarts()
-        /// All others, by their reason.
+        /// All other restarts, by reason.
         var restarts: [String: Restarts] = [:]
     }
 
     let options: TortureOptions
     var seconds = 0.0
-    /// What the server sent, answer by answer.
+    /// The bytes that the server sent, response by response.
     var deliveries: [HostileServer.Delivery] = []
-    /// Everything that makes the run a failure, but for the bytes.
+    /// Everything that makes the run a failure, except excess bytes.
     private var complaints: [String] = []
     private var counts: [HostileServer.Behaviour: Counts] = [:]
 
@@ -52,21 +52,21 @@ struct TortureReport: VerbReport {
         complaints.append(complaint)
     }
 
-    /// What the good server may have sent: its files, and for each kill what the tool has not yet recorded.
+    /// The bytes that the good server may have sent: its files, and for each kill the bytes not yet recorded.
     private var allowedBytes: Int {
         let good = self[.good]
         let files = good.files * options.size
         return files + files / 20 + good.kills * options.bytesPerKill
     }
 
-    /// The complaints about what the good server was asked for, which is known at the end.
+    /// Violations in the traffic of the good server, which are known at the end.
     private var excess: [String] {
         var complaints: [String] = []
         let sent = sentBytes(.good)
         if sent > allowedBytes {
             complaints.append("the good server sent \(sent) bytes; \(allowedBytes) would be right")
         }
-        // Whatever the tool itself says of its restarts.
+        // Independent of the restarts that the tool reports.
         let beginnings = deliveries.count { $0.behaviour == .good && $0.start == 0 }
         let mostBeginnings = self[.good].files + self[.good].earlyKills
         if beginnings > mostBeginnings {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One download that is started and killed in turns until it is finished.
+/// One download that is started and killed in turn until it is finished.
 struct TorturedFile {
     private struct Run {
         let process: ChildProcess
@@ -8,9 +8,9 @@ struct TorturedFile {
         let end: Double
     }
 
-    /// Far beyond what any run takes: a tool that is still there then hangs.
+    /// Far longer than any run takes: a tool that is still running then hangs.
     private static let longestRun = 120.0
-    /// A changing file may use up the tool's patience, whose failure is then right.
+    /// With a changing file the tool may run out of retries, so its failure is correct.
     private static let mostFailures = 20
     private static let name = "file.bin"
 
@@ -22,7 +22,7 @@ struct TorturedFile {
     private var random: SplitMix
     private var current: Run?
     private var failures = 0
-    /// Whether the last kill left a record, so that the bytes are known to the next run.
+    /// Whether the last run left a record, so that the next one can resume.
     private var isRecorded = false
     private(set) var isDone = false
 
@@ -37,7 +37,7 @@ struct TorturedFile {
 
     private var path: String { directory + "/" + Self.name }
 
-    /// Starts, kills or takes note of the end, whichever is due.
+    /// Starts the tool, kills it or handles its end, whichever is due.
     mutating func step(_ report: inout TortureReport, mayKill: Bool) throws {
         guard let run = current else {
             current = try start()
@@ -48,7 +48,7 @@ struct TorturedFile {
             try ended(exit, &report)
         } else if mayKill, now >= run.end {
             let exit = run.process.crash()
-            // It may have been faster by a hair.
+            // It may have ended just before the signal.
             guard exit.status & 0x7f == SIGKILL else { return try ended(exit, &report) }
             report[behaviour].kills += 1
             try wasKilled(&report)
@@ -60,7 +60,7 @@ struct TorturedFile {
         }
     }
 
-    /// Ends what runs, for the clean-up.
+    /// Kills a running tool, for the clean-up.
     func abandon() {
         if let current { _ = current.process.crash() }
     }
@@ -95,17 +95,17 @@ struct TorturedFile {
         current = nil
         isRecorded = try !recordNames().isEmpty
         if !isRecorded, !FileSystem.exists(path) { report[behaviour].earlyKills += 1 }
-        // With its name, the file is done; without a record, another run could not know and would fetch a second one.
+        // With its final name the file is done. Without a record, another run would download a second one.
         if FileSystem.exists(path), !isRecorded { try check(&report) }
     }
 
-    /// Takes over what the tool said; returns its complaint.
+    /// Adds the events of the run to the report; returns the tool's error message.
     @discardableResult
     private func note(_ report: inout TortureReport) -> String? {
         let events = ToolEvents(log: log)
         report[behaviour].resumes += events.resumes.count
         for (index, restart) in events.restarts.enumerated() {
-            // What a killed run had not yet recorded is lost, and nothing else is.
+            // Bytes that a killed run had not recorded yet may be lost, but no others.
             guard isRecorded || index > 0 else {
                 report[behaviour].earlyRestarts.add(restart.bytesWasted)
                 continue
@@ -118,7 +118,7 @@ struct TorturedFile {
         return events.failure
     }
 
-    /// PollCoordinator whether the file, which is there, is right and alone.
+    /// Checks that the finished file is right and that there are no other files.
     private mutating func check(_ report: inout TortureReport) throws {
         let complaint = try ContentCheck.complaint(
             about: path,

@@ -1,15 +1,15 @@
-/// Bytes on their way in one direction, with the time at which each piece arrives.
+/// Bytes in transit in one direction, each piece with its arrival time.
 ///
-/// Pure: the time is an argument, from any fixed moment on.
+/// Pure: the caller passes the time, measured from any fixed moment.
 struct DelayLine {
-    /// What is under way at the most, so that a slow client slows the server down.
+    /// The most bytes in transit, so that a slow client slows the server down.
     private static let capacity = 256 * 1024
 
     private let latency: Duration
     private let bytesPerSecond: Int64?
     private var pieces: [(bytes: ArraySlice<UInt8>, due: Duration)] = []
     private var count = 0
-    /// When the last piece was through the narrow place.
+    /// When the last byte of the last piece passes the rate limit.
     private var lastDeparture = Duration.zero
 
     init(latency: Duration, bytesPerSecond: Int64? = nil) {
@@ -20,7 +20,7 @@ struct DelayLine {
     var isEmpty: Bool { pieces.isEmpty }
     var isFull: Bool { count >= Self.capacity }
 
-    /// When the next piece arrives; nil where none is under way.
+    /// When the next piece arrives; `nil` if none is in transit.
     var nextArrival: Duration? { pieces.first?.due }
 
     mutating func send(_ bytes: ArraySlice<UInt8>, at now: Duration) {
@@ -30,7 +30,7 @@ struct DelayLine {
         count += bytes.count
     }
 
-    /// The next piece that has arrived.
+    /// Removes and returns the next piece, if it has arrived.
     mutating func receive(at now: Duration) -> ArraySlice<UInt8>? {
         guard let first = pieces.first, first.due <= now else { return nil }
         pieces.removeFirst()

@@ -1,7 +1,7 @@
 import Headrace
 package import HeadracePlatform
 
-/// A proxy on a port of 127.0.0.1 that carries connections to a server badly, or encrypted, or both.
+/// A proxy on a port of 127.0.0.1 that adds delays, faults, TLS or a proxy protocol to connections to a server.
 package final class FaultProxy: Sendable {
     private struct State {
         var connectionCount = 0
@@ -9,7 +9,7 @@ package final class FaultProxy: Sendable {
         var isStopping = false
     }
 
-    /// Whether libssl could be loaded, without which there are no certificates to present.
+    /// Whether libssl could be loaded, which certificates require.
     package static var speaksTLS: Bool { TLSContext.isAvailable }
 
     private let listener: Listener
@@ -31,17 +31,17 @@ package final class FaultProxy: Sendable {
         listener = try Listener()
     }
 
-    /// How many connections were accepted, ever.
+    /// The total number of accepted connections.
     package var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-    /// Returns the URL of a path in its encoded form; https where the proxy presents a certificate.
+    /// Returns the URL of a percent-encoded path, with `https` if the proxy presents a certificate.
     package func url(_ path: String = "/") -> URL {
         let text = "\(context == nil ? "http" : "https")://127.0.0.1:\(listener.port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
         return url
     }
 
-    /// Returns the URL under which clients are told of it, as one that is asked where to go.
+    /// Returns the URL to configure as a client's proxy.
     package func address(_ scheme: String, login: String? = nil) -> URL {
         let text = "\(scheme)://\(login.map { "\($0)@" } ?? "")127.0.0.1:\(listener.port)"
         guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
@@ -71,7 +71,7 @@ package final class FaultProxy: Sendable {
         listener.close()
     }
 
-    /// Registers a connection and returns its number; nil when the proxy is stopping.
+    /// Registers a connection and returns its number; `nil` if the proxy is stopping.
     private func open(_ socket: Socket) -> Int? {
         state.withLock { state in
             guard !state.isStopping else { return nil }
@@ -82,7 +82,7 @@ package final class FaultProxy: Sendable {
         }
     }
 
-    /// Registers the socket to the server as well; false when the proxy is stopping.
+    /// Registers the socket to the server as well; `false` if the proxy is stopping.
     private func add(_ socket: Socket, to number: Int) -> Bool {
         state.withLock { state in
             state.sockets[number]?.append(socket)
@@ -90,7 +90,7 @@ package final class FaultProxy: Sendable {
         }
     }
 
-    /// Closes under the lock, so that no one can shut down a descriptor that was given anew.
+    /// Closes under the lock, so that a reused descriptor is never shut down.
     private func close(_ number: Int) {
         state.withLock { state in
             for socket in state.sockets.removeValue(forKey: number) ?? [] { socket.close() }
@@ -114,15 +114,15 @@ package final class FaultProxy: Sendable {
     }
 }
 
-/// Runs the body beside a proxy to a server, and takes the proxy down afterwards: sockets shut, threads joined.
+/// Runs the body with a proxy to a server, then shuts down the proxy's sockets and joins its threads.
 /// - Parameters:
-///   - server: Where connections are carried to.
-///   - certificate: Presented to clients, who must speak TLS then; the server itself never does.
-///   - asksForCertificate: Whether clients have to present one too, whichever it is.
-///   - link: How a connection is carried, by its number from zero.
-///   - body: Gets the proxy.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or `CallFailure` when no proxy can be started.
+///   - server: The server that connections are carried to.
+///   - certificate: Presented to clients, which must then use TLS; the server itself never does.
+///   - asksForCertificate: Whether the client must present a certificate too; any will do.
+///   - link: How a connection is carried, given its number, counted from zero.
+///   - body: Receives the proxy.
+/// - Returns: The body's result.
+/// - Throws: The body's error, or `CallFailure` if the proxy cannot be started.
 package func withFaultProxy<Result>(
     to server: FaultServer,
     presenting certificate: TestCertificate? = nil,
@@ -139,13 +139,13 @@ package func withFaultProxy<Result>(
     return try await run(proxy, body)
 }
 
-/// Runs the body beside a proxy that clients are told to use, and takes it down afterwards.
+/// Runs the body with a proxy that clients are configured to use, then stops it.
 /// - Parameters:
-///   - dialogue: What it wants to hear before it carries a connection.
-///   - certificate: Presented to clients, who must speak TLS to it then.
-///   - body: Gets the proxy.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or `CallFailure` when no proxy can be started.
+///   - dialogue: The proxy protocol spoken before a connection is carried.
+///   - certificate: Presented to clients, which must then use TLS to the proxy.
+///   - body: Receives the proxy.
+/// - Returns: The body's result.
+/// - Throws: The body's error, or `CallFailure` if the proxy cannot be started.
 package func withForwardProxy<Result>(
     _ dialogue: ProxyDialogue,
     presenting certificate: TestCertificate? = nil,

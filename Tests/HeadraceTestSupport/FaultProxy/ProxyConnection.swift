@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// A client's connection and the one to the server behind it, on one thread.
+/// Carries one client connection to the server behind the proxy and back, on one thread.
 struct ProxyConnection {
     let client: ClientLine
     let server: Socket
     let link: Link
 
-    /// Carries bytes until a side or the link ends it; the sockets stay open.
+    /// Carries bytes until a side or the link ends the connection; the sockets stay open.
     func run() {
         guard let ending = carry() else { return }
         switch ending {
@@ -19,7 +19,7 @@ struct ProxyConnection {
         }
     }
 
-    /// Returns how the client's connection is to end; nil where the client has ended it.
+    /// Returns how to end the client's connection; `nil` if the client has ended it.
     private func carry() -> Ending? {
         let start = ContinuousClock.now
         var up = DelayLine(latency: link.latency)
@@ -63,17 +63,17 @@ struct ProxyConnection {
     }
 }
 
-/// A client's connection, encrypted or not.
+/// A client's connection, with or without TLS.
 struct ClientLine {
     let socket: Socket
     let session: TLSSession?
 
-    /// Receives what there is, after a wait if need be; not more than zero at the end.
+    /// Receives available bytes, waiting if there are none; zero or less once the connection has ended.
     func receive(into buffer: inout [UInt8]) -> Int {
         session?.receive(into: &buffer) ?? socket.receive(into: &buffer)
     }
 
-    /// Sends everything; false where the connection broke.
+    /// Sends all bytes; `false` if the connection broke.
     func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
         session.map { $0.send(bytes) } ?? (socket.send(bytes) == bytes.count)
     }

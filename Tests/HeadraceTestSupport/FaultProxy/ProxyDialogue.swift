@@ -1,24 +1,24 @@
 import Headrace
 
-/// What a proxy that clients are told to use hears and answers before it carries a connection.
+/// The server side of an HTTP or SOCKS proxy protocol, up to the point where the connection is carried.
 ///
-/// Whatever host it is asked for, it connects to 127.0.0.1, so that a name which has no address shows who looked it up.
+/// It connects to 127.0.0.1 whatever the requested host, so a host without an address shows which side resolved it.
 package final class ProxyDialogue: Sendable {
-    /// The language of the proxy.
+    /// The proxy protocol.
     package enum Kind: Sendable {
-        /// Requests with a whole URL, and `CONNECT`.
+        /// Requests in absolute form, and `CONNECT`.
         case http
-        /// RFC 1928 and 1929.
+        /// SOCKS5 (RFC 1928), with username and password (RFC 1929).
         case socks5
     }
 
-    /// What a client has asked for.
+    /// A client's request to the proxy.
     package struct Request: Sendable, Hashable {
         /// The request line, or `SOCKS host:port`.
         package var line: String
-        /// The login as it was sent.
+        /// The credentials as they were sent.
         package var login: String?
-        /// The header fields of HTTP, each as a line.
+        /// The HTTP header fields, one line each.
         package var fields: [String] = []
     }
 
@@ -29,19 +29,19 @@ package final class ProxyDialogue: Sendable {
 
     /// Creates a dialogue.
     /// - Parameters:
-    ///   - kind: The language.
-    ///   - login: The one login that is let in, as in `Basic dTpw` or, for SOCKS, `user:password`; nil for everybody.
-    ///   - refusal: The status that each request is answered with; nil for none.
+    ///   - kind: The protocol.
+    ///   - login: The only accepted login, such as `Basic dTpw` or (SOCKS) `user:password`; `nil` accepts any.
+    ///   - refusal: The status with which every request is refused; `nil` for none.
     package init(_ kind: Kind, login: String? = nil, refusal: Int? = nil) {
         self.kind = kind
         self.login = login
         self.refusal = refusal
     }
 
-    /// What was asked for, in the order of arrival.
+    /// The requests in order of arrival.
     package var requests: [Request] { log.withLock { $0 } }
 
-    /// Where to connect, and what to send there first; nil where the client was sent away.
+    /// Returns the port to connect to and the bytes to send there first; `nil` if the client was refused.
     func target(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {
         switch kind {
         case .http: httpTarget(of: client)
@@ -79,7 +79,7 @@ package final class ProxyDialogue: Sendable {
         let address = parts[1].dropFirst("http://".count)
         let authority = address.prefix { $0 != "/" }
         guard let port = authority.split(separator: ":").last.flatMap({ UInt16($0) }) else { return nil }
-        // One request a connection, so that each one is seen.
+        // One request per connection, so that each one is recorded.
         let kept = lines.filter { !$0.lowercased().hasPrefix("proxy-") }
         let request =
             ["\(parts[0]) \(address.dropFirst(authority.count)) HTTP/1.1"] + kept + ["Connection: close", "", ""]
@@ -149,11 +149,11 @@ package final class ProxyDialogue: Sendable {
     }
 }
 
-/// How a proxy knows where to carry a connection.
+/// How a proxy chooses the server for a connection.
 enum Approach: Sendable {
     /// Always to this port.
     case fixed(UInt16)
-    /// It is asked.
+    /// The port that the client requests in the dialogue.
     case requested(ProxyDialogue)
 
     func target(of client: ClientLine) -> (port: UInt16, first: [UInt8])? {

@@ -1,11 +1,11 @@
 package import HeadracePlatform
 
-/// Runs the body beside a port of 127.0.0.1 that answers no one who wants to connect, as if every packet were lost.
+/// Runs the body with a port of 127.0.0.1 that never responds to a connection attempt, as if every packet were lost.
 ///
-/// Its queue of connections that wait to be accepted is full, and Linux drops the packets of further ones.
-/// - Parameter body: Gets a URL with that port.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or `CallFailure` where the queue takes everyone.
+/// The port's accept queue is full, so Linux drops further SYN packets.
+/// - Parameter body: Receives a URL with that port.
+/// - Returns: The body's result.
+/// - Throws: The body's error, or `CallFailure` if the accept queue does not fill up.
 package func withSilentPort<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
     let listener = try Listener()
     defer { listener.close() }

@@ -1,9 +1,9 @@
 import CHeadraceTestSupport
 import HeadracePlatform
 
-/// A certificate with its key, ready to be shown to clients.
+/// A certificate with its key, ready for server handshakes.
 final class TLSContext: Sendable {
-    /// A pointer to what libssl guards by locks of its own.
+    /// A pointer to a libssl object that is safe to share between threads.
     private struct Pointer: @unchecked Sendable {
         let raw: htls_context
     }
@@ -12,7 +12,7 @@ final class TLSContext: Sendable {
 
     static var isAvailable: Bool { htls_load() }
 
-    /// Creates a context; with `protocols`, a sum of the `HTLS_HTTP` constants, it selects one by ALPN.
+    /// Creates a context that, given `protocols` (a sum of the `HTLS_HTTP` constants), selects one of them by ALPN.
     init(_ certificate: TestCertificate, requiresCertificate: Bool, protocols: Int? = nil) throws {
         let chain = Self.decoded(certificate.pem)
         let key = Self.decoded(TestCertificate.privateKey)
@@ -28,19 +28,19 @@ final class TLSContext: Sendable {
         htls_context_free(context.raw)
     }
 
-    /// Makes the server's side of the handshake; nil where it fails.
+    /// Performs the server side of the handshake; `nil` if it fails.
     func accept(_ socket: Socket) -> TLSSession? {
         htls_accept(context.raw, socket.descriptor).map(TLSSession.init)
     }
 
-    /// The bytes between the lines of dashes.
+    /// Decodes the bytes between the BEGIN and END lines.
     private static func decoded(_ pem: String) -> [UInt8] {
         let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }
         return [UInt8](Data(base64Encoded: lines.joined()) ?? Data())
     }
 }
 
-/// One connection's encryption, on the thread of that connection.
+/// The TLS state of one connection, used only on that connection's thread.
 struct TLSSession {
     private let session: htls_session
 
@@ -48,18 +48,18 @@ struct TLSSession {
         self.session = session
     }
 
-    /// Whether bytes were decrypted that nobody has taken; the socket does not tell of them.
+    /// Whether decrypted bytes are waiting to be read; polling the socket does not report them.
     var hasPending: Bool { htls_pending(session) > 0 }
 
     /// Whether ALPN selected HTTP/2.
     var isHTTP2: Bool { htls_is_http_2(session) }
 
-    /// Receives what there is, after a wait if need be; zero at the end of the connection, however it ended.
+    /// Receives available bytes, waiting if there are none; zero once the connection has ended, however it ended.
     func receive(into buffer: inout [UInt8]) -> Int {
         Int(htls_receive(session, &buffer, Int32(buffer.count)))
     }
 
-    /// Sends everything; false where the connection broke.
+    /// Sends all bytes; `false` if the connection broke.
     func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
         htls_send(session, bytes.baseAddress, Int32(bytes.count))
     }

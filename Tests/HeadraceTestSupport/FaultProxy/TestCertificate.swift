@@ -1,36 +1,37 @@
 package import HeadracePlatform
 
-/// What a server may present to show who it is; all have one key, and are good for nothing but tests.
+/// A server certificate for tests.
 ///
-/// They were made once, with `openssl ca -startdate 20250101000000Z -enddate 21240101000000Z` but for the expired one.
+/// All of them share one key. All but the expired one were made with
+/// `openssl ca -startdate 20250101000000Z -enddate 21240101000000Z`.
 package enum TestCertificate: Sendable, CaseIterable {
-    /// Of the ``authority``, for 127.0.0.1.
+    /// Signed by the test authority, for 127.0.0.1.
     case trusted
-    /// The same, until the second day of 2020.
+    /// Like ``trusted``, but expired on 2 January 2020.
     case expired
-    /// Of the ``authority``, for example.org.
+    /// Signed by the test authority, for example.org.
     case wrongHost
-    /// For 127.0.0.1, of no authority.
+    /// Self-signed, for 127.0.0.1.
     case selfSigned
 
-    /// Writes the authority's certificate, for a client to trust, and returns where.
+    /// Writes the authority's certificate for a client to trust, and returns the file's URL.
     package static func writeAuthority(in folder: URL) throws -> URL {
         let file = folder.appending(path: "authority.pem")
         try Data(authority.utf8).write(to: file)
         return file
     }
 
-    /// Writes the ``trusted`` certificate, and its key behind it, for a client to present, and returns where.
+    /// Writes the ``trusted`` certificate and its key for a client to present, and returns the file's URL.
     package static func writeClient(in folder: URL) throws -> URL {
         let file = folder.appending(path: "client.pem")
         try Data("\(trustedPEM)\n\(privateKey)\n".utf8).write(to: file)
         return file
     }
 
-    /// What pins the one key.
+    /// The pin of the shared key.
     package static var pin: String { "sha256//uO70nFIm1LBM/c7Y7WM79HvxqS21z3DzUNqi5mz7dv4=" }
 
-    /// The certificate, in PEM.
+    /// The certificate in PEM.
     package var pem: String {
         switch self {
         case .trusted: Self.trustedPEM
@@ -53,7 +54,7 @@ package enum TestCertificate: Sendable, CaseIterable {
         -----END CERTIFICATE-----
         """
 
-    /// The key of all of them, in PEM.
+    /// The shared private key in PEM.
     package static let privateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPPF3cJGsKvz9hzvm

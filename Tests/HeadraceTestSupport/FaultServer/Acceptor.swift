@@ -1,8 +1,8 @@
 import Headrace
 
-/// Accepts connections on a thread of its own and owns the threads of the connections.
+/// Accepts connections on its own thread, and owns the threads of the connections.
 final class Acceptor: Sendable {
-    /// Tells the asynchronous side that the thread has nothing left to do but to end.
+    /// Lets async code wait until the thread is about to end.
     private final class Completion: Sendable {
         private let state = Locked((isDone: false, waiter: CheckedContinuation<Void, Never>?.none))
 
@@ -29,10 +29,10 @@ final class Acceptor: Sendable {
     private let stopGate: Gate
     private let completion: Completion
 
-    /// Begins to accept.
+    /// Starts to accept connections.
     ///
-    /// `open` registers a connection and returns its number, or refuses it; `serve` does what there is to do with it, on
-    /// a thread of its own, and closes it; `close` closes one that there is no thread for.
+    /// `open` registers a connection and returns its number, or `nil` to refuse it. `serve` serves and closes it on a
+    /// new thread. `close` closes a connection for which no thread could be started.
     init(
         _ listener: Listener,
         open: @escaping @Sendable (Socket) -> Int?,
@@ -64,7 +64,7 @@ final class Acceptor: Sendable {
         }
     }
 
-    /// Returns when all threads have ended; the connections' sockets must have been shut down.
+    /// Returns once all threads have ended; the connections' sockets must have been shut down.
     func stop() async {
         stopGate.open()
         await completion.wait()

@@ -1,4 +1,4 @@
-/// The server's side of one connection, from its first byte to its end, on a thread of its own.
+/// The server side of one connection, on its own thread.
 struct Connection {
     private let socket: Socket
     private let number: Int
@@ -10,17 +10,17 @@ struct Connection {
         self.log = log
     }
 
-    /// Answers requests until one side has had enough, and closes the socket.
+    /// Serves requests until either side ends the connection, and closes the socket.
     /// - Parameters:
-    ///   - response: What to answer.
-    ///   - greeting: How the connection ends before anything was read; `nil` where it lives.
+    ///   - response: The response to the requests.
+    ///   - greeting: How the connection ends before anything is read; `nil` to serve it.
     func run(answering response: Response, greeting: Ending?) {
         socket.prepare()
         if let ending = greeting ?? serve(response) { perform(ending) }
         log.close(number)
     }
 
-    /// Returns how the server ends the connection; `nil` when the client has ended it.
+    /// Returns how the server ends the connection; `nil` if the client has ended it.
     private func serve(_ response: Response) -> Ending? {
         var reader = RequestReader(socket: socket, connection: number)
         while true {

@@ -1,9 +1,9 @@
 import Headrace
 package import HeadracePlatform
 
-/// An HTTP server inside the test's process that answers as badly as it is told to, on a port of 127.0.0.1.
+/// An in-process HTTP server on a port of 127.0.0.1 that misbehaves as the test requires.
 ///
-/// Every connection has a thread of its own, away from the cooperative pool. Many servers can run side by side.
+/// Every connection has its own thread, outside the cooperative pool. Many servers can run side by side.
 package final class FaultServer: Sendable {
     private let listener: Listener
     private let log = TrafficLog()
@@ -17,7 +17,7 @@ package final class FaultServer: Sendable {
         listener = try Listener(onIPv6: onIPv6)
     }
 
-    /// Whether a server can be at ::1.
+    /// Whether a server can listen on ::1.
     package static var hasIPv6: Bool {
         guard let listener = try? Listener(onIPv6: true) else { return false }
         listener.close()
@@ -29,32 +29,32 @@ package final class FaultServer: Sendable {
         listener.port
     }
 
-    /// All that was seen up to now, in one consistent picture.
+    /// A consistent snapshot of everything the server has seen.
     package var traffic: Traffic {
         log.traffic
     }
 
-    /// All requests in the order of their arrival.
+    /// All requests in order of arrival.
     package var requests: [RecordedRequest] {
         traffic.requests
     }
 
-    /// How many connections were accepted, ever.
+    /// The total number of accepted connections.
     package var connectionCount: Int {
         traffic.connectionCount
     }
 
-    /// Returns the URL of a path, with a query where wanted, both in their encoded form.
+    /// Returns the URL of a path and optional query, both percent-encoded.
     ///
-    /// Called `localhost`, the server looks like another host, but that name may stand for `::1` too, where it is not.
+    /// `localhost` makes the server look like another host, but may also resolve to `::1`, on which it does not listen.
     package func url(_ path: String = "/", host: String = "127.0.0.1") -> URL {
         let text = "http://\(host):\(port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
         return url
     }
 
-    /// Begins to accept connections, where `withFaultServer` was told not to.
-    /// - Throws: `CallFailure` when the port cannot listen or there is no thread left.
+    /// Starts to accept connections, if `withFaultServer` was called with `isListening: false`.
+    /// - Throws: `CallFailure` if the port cannot listen or no thread can be started.
     package func listen() throws {
         try acceptor.withLock { acceptor in
             precondition(acceptor == nil, "The server listens already")
@@ -71,21 +71,21 @@ package final class FaultServer: Sendable {
         }
     }
 
-    /// Suspends until so many requests have arrived.
-    /// - Parameter count: The least number of requests.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// Suspends until at least `count` requests have arrived.
+    /// - Parameter count: The minimum number of requests.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package func waitForRequests(count: Int) async throws {
         try await waitUntil { $0.requests.count >= count }
     }
 
-    /// Suspends until what was seen satisfies a condition.
-    /// - Parameter condition: Judges the traffic after every change; called on any thread, under the server's lock.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// Suspends until the traffic satisfies a condition.
+    /// - Parameter condition: Evaluated after every change; called on any thread, under the server's lock.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package func waitUntil(_ condition: @escaping @Sendable (Traffic) -> Bool) async throws {
         try await log.wait(until: condition)
     }
 
-    /// Ends every connection and returns when the last thread has ended.
+    /// Ends every connection and returns once the last thread has ended.
     fileprivate func stop() async {
         log.stop()
         await acceptor.withLock { $0 }?.stop()
@@ -93,15 +93,15 @@ package final class FaultServer: Sendable {
     }
 }
 
-/// Runs the body beside a server, and takes the server down afterwards: sockets shut, threads joined.
+/// Runs the body with a server, then shuts down the server's sockets and joins its threads.
 /// - Parameters:
-///   - response: What the server answers; `.routes`, `.sequence` and `.answering` choose among responses.
-///   - onIPv6: Whether it is at ::1, whose URLs have the host `[::1]`.
-///   - isListening: False for a port that refuses connections until `listen()`.
-///   - greeting: Ends a connection right after it was accepted, by its number from zero; `nil` lets it live.
-///   - body: Gets the server.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or `CallFailure` when no server can be started.
+///   - response: The response to every request; `.routes`, `.sequence` and `.answering` choose among responses.
+///   - onIPv6: Whether the server listens on ::1; its URLs then need the host `[::1]`.
+///   - isListening: Whether the port accepts connections; if not, it refuses them until `listen()`.
+///   - greeting: Returns how to end a just accepted connection, given its number from zero; `nil` serves it.
+///   - body: Receives the server.
+/// - Returns: The body's result.
+/// - Throws: The body's error, or `CallFailure` if the server cannot be started.
 package func withFaultServer<Result>(
     _ response: Response,
     onIPv6: Bool = false,

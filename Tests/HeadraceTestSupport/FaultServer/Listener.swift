@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// A socket bound to a free port of 127.0.0.1, or of ::1; until it listens, the port refuses connections.
+/// A socket bound to a free port of 127.0.0.1 or ::1; until it listens, the port refuses connections.
 struct Listener: Sendable {
-    /// What came out of waiting for a connection.
+    /// The result of waiting for a connection.
     enum Arrival {
         case connection(Socket)
         case interruption
@@ -36,7 +36,7 @@ struct Listener: Sendable {
         }
     }
 
-    /// Binds to an address, whose port is then that which the system has chosen.
+    /// Binds to an address, and stores the port that the system has chosen in it.
     private static func bind<Address>(_ descriptor: Int32, to address: inout Address) throws {
         var size = socklen_t(MemoryLayout<Address>.size)
         let isBound = withUnsafeMutableBytes(of: &address) { bytes in
@@ -64,7 +64,7 @@ struct Listener: Sendable {
         guard code == 0 else { throw CallFailure("listen") }
     }
 
-    /// Waits for the next connection or for the gate that ends it all.
+    /// Waits for the next connection or for the stop gate.
     func accept(until stop: Gate) -> Arrival {
         var waiting = [
             pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
@@ -80,7 +80,7 @@ struct Listener: Sendable {
         let connection = Darwin.accept(descriptor, nil, nil)
         #endif
         guard connection >= 0 else {
-            // Out of descriptors, the connection stays ready: without a pause this would be a busy loop.
+            // Without descriptors the connection stays ready, and this would be a busy loop without a pause.
             var stopping = [waiting[0]]
             return Poll.wait(for: &stopping, timeout: .milliseconds(10)) ? .stopped : .interruption
         }

@@ -1,11 +1,11 @@
-/// What goes over the wire in answer to one request, and how: the form in which a `Response` reaches the writer.
+/// The bytes sent in response to one request, and their timing: a `Response` in the form that the writer needs.
 struct Message: Sendable {
     /// The status line and the header fields.
     struct Head: Sendable {
         var version = "HTTP/1.1"
         var status: Int
         var fields: [(name: String, value: String)]
-        /// Stands in place of the blank line.
+        /// Replaces the blank line.
         var endless: EndlessFields?
 
         var bytes: [UInt8] {
@@ -24,17 +24,17 @@ struct Message: Sendable {
         }
     }
 
-    /// What never ends behind the last field.
+    /// Endless header bytes after the last field.
     struct EndlessFields: Sendable {
         var opening: String
         var filler: String
     }
 
-    /// Chunked coding with all that can be wrong with it.
+    /// Chunked coding, with possible errors.
     struct Chunking: Sendable {
-        /// The sizes of the chunks, over and over until the body ends.
+        /// The sizes of the chunks, repeated until the body ends.
         var sizes: [Int64]
-        /// Stands in place of every chunk's size line.
+        /// Replaces every chunk's size line.
         var sizeLine: String?
         var hasLastChunk: Bool
         var trailers: [(name: String, value: String)]
@@ -45,28 +45,28 @@ struct Message: Sendable {
         }
     }
 
-    /// A rhythm for the body: so many bytes in each interval.
+    /// A pace for the body: a number of bytes per interval.
     struct Pace: Sendable {
         var bytes: Int64
         var interval: Duration
     }
 
-    /// An end before the end.
+    /// An early end of the message.
     struct Cut: Sendable {
         var offset: Int64
         var ending: Ending
     }
 
-    /// A gate in front of the byte at an offset of the body.
+    /// A gate before the byte at an offset of the body.
     struct Hold: Sendable {
         var offset: Int64
         var gate: Gate
     }
 
     var delay: Duration = .zero
-    /// Whole interim responses.
+    /// Complete interim responses.
     var interim: [UInt8] = []
-    /// `nil` where the body is all there is, literally.
+    /// `nil` if the body is the whole message, byte for byte.
     var head: Head?
     var headCut: Cut?
     var body: Response.Body
@@ -74,9 +74,9 @@ struct Message: Sendable {
     var pace: Pace?
     var hold: Hold?
     var cut: Cut?
-    /// What follows the message although nothing should.
+    /// Bytes sent after the end of the message, which a correct server would not send.
     var surplus: [UInt8] = []
-    /// How the connection ends after the message; `nil` where it stays open.
+    /// How the connection ends after the message; `nil` if it stays open.
     var ending: Ending?
 
     static func reason(of status: Int) -> String {

@@ -1,17 +1,17 @@
-/// Puts one message on the wire, with every cut, pause and gate that it was given.
+/// Writes one message to the socket, with its cuts, paces and gates.
 struct MessageWriter {
-    /// How the writing went.
+    /// How writing the message ended.
     enum Outcome {
         case complete
         case ending(Ending)
-        /// The client has gone, or the server stops.
+        /// The client has hung up, or the server is stopping.
         case broken
     }
 
-    /// The connection cannot be used any more.
+    /// The connection is no longer usable.
     private struct BrokenConnection: Error {}
 
-    /// Runs of at least this size go to the socket from where they lie; smaller ones are gathered first.
+    /// Runs of at least this size are sent without copying; smaller ones are buffered first.
     private static let directSize = 16 * 1024
     private static let bufferLimit = 64 * 1024
     private static let pieceLimit: Int64 = 256 * 1024
@@ -20,7 +20,7 @@ struct MessageWriter {
     private let log: TrafficLog
     private let request: RecordedRequest
     private var buffer: [UInt8] = []
-    /// How many bytes of the buffer belong to the body.
+    /// The number of buffered bytes that belong to the body.
     private var bufferedBody = 0
     private var nextBeat: ContinuousClock.Instant?
 
@@ -61,7 +61,7 @@ struct MessageWriter {
 
     private mutating func writeBody(of message: Message) throws(BrokenConnection) {
         let end = min(message.body.count, message.cut?.offset ?? .max)
-        // Otherwise the request goes on in silence after the last byte of the body.
+        // Otherwise the request stays active after the last byte of the body.
         let isHeldAtEnd = message.hold.map { $0.offset >= end } ?? false
         let endsWithBody = (message.cut?.ending ?? message.ending) != .stall && !isHeldAtEnd
         var chunks = message.chunking.map(ChunkFramer.init)
@@ -85,7 +85,7 @@ struct MessageWriter {
         }
     }
 
-    /// Writes bytes that lie together in memory, at most `limit`; returns how many there were.
+    /// Writes up to `limit` contiguous bytes of the body; returns their number.
     private mutating func writeRun(
         of body: Response.Body,
         at offset: Int64,
@@ -112,7 +112,7 @@ struct MessageWriter {
 
     private mutating func flush() throws(BrokenConnection) {
         guard !buffer.isEmpty else { return }
-        // Counted before it is sent, so that a client that has read it finds it in the log.
+        // Counted before sending, so that a client that has read the bytes finds them in the log.
         log.sent(bufferedBody, for: request.index)
         let sent = buffer.withUnsafeBytes { socket.send($0) }
         guard sent == buffer.count else {
@@ -133,7 +133,7 @@ struct MessageWriter {
         guard socket.wait(for: gate) == .opened else { throw BrokenConnection() }
     }
 
-    /// Waits for the next beat; a lag of more than one interval is not made up for.
+    /// Waits for the next beat; a lag of more than one interval is not caught up.
     private mutating func keep(_ pace: Message.Pace) throws(BrokenConnection) {
         try flush()
         let now = ContinuousClock.now
@@ -150,11 +150,11 @@ struct MessageWriter {
     }
 }
 
-/// The size lines of chunked coding.
+/// Generates the size lines of chunked coding.
 private struct ChunkFramer {
     static let lineEnd: [UInt8] = [13, 10]
 
-    /// What is left of the chunk that was opened last.
+    /// The remaining size of the current chunk.
     var remaining: Int64 = 0
     private let sizes: [(size: Int64, line: [UInt8])]
     private let sizeLine: [UInt8]?
@@ -165,7 +165,7 @@ private struct ChunkFramer {
         sizeLine = chunking.sizeLine.map { Array("\($0)\r\n".utf8) }
     }
 
-    /// The size line of the next chunk, where the last one is used up.
+    /// Returns the size line of the next chunk if the current one is complete.
     mutating func opening(remaining rest: Int64) -> [UInt8]? {
         guard remaining == 0 else { return nil }
         let (size, line) = sizes[next]

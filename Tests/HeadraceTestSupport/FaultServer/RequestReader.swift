@@ -1,6 +1,6 @@
-/// Takes one request after the other from a connection.
+/// Reads requests from a connection, one at a time.
 struct RequestReader {
-    /// What came out of reading.
+    /// The result of reading.
     enum Outcome {
         case request(RecordedRequest)
         case malformed
@@ -30,13 +30,13 @@ struct RequestReader {
             }
             searched = buffered.count
             guard searched < RequestReader.headLimit else { return .malformed }
-            // As servers do: what begins with a handshake of TLS has no end that could be waited for.
+            // A TLS handshake never contains the end of a head, so it is rejected at once, as servers do.
             if buffered.first == 0x16 { return .malformed }
             guard receive() else { return .ended }
         }
     }
 
-    /// The index behind the blank line.
+    /// The index after the blank line.
     private func endOfHead(from start: Int) -> Int? {
         guard buffered.count >= start + 4 else { return nil }
         return (start...(buffered.count - 4))

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A connected socket as its own thread uses it: everything blocks, and `shutDown` from any thread ends the wait.
+/// A connected socket for its own thread: all calls block, and `shutDown` from any thread ends a wait.
 struct Socket: Sendable {
     /// Why a wait ended.
     enum Waking {
@@ -11,7 +11,7 @@ struct Socket: Sendable {
 
     let descriptor: Int32
 
-    /// A socket for TCP that no child inherits.
+    /// Creates a TCP socket that child processes do not inherit.
     static func make(onIPv6: Bool = false) throws -> Socket {
         let family = onIPv6 ? AF_INET6 : AF_INET
         #if canImport(Glibc)
@@ -35,7 +35,7 @@ struct Socket: Sendable {
         return socket
     }
 
-    /// Begins to connect to a port of 127.0.0.1, and tells whether that is done already.
+    /// Starts connecting to a port of 127.0.0.1, and returns whether it has connected already.
     static func connecting(to port: UInt16) throws -> (socket: Socket, isConnected: Bool) {
         let socket = try make()
         _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
@@ -66,7 +66,7 @@ struct Socket: Sendable {
         }
     }
 
-    /// Small pieces leave at once, and a write to a closed connection is an error and not a signal.
+    /// Disables Nagle's algorithm, and makes a write to a closed connection an error instead of a signal.
     func prepare() {
         setOption(Int32(IPPROTO_TCP), TCP_NODELAY)
         #if canImport(Darwin)
@@ -74,7 +74,7 @@ struct Socket: Sendable {
         #endif
     }
 
-    /// Sends everything; returns how much was taken before the connection broke.
+    /// Sends all bytes; returns the number sent before the connection broke.
     func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         #if canImport(Darwin)
         let flags: Int32 = 0
@@ -100,7 +100,7 @@ struct Socket: Sendable {
         return done
     }
 
-    /// Receives what there is, after a wait if need be; zero at the end of the connection, however it ended.
+    /// Receives available bytes, waiting if there are none; zero once the connection has ended, however it ended.
     func receive(into buffer: inout [UInt8]) -> Int {
         while true {
             let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -109,7 +109,7 @@ struct Socket: Sendable {
         }
     }
 
-    /// Waits for the client to go away, for a gate, or for the time to pass, whichever comes first.
+    /// Waits for the client to hang up, a gate to open, or the time-out, whichever comes first.
     func wait(for gate: Gate? = nil, timeout: Duration? = nil) -> Waking {
         var descriptors = [pollfd(fd: descriptor, events: Poll.hangUp, revents: 0)]
         if let gate { descriptors.append(pollfd(fd: gate.descriptor, events: Int16(POLLIN), revents: 0)) }
@@ -117,17 +117,17 @@ struct Socket: Sendable {
         return descriptors[0].revents != 0 ? .hungUp : .opened
     }
 
-    /// How many of the sockets have a client that has not hung up.
+    /// Returns the number of sockets whose client has not hung up.
     static func liveCount(_ sockets: [Socket]) -> Int {
         var descriptors = sockets.map { socket in
-            // A send in progress holds the kernel's lock on the socket, and a reset that comes meanwhile is noted only
-            // when it is released. A look at the input takes the same lock.
+            // A send in progress holds the kernel's lock on the socket, and a reset that arrives meanwhile is processed
+            // only when the lock is released. Peeking at the input takes the same lock.
             var byte: UInt8 = 0
             recv(socket.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
             return pollfd(fd: socket.descriptor, events: Poll.hangUp, revents: 0)
         }
-        // On a busy machine a hang-up can be delivered a moment later than the connection that was made after it.
-        // The moment is granted only where a test can have a limit in mind, and not for each of a thousand sockets.
+        // On a busy machine a hang-up can be delivered a moment after a connection that was made later. The grace
+        // period applies only to small numbers, for which a test may check a limit, not to a thousand sockets.
         let grace: Duration = sockets.count <= 32 ? .milliseconds(2) : .zero
         while Poll.wait(for: &descriptors, timeout: grace) {
             descriptors.removeAll { $0.revents != 0 }
@@ -135,23 +135,23 @@ struct Socket: Sendable {
         return descriptors.count
     }
 
-    /// Ends both directions, which wakes the thread that waits on this socket; the descriptor stays.
+    /// Shuts down both directions, which wakes the thread that waits on this socket; the descriptor stays open.
     func shutDown() {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Says that nothing more will come, and waits for the client to close.
+    /// Shuts down the sending direction, and waits for the client to close.
     ///
-    /// A close with unread bytes would send a reset, which can destroy what the client has not read yet.
+    /// Closing with unread bytes would send a reset, which can destroy data that the client has not read yet.
     func finish() {
         shutdown(descriptor, Int32(SHUT_WR))
         var rest = [UInt8](repeating: 0, count: 4_096)
         while receive(into: &rest) > 0 {}
     }
 
-    /// Arranges that the close sends a reset, once the client's kernel has everything that was sent before.
+    /// Makes closing send a reset, once the client's kernel has received everything sent before.
     func armReset() {
-        // A reset discards what is still queued here, and the kernel has no event for an empty queue.
+        // A reset discards the unsent queue, and the kernel has no event for an empty queue.
         while unsentCount > 0 {
             guard wait(timeout: .milliseconds(1)) == .timedOut else { break }
         }

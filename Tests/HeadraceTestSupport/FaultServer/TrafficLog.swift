@@ -1,12 +1,12 @@
 import Headrace
 
-/// The server's shared state: what was asked, which sockets are open, and who waits for more.
+/// The server's shared state: received requests, open sockets, and tasks that wait for more traffic.
 final class TrafficLog: Sendable {
     private struct Connection {
         let socket: Socket
-        /// The request that is being answered.
+        /// The request in progress.
         var request: Int?
-        /// The server has sent, or is about to send, the end of the connection.
+        /// Whether the server has ended the connection, or is about to.
         var isEnding = false
     }
 
@@ -31,7 +31,7 @@ final class TrafficLog: Sendable {
         state.withLock { $0.traffic }
     }
 
-    /// Registers a connection and returns its number; `nil` when the server is stopping.
+    /// Registers a connection and returns its number; `nil` if the server is stopping.
     func open(_ socket: Socket) -> Int? {
         change { state in
             guard !state.isStopping else { return nil }
@@ -47,7 +47,7 @@ final class TrafficLog: Sendable {
         }
     }
 
-    /// Records a request, with its place and its attempt filled in.
+    /// Records a request, filling in its index and attempt.
     func begin(_ request: RecordedRequest) -> RecordedRequest {
         change { state in
             var request = request
@@ -71,12 +71,12 @@ final class TrafficLog: Sendable {
         change { $0.traffic.requests[request].bodyBytesSent += Int64(count) }
     }
 
-    /// The answer is over, or is about to be: what the client does next must not be counted beside it.
+    /// Ends a request just before its response completes, so that the client's next one does not count as concurrent.
     func end(_ request: RecordedRequest) {
         change { TrafficLog.endRequest(of: request.connection, in: &$0) }
     }
 
-    /// The connection is about to be ended by the server, of which the client will know before the log does.
+    /// Marks a connection that the server is about to end: the client may notice the end before the log does.
     func beginEnding(_ connection: Int) {
         change { state in
             TrafficLog.endRequest(of: connection, in: &state)
@@ -84,7 +84,7 @@ final class TrafficLog: Sendable {
         }
     }
 
-    /// Closes a connection's socket; under the lock, so that no one can shut down a descriptor that was given anew.
+    /// Closes a connection's socket under the lock, so that a reused descriptor is never shut down.
     func close(_ connection: Int) {
         change { state in
             TrafficLog.endRequest(of: connection, in: &state)
@@ -94,7 +94,7 @@ final class TrafficLog: Sendable {
         }
     }
 
-    /// Wakes every thread that waits on a socket; later connections are not registered any more.
+    /// Wakes every thread that waits on a socket, and stops registering connections.
     func stop() {
         change { state in
             state.isStopping = true
@@ -127,7 +127,7 @@ final class TrafficLog: Sendable {
         }
     }
 
-    /// Changes the state and wakes those whose condition has come true.
+    /// Changes the state and wakes the tasks whose condition has become true.
     private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, woken) = state.withLock { state in
             let result = body(&state)
@@ -145,7 +145,7 @@ final class TrafficLog: Sendable {
         state.traffic.activeRequests -= 1
     }
 
-    /// How many of the connections have a client that has not hung up.
+    /// Returns the number of connections whose client has not hung up.
     private static func liveCount(_ connections: [Connection]) -> Int {
         Socket.liveCount(connections.map(\.socket))
     }

@@ -1,8 +1,8 @@
-/// The server's side of one HTTP/2 connection, on a thread of its own.
+/// The server side of one HTTP/2 connection, on its own thread.
 ///
-/// Requests are served one after the other: a script decides about every frame, and two scripts would mix theirs.
+/// Requests are served one after the other: a script controls every frame, and two scripts would interleave theirs.
 struct HTTP2Connection {
-    /// The kinds of frames that the server itself understands (RFC 9113, section 6).
+    /// The frame types that the server itself handles (RFC 9113, section 6).
     private enum Kind {
         static let data: UInt8 = 0
         static let headers: UInt8 = 1
@@ -21,7 +21,7 @@ struct HTTP2Connection {
         var payload: ArraySlice<UInt8>
     }
 
-    /// The connection ended, or the script is done with it.
+    /// The connection ended, or the script closed it.
     private struct Ended: Error {}
 
     private static let endsStream: UInt8 = 1
@@ -39,7 +39,7 @@ struct HTTP2Connection {
     private var requests: [(stream: UInt32, request: RecordedRequest)] = []
     private var headerBlock: [UInt8] = []
     private var resetStreams: Set<UInt32> = []
-    /// How much the client takes of each new stream, of streams that it has changed this for, and of all together.
+    /// The flow-control windows for sending: of new streams, of streams that differ, and of the connection.
     private var initialWindow: Int64 = 65_535
     private var windows: [UInt32: Int64] = [:]
     private var connectionWindow: Int64 = 65_535
@@ -51,7 +51,7 @@ struct HTTP2Connection {
         self.decoder = decoder
     }
 
-    /// Follows the scripts of all requests until a side ends the connection.
+    /// Runs the scripts of all requests until a side ends the connection.
     mutating func run(settings: [(identifier: UInt16, value: UInt32)], script: (RecordedRequest) -> [HTTP2Step]) {
         do throws(Ended) {
             try receive(Self.prefaceSize)
@@ -137,7 +137,7 @@ struct HTTP2Connection {
         bytes.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Reads one frame and does what it says.
+    /// Reads and handles one frame.
     private mutating func readFrame() throws(Ended) {
         try receive(9)
         let size = Int(Self.number(input[..<3]))
@@ -156,7 +156,7 @@ struct HTTP2Connection {
         switch frame.kind {
         case Kind.headers, Kind.continuation:
             var payload = frame.payload
-            // Padding, and a priority that nobody has to follow.
+            // Strip the padding and the priority, which a server may ignore.
             if frame.kind == Kind.headers, frame.flags & 8 != 0, let padding = payload.popFirst() {
                 payload.removeLast(Int(padding))
             }

@@ -2,9 +2,9 @@ import CHeadraceTestSupport
 import Headrace
 package import HeadracePlatform
 
-/// An HTTP/2 server over TLS on a port of 127.0.0.1 that sends whatever frames its script says.
+/// An HTTP/2 server over TLS on a port of 127.0.0.1 that sends the frames of a script.
 ///
-/// Each connection has a thread of its own. A client that offers no HTTP/2 is carried to the fallback server, if there is one.
+/// Each connection has its own thread. A client that does not offer HTTP/2 is carried to the fallback server, if any.
 package final class HTTP2Server: Sendable {
     private struct State {
         var connectionCount = 0
@@ -40,13 +40,13 @@ package final class HTTP2Server: Sendable {
         listener = try Listener()
     }
 
-    /// How many connections were accepted, ever.
+    /// The total number of accepted connections.
     package var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-    /// The requests over HTTP/2 in the order of their arrival; those of the fallback server are recorded there.
+    /// The HTTP/2 requests in the order in which their scripts started; the fallback server records its own.
     package var requests: [RecordedRequest] { state.withLock { $0.requests } }
 
-    /// Returns the URL of a path in its encoded form.
+    /// Returns the URL of a percent-encoded path.
     package func url(_ path: String = "/") -> URL {
         let text = "https://127.0.0.1:\(listener.port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
@@ -76,7 +76,7 @@ package final class HTTP2Server: Sendable {
         listener.close()
     }
 
-    /// Registers a connection and returns its number; `nil` when the server is stopping.
+    /// Registers a connection and returns its number; `nil` if the server is stopping.
     private func open(_ socket: Socket) -> Int? {
         state.withLock { state in
             guard !state.isStopping else { return nil }
@@ -87,7 +87,7 @@ package final class HTTP2Server: Sendable {
         }
     }
 
-    /// Registers the socket to the fallback server as well; false when the server is stopping.
+    /// Registers the socket to the fallback server as well; `false` if the server is stopping.
     private func add(_ socket: Socket, to number: Int) -> Bool {
         state.withLock { state in
             state.sockets[number]?.append(socket)
@@ -95,7 +95,7 @@ package final class HTTP2Server: Sendable {
         }
     }
 
-    /// Closes under the lock, so that a descriptor that was reused is never shut down.
+    /// Closes under the lock, so that a reused descriptor is never shut down.
     private func close(_ number: Int) {
         state.withLock { state in
             for socket in state.sockets.removeValue(forKey: number) ?? [] { socket.close() }
@@ -120,7 +120,7 @@ package final class HTTP2Server: Sendable {
         connection.run(settings: settings) { script(record($0)) }
     }
 
-    /// Numbers a request, and how many there were for the same path before it.
+    /// Records a request with its index and its number among the requests for the same path.
     private func record(_ arrived: RecordedRequest) -> RecordedRequest {
         state.withLock { state in
             var request = arrived
@@ -132,14 +132,14 @@ package final class HTTP2Server: Sendable {
     }
 }
 
-/// Runs the body beside a scripted HTTP/2 server, and takes the server down afterwards: sockets shut, threads joined.
+/// Runs the body with a scripted HTTP/2 server, then shuts down the server's sockets and joins its threads.
 /// - Parameters:
 ///   - settings: The first SETTINGS frame, as identifiers and values (RFC 9113, section 6.5.2).
-///   - fallback: Serves clients that offer no HTTP/2; without it, their handshake fails.
+///   - fallback: Serves clients that do not offer HTTP/2; without it, their handshake fails.
 ///   - script: Returns the frames for a request; called on the connection's thread.
-///   - body: Gets the server.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or `CallFailure` when no server can be started.
+///   - body: Receives the server.
+/// - Returns: The body's result.
+/// - Throws: The body's error, or `CallFailure` if the server cannot be started.
 package func withHTTP2Server<Result>(
     settings: [(identifier: UInt16, value: UInt32)] = [],
     fallback: FaultServer? = nil,

@@ -1,9 +1,9 @@
-/// One step of the script that a server follows for a request.
+/// One step of the script that a server runs for a request.
 package enum HTTP2Step: Sendable {
-    /// A field of a header block; pseudo-header fields have a colon in front of their names.
+    /// A field of a header block; names of pseudo-header fields start with a colon.
     package typealias Field = (name: String, value: String)
 
-    /// Error codes of RFC 9113, section 7.
+    /// Error codes (RFC 9113, section 7).
     package enum Code: UInt32, Sendable, CaseIterable {
         case noError
         case protocolError
@@ -23,21 +23,21 @@ package enum HTTP2Step: Sendable {
 
     /// A HEADERS frame: a response head, an interim response or trailers.
     case headers([Field], endsStream: Bool = false)
-    /// DATA frames, as the client's windows allow them.
+    /// DATA frames, within the client's flow-control windows.
     case data(Response.Body, endsStream: Bool = false)
     /// RST_STREAM with an error code.
     case reset(Code)
-    /// GOAWAY that names the stream of this request, or stream 0, as the last one processed.
+    /// GOAWAY with the stream of this request, or stream 0, as the last one processed.
     case goAway(Code, isProcessed: Bool = true)
     /// SETTINGS of these identifiers and values.
     case settings([(identifier: UInt16, value: UInt32)])
     /// Any frame, with any payload; on the connection if `isOfConnection`, or else on the stream of the request.
     case frame(type: UInt8, flags: UInt8 = 0, payload: [UInt8] = [], isOfConnection: Bool = false)
-    /// Sends nothing and reads nothing more until the client hangs up.
+    /// Sends and reads nothing more until the client hangs up.
     case stall
-    /// Waits for the test, or for the client to hang up.
+    /// Waits for the gate, or for the client to hang up.
     case wait(Gate)
-    /// Closes the connection, with a close_notify of TLS or without.
+    /// Closes the connection, with or without a TLS close_notify.
     case close(saysGoodbye: Bool = true)
 
     /// The head of a response.
@@ -47,7 +47,7 @@ package enum HTTP2Step: Sendable {
 }
 
 extension HTTP2Step {
-    /// Serves a resource as RFC 9110 says, the whole of it without a length if `omitsLength`.
+    /// Serves a resource as in RFC 9110, without the length of a 200 if `omitsLength` is set.
     package static func file(
         _ resource: Resource,
         for request: RecordedRequest,

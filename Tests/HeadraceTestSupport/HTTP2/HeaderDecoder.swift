@@ -6,7 +6,7 @@ struct HeaderDecoder {
 
     static var isAvailable: Bool { hpack_load() }
 
-    /// Returns `nil` without libnghttp2.
+    /// Returns `nil` if libnghttp2 is unavailable.
     init?() {
         guard hpack_load(), let decoder = hpack_new() else { return nil }
         self.decoder = decoder
@@ -49,7 +49,7 @@ struct HeaderDecoder {
         fields.flatMap { field in [0] + string(field.name) + string(field.value) }
     }
 
-    /// A length of seven bits, which goes on in bytes of seven bits each (RFC 7541, section 5.1), and the text.
+    /// Encodes a length with a seven-bit prefix (RFC 7541, section 5.1), followed by the text.
     private static func string(_ text: String) -> [UInt8] {
         var length = text.utf8.count
         guard length >= 127 else { return [UInt8(length)] + text.utf8 }

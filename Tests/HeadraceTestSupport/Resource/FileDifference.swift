@@ -1,17 +1,17 @@
 package import HeadracePlatform
 
-/// How a file differs from what it should hold.
+/// How a file differs from its expected contents.
 package enum FileDifference: Sendable, Hashable {
-    /// There is no such file, or it cannot be read.
+    /// The file is missing or cannot be read.
     case unreadable
-    /// The first byte that is not what it should be.
+    /// The offset of the first wrong byte.
     case byte(at: Int64)
-    /// All bytes up to the shorter end are right, but the file has this size.
+    /// The bytes match up to the shorter end, but the file has this size.
     case size(Int64)
 }
 
 extension Response.Body {
-    /// Compares a file with this body, in pieces; `nil` when they are equal.
+    /// Compares a file with this body, piece by piece; `nil` if they are equal.
     package func difference(fromFileAt file: URL) -> FileDifference? {
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return .unreadable }
@@ -36,7 +36,7 @@ extension Response.Body {
             let place = offset + Int64(rest.startIndex)
             let expected = run(at: place, upTo: Int64(rest.count))
             let actual = rest.prefix(expected.count)
-            // The slow way only for the one run that differs.
+            // The byte-wise comparison runs only for the one run that differs.
             if !isEqual(actual, expected) {
                 let equalCount = zip(actual, expected).prefix { $0 == $1 }.count
                 return place + Int64(equalCount)

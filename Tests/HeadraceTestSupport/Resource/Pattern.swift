@@ -1,7 +1,7 @@
-/// An endless sequence of bytes in which every offset is known, and that costs no storage.
+/// An endless sequence of bytes, computed from the offset so that it needs no storage.
 ///
-/// One table of noise is repeated; its length is prime, so no shift by blocks, pages or segments maps the sequence
-/// onto itself. The seed chooses where in the table the sequence starts.
+/// It repeats one table of noise; the table's length is prime, so no shift by blocks, pages or segments maps the
+/// sequence onto itself. The seed selects the position in the table at which the sequence starts.
 package struct Pattern: Sendable, Hashable {
     private static let period = 1_048_573
     private static let noise: [UInt8] = {
@@ -19,14 +19,14 @@ package struct Pattern: Sendable, Hashable {
 
     private let start: Int64
 
-    /// Creates the sequence of a seed.
-    /// - Parameter seed: Two seeds give sequences that differ in all but one of 256 bytes.
+    /// Creates the sequence for a seed.
+    /// - Parameter seed: Different seeds give sequences that differ in all but one of 256 bytes.
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         start = Int64(random.next() % UInt64(Pattern.period))
     }
 
-    /// Returns the bytes at these offsets, which count from zero.
+    /// Returns the bytes at these offsets, counted from zero.
     package func bytes(in range: Range<Int64>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(range.count)
@@ -36,7 +36,7 @@ package struct Pattern: Sendable, Hashable {
         return bytes
     }
 
-    /// The first of these bytes, as many as lie together in memory.
+    /// Returns the first bytes of the range, as many as are contiguous in memory.
     func run(in range: Range<Int64>) -> ArraySlice<UInt8> {
         let place = Int((start + range.lowerBound) % Int64(Pattern.period))
         let count = min(range.upperBound - range.lowerBound, Int64(Pattern.period - place))

@@ -1,13 +1,13 @@
-/// A `Range` field that asks for one range of bytes (RFC 9110, section 14.2).
+/// A `Range` field that requests one range of bytes (RFC 9110, section 14.2).
 enum RequestedRange: Equatable {
     /// `bytes=N-`
     case from(Int64)
-    /// `bytes=N-M`, both included.
+    /// `bytes=N-M`, inclusive.
     case between(Int64, Int64)
     /// `bytes=-N`
     case last(Int64)
 
-    /// Reads the field; `nil` for other units, several ranges and nonsense, all of which an origin may ignore.
+    /// Parses the field; `nil` for other units, several ranges or invalid text, all of which an origin may ignore.
     init?(_ field: String) {
         guard field.hasPrefix("bytes=") else { return nil }
         let ends = field.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
@@ -27,7 +27,7 @@ enum RequestedRange: Equatable {
         }
     }
 
-    /// The offsets in a representation of a size; `nil` when there are none.
+    /// Returns the requested offsets in a representation of this size; `nil` if there are none.
     func range(ofSize size: Int64) -> Range<Int64>? {
         let range =
             switch self {

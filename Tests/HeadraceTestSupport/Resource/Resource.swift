@@ -1,12 +1,12 @@
-/// A representation on the server, with its metadata and with the manners of the origin that serves it.
+/// A representation on the server, with its metadata and the behaviour of its origin.
 package struct Resource: Sendable {
-    /// What an `If-Range` is worth to the origin.
+    /// How the origin treats `If-Range`.
     package enum IfRange: Sendable {
-        /// Compared as RFC 9110 says.
+        /// Evaluated as in RFC 9110.
         case honoured
-        /// Not looked at: the range is served whatever has changed.
+        /// Never evaluated: the range is served even if the representation has changed.
         case ignored
-        /// Never true: the whole is served although nothing has changed.
+        /// Never true: the whole is served even if nothing has changed.
         case refused
     }
 
@@ -18,20 +18,20 @@ package struct Resource: Sendable {
     package var lastModified: String?
     /// The literal value of `Date`; `nil` for none.
     package var date: String?
-    /// The literal value of `Accept-Ranges`, as in `bytes` or `none`; `nil` for none.
+    /// The literal value of `Accept-Ranges`, such as `bytes` or `none`; `nil` for none.
     package var acceptRanges: String?
     /// The literal value of `Content-Type`; `nil` for none.
     package var contentType: String?
-    /// False for an origin that answers 200 to every range.
+    /// Whether the origin serves ranges; otherwise every response is a 200.
     package var supportsRanges: Bool
-    /// What the origin does with `If-Range`.
+    /// How the origin treats `If-Range`.
     package var ifRange: IfRange
-    /// By how many bytes a 206 is wider than what was asked for, before and behind it; narrower where negative.
+    /// The number of bytes by which a 206 exceeds the requested range before and after it; it is narrower if negative.
     package var partMargins: (before: Int64, after: Int64) = (0, 0)
-    /// Whether a 206 tells the size of the whole.
+    /// Whether a 206 includes the complete length.
     package var includesCompleteLength = true
 
-    /// Creates a resource that is served as well as can be.
+    /// Creates a resource whose origin behaves correctly by default.
     /// - Parameters:
     ///   - body: The content.
     ///   - etag: The literal value of `ETag`.
@@ -40,7 +40,7 @@ package struct Resource: Sendable {
     ///   - acceptRanges: The literal value of `Accept-Ranges`.
     ///   - contentType: The literal value of `Content-Type`.
     ///   - honoursRange: Whether ranges are served.
-    ///   - ifRange: What `If-Range` is worth.
+    ///   - ifRange: How the origin treats `If-Range`.
     package init(
         _ body: Response.Body,
         etag: String? = "\"v1\"",
@@ -64,7 +64,7 @@ package struct Resource: Sendable {
     /// Creates a resource of a size, filled with a pattern.
     /// - Parameters:
     ///   - size: The number of bytes.
-    ///   - seed: The pattern's seed; another seed and another tag make another version.
+    ///   - seed: The pattern's seed; use another seed and another tag for another version.
     ///   - etag: The literal value of `ETag`.
     package init(size: Int64, seed: UInt64 = 1, etag: String? = "\"v1\"") {
         self.init(.pattern(seed: seed, size: size), etag: etag)

@@ -1,8 +1,8 @@
 extension Response {
-    /// Serves a resource: 200, 206, 304, 412 and 416 as RFC 9110 says, as far as the resource's manners allow.
+    /// Serves a resource with 200, 206, 304, 412 or 416 as in RFC 9110, unless its origin is set to misbehave.
     ///
-    /// `If-Unmodified-Since` is true, and `If-Modified-Since` false, only for the very date of the resource, since other
-    /// dates tell of other versions.
+    /// `If-Unmodified-Since` is true, and `If-Modified-Since` false, only for the exact date of the resource, since any
+    /// other date belongs to another version.
     package static func file(_ resource: Resource) -> Response {
         answering { request in
             guard resource.satisfiesPreconditions(of: request) else { return .status(412) }
@@ -21,12 +21,12 @@ extension Response {
         }
     }
 
-    /// Serves the whole resource with a 200, whatever was asked.
+    /// Serves the whole resource with a 200, whatever was requested.
     package static func whole(_ resource: Resource) -> Response {
         .ok(resource.body).withHead { $0.fields = resource.fields + $0.fields }
     }
 
-    /// Serves one range of a resource with a 206, whatever was asked.
+    /// Serves one range of a resource with a 206, whatever was requested.
     package static func part(_ range: Range<Int64>, of resource: Resource) -> Response {
         let total = resource.includesCompleteLength ? "\(resource.size)" : "*"
         return .status(206, body: resource.body.slice(range))
@@ -36,14 +36,14 @@ extension Response {
 }
 
 extension Resource {
-    /// What is sent of a range that was asked for; all of it where nothing else would be left.
+    /// Returns the range to send for a requested one: with the margins, or unchanged if they would leave nothing.
     fileprivate func served(_ range: Range<Int64>) -> Range<Int64> {
         let lower = max(0, range.lowerBound - partMargins.before)
         let upper = min(size, range.upperBound + partMargins.after)
         return lower < upper ? lower..<upper : range
     }
 
-    /// Judges `If-Match` and `If-Unmodified-Since` (RFC 9110, section 13.2.2).
+    /// Evaluates `If-Match` and `If-Unmodified-Since` (RFC 9110, section 13.2.2).
     fileprivate func satisfiesPreconditions(of request: RecordedRequest) -> Bool {
         if let wanted = request["If-Match"] {
             return wanted == "*" || isStrong(etag) && tags(in: wanted).contains { $0 == etag }
@@ -54,7 +54,7 @@ extension Resource {
         return true
     }
 
-    /// Judges `If-None-Match`, by the weak comparison, and `If-Modified-Since` where there is none.
+    /// Evaluates `If-None-Match`, by weak comparison, or `If-Modified-Since` in its absence.
     fileprivate func isModified(for request: RecordedRequest) -> Bool {
         if let wanted = request["If-None-Match"] {
             return !tags(in: wanted).contains { etag.map(opaque) == opaque(of: $0) }
@@ -64,7 +64,7 @@ extension Resource {
 
     private func opaque(of tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
 
-    /// Judges `If-Range`, in which only a strong tag or the exact date counts (RFC 9110, section 13.1.5).
+    /// Evaluates `If-Range`, which only a strong tag or the exact date satisfies (RFC 9110, section 13.1.5).
     fileprivate func satisfiesIfRange(of request: RecordedRequest) -> Bool {
         guard let wanted = request["If-Range"] else { return true }
         return switch ifRange {

@@ -1,9 +1,9 @@
-/// How the server ends an answer or a connection.
+/// How the server ends a response or a connection.
 package enum Ending: Sendable, Hashable {
     /// An orderly close.
     case fin
-    /// A reset, after what was sent before has reached the client's kernel.
+    /// A reset, once the client's kernel has received everything sent before.
     case reset
-    /// Silence: the connection stays open until the client closes it or the server is taken down.
+    /// Silence: the connection stays open until the client closes it or the server stops.
     case stall
 }

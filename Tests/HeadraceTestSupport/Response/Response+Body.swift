@@ -1,12 +1,12 @@
 extension Response {
-    /// A body: bytes at hand, or a stretch of a pattern that costs no storage however long it is.
+    /// A body: given bytes, or a range of a pattern, which needs no storage whatever its length.
     package enum Body: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral {
         /// These bytes.
         case bytes([UInt8])
-        /// The bytes of the pattern at these offsets.
+        /// The pattern's bytes at these offsets.
         case pattern(Pattern, Range<Int64>)
 
-        /// So many bytes from the start of a pattern.
+        /// The first `size` bytes of a pattern.
         package static func pattern(seed: UInt64 = 1, size: Int64) -> Body {
             .pattern(Pattern(seed: seed), 0..<size)
         }
@@ -31,7 +31,7 @@ extension Response {
             }
         }
 
-        /// Returns a part of the body; what lies outside the body is left out.
+        /// Returns a part of the body; the range is clamped to the body.
         package func slice(_ range: Range<Int64>) -> Body {
             let range = range.clamped(to: 0..<count)
             return switch self {
@@ -41,7 +41,7 @@ extension Response {
             }
         }
 
-        /// The bytes from an offset on that lie together in memory, at most `limit` and at least one.
+        /// Returns contiguous bytes from an offset: at least one and at most `limit`.
         func run(at offset: Int64, upTo limit: Int64) -> ArraySlice<UInt8> {
             let end = min(count, offset + limit)
             return switch self {

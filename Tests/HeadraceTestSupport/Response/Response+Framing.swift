@@ -1,9 +1,9 @@
-/// Modifiers of how the end of the message is told.
+/// Modifiers of the message framing.
 extension Response {
-    /// Sends the body in chunks of these sizes, over and over until it ends, and not with a length.
+    /// Sends the body in chunks of these sizes, cycling through them, instead of with a length.
     ///
-    /// A `sizeLine` stands in place of every size line, to say nonsense; without a last chunk, the connection is
-    /// closed in its place; the trailers follow the last chunk.
+    /// `sizeLine` replaces every size line, to send an invalid one. Without a last chunk, the connection is closed
+    /// instead. The trailers follow the last chunk.
     package func chunked(
         _ sizes: [Int64] = [64 * 1024],
         sizeLine: String? = nil,
@@ -23,27 +23,27 @@ extension Response {
         }
     }
 
-    /// Tells the end of the body by the end of the connection alone.
+    /// Delimits the body by the end of the connection only.
     package var closeDelimited: Response {
         withoutHeader("Content-Length").closing
     }
 
-    /// Announces the end of the connection, and ends it.
+    /// Sends `Connection: close` and closes the connection.
     package var closing: Response {
         settingHeader("Connection", "close").ending(by: .fin)
     }
 
-    /// Answers as HTTP/1.0 does: another version in the head, and no second request on the connection.
+    /// Responds as HTTP/1.0: the version in the head, and no second request on the connection.
     package var http10: Response {
         withHead { $0.version = "HTTP/1.0" }.ending(by: .fin)
     }
 
-    /// Claims another version of HTTP in the status line.
+    /// Sends another HTTP version in the status line.
     package func claimingVersion(_ version: String) -> Response {
         withHead { $0.version = version }
     }
 
-    /// Claims a length by any text: it may have nothing to do with the body or the framing.
+    /// Sends any text as the length, even one that contradicts the body or the framing.
     package func claimingLength(_ value: String) -> Response {
         settingHeader("Content-Length", value)
     }

@@ -1,13 +1,13 @@
 import HeadracePlatform
 
-/// A system call of the test support that did not succeed.
+/// A failed system call of the test support.
 package struct CallFailure: Error, Hashable, CustomStringConvertible {
-    /// The name of the call, with its object where it has one.
+    /// The name of the call, with its object if there is one.
     package let call: String
     /// The call's `errno`.
     package let code: Int32
 
-    /// Describes the failure that `errno` holds at this moment.
+    /// Describes the failure in the current `errno`.
     init(_ call: String) {
         self.init(call, code: errno)
     }
@@ -17,7 +17,7 @@ package struct CallFailure: Error, Hashable, CustomStringConvertible {
         self.code = code
     }
 
-    /// The call and the system's words for what went wrong.
+    /// The call and the system's description of the error.
     package var description: String {
         guard let words = strerror(code) else { return "\(call): error \(code)" }
         return "\(call): \(String(cString: words))"

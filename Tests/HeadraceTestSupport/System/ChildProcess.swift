@@ -1,10 +1,9 @@
 package import HeadracePlatform
 
-/// A process that was started, with files as its input and output, in a process group of its own.
+/// A child process in its own process group, with files as standard streams.
 ///
-/// Where nobody has waited for its end, it is killed, with all that it started and left in the group.
-///
-/// Not Foundation's `Process`, which on Linux, up to Swift 6.3.1, reads past a buffer and now and then ends the test runner
+/// When the value is destroyed before the process has ended, the whole group is killed. Foundation's `Process` is not
+/// used because on Linux, up to Swift 6.3.1, it reads past a buffer and occasionally crashes the test runner
 /// (swift-corelibs-foundation, pull request 5472).
 package struct ChildProcess: ~Copyable {
     /// How a process ended.
@@ -13,16 +12,16 @@ package struct ChildProcess: ~Copyable {
         case signal(Int32)
     }
 
-    /// The process, and its group.
+    /// The identifier of the process and of its group.
     package let id: pid_t
     private var end: End?
 
     /// Starts a process.
     /// - Parameters:
     ///   - arguments: The path of the executable, and its arguments.
-    ///   - environment: All of its environment, as in `TERM=xterm`; nothing is inherited.
-    ///   - streams: The files of the standard input, output and errors; the latter two are emptied first.
-    /// - Throws: `CallFailure` when it cannot be started.
+    ///   - environment: The whole environment, such as `TERM=xterm`; nothing is inherited.
+    ///   - streams: The files for standard input, output and error; the latter two are truncated first.
+    /// - Throws: `CallFailure` if the process cannot be started.
     package init(_ arguments: [String], environment: [String], streams: [String]) throws {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -34,19 +33,19 @@ package struct ChildProcess: ~Copyable {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         for (descriptor, path) in streams.enumerated() {
-            // Appending, since output and errors may go to one file.
+            // Append, because output and error may share a file.
             let mode = descriptor == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
             posix_spawn_file_actions_addopen(&actions, Int32(descriptor), path, mode, 0o600)
         }
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A test runner in the background ignores SIGINT, and its children would as well.
+        // A test runner in the background ignores SIGINT, and its children would inherit that.
         var signals = sigset_t()
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
-        // Some servers signal their whole group when they end, and the test runner is not to be in it.
+        // Some servers signal their whole group when they end, which must not include the test runner.
         posix_spawnattr_setpgroup(&attributes, 0)
         let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
         posix_spawnattr_setflags(&attributes, Int16(flags))
@@ -75,12 +74,12 @@ package struct ChildProcess: ~Copyable {
         waitpid(id, nil, 0)
     }
 
-    /// Sends a signal to the process alone.
+    /// Sends a signal to the process only.
     package func send(_ signal: Int32) {
         kill(id, signal)
     }
 
-    /// How the process ended; nil while it runs.
+    /// How the process ended; `nil` while it runs.
     package mutating func poll() -> End? {
         var status: Int32 = 0
         if end == nil, waitpid(id, &status, WNOHANG) == id {
@@ -91,15 +90,15 @@ package struct ChildProcess: ~Copyable {
     }
 
     /// Suspends until the process has ended.
-    /// - Parameter look: Called again and again in the meantime, and once thereafter.
+    /// - Parameter look: Called repeatedly while the process runs, and once after it has ended.
     /// - Returns: How it ended.
-    /// - Throws: `CancellationError` when the waiting task is cancelled.
+    /// - Throws: `CancellationError` if the waiting task is cancelled.
     package mutating func waitForEnd(_ look: () -> Void = {}) async throws -> End {
         while true {
             let end = poll()
             look()
             if let end { return end }
-            // No thread is blocked for a child: the machine may have two.
+            // Blocking a pool thread per child would be too many: the machine may have two.
             try await Task.sleep(for: .milliseconds(3))
         }
     }

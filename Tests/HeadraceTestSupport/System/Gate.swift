@@ -1,15 +1,15 @@
 import Headrace
 import HeadracePlatform
 
-/// Holds a response back until the test opens it, which needs no sleep on either side.
+/// Holds a response back until the test opens the gate, so neither side needs to sleep.
 ///
-/// It is a pipe, so that a server's thread can wait for it and for its socket at the same time.
+/// A pipe, so that a server thread can wait for the gate and for its socket at the same time.
 package final class Gate: Sendable {
     let descriptor: Int32
     private let writer: Int32
     private let isOpened = Locked(false)
 
-    /// Creates a shut gate.
+    /// Creates a closed gate.
     package init() throws {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw CallFailure("pipe") }
@@ -18,7 +18,7 @@ package final class Gate: Sendable {
         writer = ends[1]
     }
 
-    /// Lets every response through that waits here, now and later.
+    /// Releases every response that waits for this gate, now or later.
     package func open() {
         isOpened.withLock { isOpened in
             guard !isOpened else { return }
@@ -34,9 +34,9 @@ package final class Gate: Sendable {
     }
 }
 
-/// Closes the descriptor in every process that this one will start.
+/// Marks the descriptor as close-on-exec.
 ///
-/// Swift does not see the calls that open and mark in one step, so a child that starts between the two inherits it.
+/// Swift does not import the calls that open and mark in one step, so a child started in between inherits it.
 func keepFromChildren(_ descriptor: Int32) {
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
 }

@@ -1,21 +1,21 @@
 import HeadracePlatform
 
-/// Waiting for descriptors, with the interruptions and the deadline taken care of.
+/// Waits for descriptors, handling interruptions and the deadline.
 enum Poll {
-    /// What tells that the other side has gone, and nothing else: not data, not room to write.
+    /// The event for a peer that has hung up, and nothing else: neither data nor room to write.
     static var hangUp: Int16 {
         #if canImport(Darwin)
-        // Darwin always reports the hang-up, also of one direction, and has no flag to ask for it.
+        // Darwin always reports a hang-up, even of one direction, and has no flag to request it.
         0
         #elseif canImport(Musl)
         Int16(POLLRDHUP)
         #else
-        // The flag exists in Glibc only under a feature macro that the importer may not have set.
+        // Glibc defines the flag only under a feature macro that the importer may not have set.
         0x2000
         #endif
     }
 
-    /// Waits until a descriptor is ready; false when the time is up.
+    /// Waits until a descriptor is ready; `false` on a time-out.
     static func wait(for descriptors: inout [pollfd], timeout: Duration? = nil) -> Bool {
         let deadline = timeout.map { ContinuousClock.now + $0 }
         while true {
@@ -27,7 +27,7 @@ enum Poll {
         }
     }
 
-    /// The whole milliseconds that remain, rounded up, so that a wait is never shorter than asked.
+    /// The remaining whole milliseconds, rounded up, so that a wait is never too short.
     private static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
         let remaining = ContinuousClock.now.duration(to: deadline)
         guard remaining > .zero else { return 0 }

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
 #if canImport(CDispatch)
-// Where Dispatch is loaded before the C library, the structures of threads count as its own.
+// If Dispatch is loaded before the C library, the thread structures count as Dispatch's.
 import CDispatch
 #endif
 
-/// A joinable thread with a small stack, so that a thousand of them cost a quarter of a gigabyte of addresses.
+/// A joinable thread with a small stack, so that a thousand of them need only a quarter of a gigabyte of address space.
 struct PosixThread: Sendable {
     /// Carries the body through the thread's one untyped argument.
     private final class Start: Sendable {
@@ -20,7 +20,7 @@ struct PosixThread: Sendable {
 
     private let handle: Handle
 
-    /// Starts the thread; every thread must be joined once.
+    /// Starts the thread, which must be joined exactly once.
     init(_ body: @escaping @Sendable () -> Void) throws {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -69,7 +69,7 @@ private struct Handle: Sendable {
     let bits: pthread_t
 }
 #else
-/// The thread's address as a number: a pointer is not `Sendable`, and this one is never dereferenced here.
+/// The thread's address as a number: pointers are not `Sendable`, and this one is never dereferenced here.
 private struct Handle: Sendable {
     static var none: pthread_t? { nil }
 
