@@ -41,7 +41,11 @@ public struct DownloadBytes: AsyncSequence, Sendable {
     /// Begins to read, from the start of the range.
     /// - Returns: An iterator for one task.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: FileReader(of: download, range))
+        let (manager, id) = (download.manager, download.id)
+        let reader = FileReader(of: download.record, range, manager.environment.files, manager.executor) {
+            manager.list.stamp(of: id)
+        }
+        return Iterator(reader: reader)
     }
 
     /// Reads the file at the pace of the one who asks.

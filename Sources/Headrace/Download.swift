@@ -2,31 +2,8 @@ public import HeadracePlatform
 
 /// A handle on one download of a manager; copies are the same download.
 public struct Download: Sendable, Identifiable {
-    /// Identifies a download within its manager's list and on disk.
-    public struct ID: Sendable, Hashable, LosslessStringConvertible {
-        /// The number behind the identity.
-        public let rawValue: UInt64
-
-        /// Creates an identity from its number.
-        /// - Parameter rawValue: The number.
-        public init(rawValue: UInt64) {
-            self.rawValue = rawValue
-        }
-
-        static func random() -> ID {
-            ID(rawValue: .random(in: .min ... .max))
-        }
-
-        /// Sixteen hexadecimal digits.
-        public var description: String { rawValue.hexadecimal }
-
-        /// Reads an identity; nil for what is not sixteen hexadecimal digits.
-        /// - Parameter description: What ``description`` gave.
-        public init?(_ description: String) {
-            guard let rawValue = UInt64(hexadecimal: description.lowercased().utf8) else { return nil }
-            self.init(rawValue: rawValue)
-        }
-    }
+    /// The identity of a download.
+    public typealias ID = DownloadID
 
     /// The download's identity.
     public var id: ID { record.id }

@@ -155,20 +155,20 @@ extension DownloadManager {
             }
         case .pause(let ids):
             return PendingCommand(try list.pause(selection(ids), skippingUnknown: true))
-        case .resume(let ids): for id in ids { await self[Download.ID(rawValue: id)]?.resume() }
+        case .resume(let ids): for id in ids { await self[DownloadID(rawValue: id)]?.resume() }
         case .retry(let ids): try list.resume(selection(ids), only: .failed, skippingUnknown: true)
         case .cancel(let ids):
             return PendingCommand(try list.cancel(selection(ids), skippingUnknown: true))
         case .remove(let ids, let deletingFiles):
             return PendingCommand(try list.remove(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true))
-        case .move(let id, let place): try? self[Download.ID(rawValue: id)]?.move(to: place)
+        case .move(let id, let place): try? self[DownloadID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
-            self[Download.ID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
+            self[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
         }
         return nil
     }
 
     private nonisolated func selection(_ ids: [UInt64]) -> DownloadSelection {
-        .downloads(ids.map(Download.ID.init(rawValue:)))
+        .downloads(ids.map(DownloadID.init(rawValue:)))
     }
 }

@@ -15,7 +15,7 @@ extension DownloadManager {
     }
 
     /// The download of an identity; nil where it is not in the list.
-    public nonisolated subscript(id: Download.ID) -> Download? {
+    public nonisolated subscript(id: DownloadID) -> Download? {
         list[id].map { Download(manager: self, record: $0) }
     }
 

@@ -40,6 +40,7 @@ public actor DownloadManager {
         clock: any Clock<Duration> = ContinuousClock()
     ) async throws(DownloadError) {
         try configuration.validate()
+        if configuration.backgroundSession != nil { try BackgroundLimits.check(configuration) }
         try await self.init(
             environment: TransferEnvironment(
                 configuration: configuration,
@@ -65,8 +66,8 @@ public actor DownloadManager {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
         // The other half is for the network.
-        let executor = try BlockingExecutor(
-            name: "headrace-file",
+        let executor = try BlockingExecutor.forFiles(
+            "headrace-file",
             maxThreads: Self.maxFileThreads,
             maxWorking: max(1, cores / 2)
         )
@@ -74,7 +75,7 @@ public actor DownloadManager {
         let configuration = environment.configuration
         let listExecutor =
             configuration.registryDirectory == nil
-            ? executor : try BlockingExecutor(name: "headrace-list", maxThreads: 4, maxWorking: 1)
+            ? executor : try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
         let registry = try await listExecutor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }

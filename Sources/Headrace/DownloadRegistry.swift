@@ -13,19 +13,19 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Something to do to a list; identities that it does not have, or no more, are passed over.
     public enum Command: Sendable, Hashable {
         /// Pauses downloads.
-        case pause([Download.ID])
+        case pause([DownloadID])
         /// Has downloads wait for their turn, as ``Download/resume()`` does.
-        case resume([Download.ID])
+        case resume([DownloadID])
         /// Has those that failed wait for their turn.
-        case retry([Download.ID])
+        case retry([DownloadID])
         /// Cancels downloads and removes their partial files.
-        case cancel([Download.ID])
+        case cancel([DownloadID])
         /// Takes downloads out of the list.
-        case remove([Download.ID], deletingFiles: Bool)
+        case remove([DownloadID], deletingFiles: Bool)
         /// Changes a download's place in the list.
-        case move(Download.ID, to: QueuePosition)
+        case move(DownloadID, to: QueuePosition)
         /// Changes the priority of a download.
-        case setPriority(DownloadPriority, Download.ID)
+        case setPriority(DownloadPriority, DownloadID)
     }
 
     /// How long a manager that has the list may take to carry out a command before nobody waits for it.
@@ -97,7 +97,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                 let (state, file) = entry.state.restored(request.url, bases: bases)
                 reading.downloads.append(
                     DownloadSnapshot(
-                        id: Download.ID(rawValue: entry.id),
+                        id: DownloadID(rawValue: entry.id),
                         request: request,
                         state: isRun && entry.state.isRunning ? .running : state,
                         priority: request.priority,
@@ -149,7 +149,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     ///   tells of the file, and what keeps the registry from being written; then none is added. Where somebody else adds the
     ///   same file at the same moment with another checksum or size, the others are. `fileSystem` as ``perform(_:)``.
     @discardableResult
-    public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
+    public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         for request in requests { try request.validate() }
         guard !requests.isEmpty else { return ([], true) }
         let ids = try await withList { manager throws(DownloadError) in
@@ -159,10 +159,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// Leaves downloads for the manager that has the list.
-    private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [Download.ID], isDone: Bool) {
+    private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
-        var (ids, entries): ([Download.ID], [RegistryEntry]) = ([], [])
+        var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
         for request in requests {
             let path = DestinationPaths(request).partialPath
             let twin = active[path]
@@ -188,15 +188,15 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// The downloads that have not ended, by the path of their partial: one file has one download.
-    private func active() async throws(DownloadError) -> [String: (id: Download.ID, expectations: FileExpectations)] {
+    private func active() async throws(DownloadError) -> [String: (id: DownloadID, expectations: FileExpectations)] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
-            var active: [String: (id: Download.ID, expectations: FileExpectations)] = [:]
+            var active: [String: (id: DownloadID, expectations: FileExpectations)] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
-                active[DestinationPaths(request).partialPath] = (Download.ID(rawValue: entry.id), request.expectations)
+                active[DestinationPaths(request).partialPath] = (DownloadID(rawValue: entry.id), request.expectations)
             }
             return active
         }
@@ -294,7 +294,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value {
-        let executor = try BlockingExecutor(name: "headrace-registry", maxThreads: 1, maxWorking: 1)
+        let executor = try BlockingExecutor.forFiles("headrace-registry", maxThreads: 1, maxWorking: 1)
         do throws(DownloadError) {
             let value = try await executor.run(body)
             await executor.shutdown()

@@ -9,7 +9,7 @@
 /// An outcome that no run waits for is kept for the next one. A task of which nobody wants to know more is stale: what it
 /// still tells is passed over, its file too.
 struct BackgroundMachine: Sendable {
-    typealias ID = Download.ID
+    typealias ID = DownloadID
 
     private enum Phase {
         case fetching

@@ -1,17 +1,17 @@
 /// A task of the system: the download that it is for, and its number in the session.
 struct BackgroundTask: Sendable, Hashable {
     /// The download.
-    let download: Download.ID
+    let download: DownloadID
     /// The task's number in its session.
     let number: Int
 
     /// Creates a task from what the system has of it; nil for one that is no download's.
     init?(_ number: Int, description: String?) {
-        guard let download = description.flatMap({ Download.ID($0) }) else { return nil }
+        guard let download = description.flatMap({ DownloadID($0) }) else { return nil }
         self.init(download, number)
     }
 
-    init(_ download: Download.ID, _ number: Int) {
+    init(_ download: DownloadID, _ number: Int) {
         self.download = download
         self.number = number
     }

@@ -33,7 +33,7 @@ struct BackgroundRequest: Sendable, Hashable {
 /// The downloads of a manager that a background session fetches: does what the ``BackgroundMachine`` decides.
 ///
 /// Effects are done under the lock, in the order of the decisions; a file is taken over before the system's callback returns.
-final class BackgroundTransfers: Sendable {
+final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
@@ -43,7 +43,7 @@ final class BackgroundTransfers: Sendable {
 
     private struct State {
         var machine: BackgroundMachine
-        var fetches: [Download.ID: Fetch] = [:]
+        var fetches: [DownloadID: Fetch] = [:]
         var handlers: [BackgroundHandler: @Sendable () -> Void] = [:]
         var lastHandler = 0
         var isReleased = false
@@ -116,12 +116,12 @@ final class BackgroundTransfers: Sendable {
     }
 
     /// The run of a download has no more use for the system, and is about to end.
-    func left(_ id: Download.ID) {
+    func left(_ id: DownloadID) {
         state.withLock { $0.machine.left(id) }
     }
 
     /// The list knows how the run of a download has ended.
-    func ended(_ id: Download.ID) {
+    func ended(_ id: DownloadID) {
         change { $0.machine.ended(id, standing(of: id)) }
     }
 
@@ -258,7 +258,7 @@ final class BackgroundTransfers: Sendable {
         return []
     }
 
-    private func note(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: Download.ID, _ state: inout State) {
+    private func note(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: DownloadID, _ state: inout State) {
         let now = clock.now()
         guard state.fetches[id] != nil else { return }
         var meter = state.fetches[id]?.meter ?? ProgressMeter(start: now, bytesReceived: receivedBytes)
@@ -268,7 +268,7 @@ final class BackgroundTransfers: Sendable {
         if let progress { list[id]?.status.publish(progress) }
     }
 
-    private func publish(_ event: DownloadEvent, _ id: Download.ID) {
+    private func publish(_ event: DownloadEvent, _ id: DownloadID) {
         list[id]?.status.publish(event)
     }
 
@@ -276,7 +276,7 @@ final class BackgroundTransfers: Sendable {
         standing(of: task.download)
     }
 
-    private func standing(of id: Download.ID) -> BackgroundMachine.Standing {
+    private func standing(of id: DownloadID) -> BackgroundMachine.Standing {
         // What is decided, of which the state is told later.
         switch list.phase(of: id) {
         case .running: .running

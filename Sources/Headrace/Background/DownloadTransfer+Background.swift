@@ -1,8 +1,18 @@
 import HeadracePlatform
 
+extension BackgroundTransfers {
+    func fetch(
+        for transfer: DownloadTransfer,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState
+    ) async throws -> FinishedFile? {
+        try await transfer.fetch(in: self, &session, &attempts)
+    }
+}
+
 extension DownloadTransfer {
     /// Has the system fetch the file, and then compares and names it; nil asks again.
-    func fetch(
+    fileprivate func fetch(
         in background: BackgroundTransfers,
         _ session: inout PartialDownload,
         _ attempts: inout TransferState

@@ -57,3 +57,12 @@ struct NetworkAdmission: Sendable {
         }
     }
 }
+
+extension NetworkPath {
+    /// What of this path keeps a download of the request from running; nil where nothing does.
+    /// - Parameter request: What is to be downloaded.
+    /// - Returns: The obstacle; `offline` also where the download would rather fail than wait.
+    package func blocker(for request: DownloadRequest) -> NetworkBlocker? {
+        NetworkAdmission(path: self).blocker(for: NetworkRequirement(request))
+    }
+}

@@ -5,7 +5,7 @@ struct RedirectChain: Sendable {
     let policy: RedirectPolicy
     private(set) var url: URL
     private(set) var count = 0
-    private var fields: [HeaderField]
+    private(set) var fields: [HeaderField]
 
     /// Begins at one of the sources of a request; secret fields are for the origin of the first one, and none of the caller's
     /// for a host that only an answer told of.
@@ -40,14 +40,5 @@ struct RedirectChain: Sendable {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }
         fields.append(Credential.basic(user: login.user, password: login.password).field)
-    }
-
-    func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
-        TransportRequest(
-            url: url,
-            fields: fields + rangeFields,
-            connectTimeout: configuration.connectTimeout,
-            stallTimeout: configuration.stallTimeout
-        )
     }
 }

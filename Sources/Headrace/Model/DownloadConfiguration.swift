@@ -185,7 +185,6 @@ public struct DownloadConfiguration: Sendable {
         }
         try validateTLS()
         try validateProxy()
-        if backgroundSession != nil { try BackgroundLimits.check(self) }
     }
 }
 

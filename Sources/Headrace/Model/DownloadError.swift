@@ -95,13 +95,12 @@ public struct DownloadError: Error, Sendable {
         return DownloadError(.timedOut, message, url: url)
     }
 
-    static func unknown(_ id: Download.ID) -> DownloadError {
+    static func unknown(_ id: DownloadID) -> DownloadError {
         DownloadError(.unknownDownload, "No download in the list has the identity \(id).")
     }
 
-    static func credentialsMissing(_ request: RegistryRequest) -> DownloadError {
-        let names = request.withheldHeaders + (request.withholdsUser ? ["user and password"] : [])
-        return DownloadError(
+    static func credentialsMissing(_ names: [String]) -> DownloadError {
+        DownloadError(
             .credentialsMissing,
             "The request was made in an earlier run with \(names.joined(separator: ", ")), which no disk keeps. "
                 + "Add it again: its bytes are gone on with."

@@ -5,7 +5,7 @@ public enum DownloadSelection: Sendable, Hashable {
     /// All of them.
     case all
     /// These; one that is not in the list makes the verb throw `unknownDownload`.
-    case downloads([Download.ID])
+    case downloads([DownloadID])
     /// Those of a group; see ``DownloadRequest/group``.
     case group(String)
     /// Those that were asked for by this URL.

@@ -3,7 +3,7 @@ public import HeadracePlatform
 /// How one download of a list stands at a moment.
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
-    public var id: Download.ID
+    public var id: DownloadID
     /// What was asked for.
     public var request: DownloadRequest
     /// Where the download stands.
@@ -22,9 +22,6 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The failure after which a waiting download is to be tried again; nil where it waits for something else.
     public var lastFailure: DownloadError?
 
-    /// Where bytes lie before they have their final name, whether there are any or not.
-    public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath) }
-
     /// Creates a snapshot.
     /// - Parameters:
     ///   - id: The download's identity.
@@ -36,7 +33,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - nextAttempt: When it may run at the earliest.
     ///   - lastFailure: The failure after which it is to be tried again.
     public init(
-        id: Download.ID,
+        id: DownloadID,
         request: DownloadRequest,
         state: DownloadState,
         priority: DownloadPriority = .normal,

@@ -47,15 +47,6 @@ public struct NetworkPath: Sendable, Hashable {
     }
 }
 
-extension NetworkPath {
-    /// What of this path keeps a download of the request from running; nil where nothing does.
-    /// - Parameter request: What is to be downloaded.
-    /// - Returns: The obstacle; `offline` also where the download would rather fail than wait.
-    package func blocker(for request: DownloadRequest) -> NetworkBlocker? {
-        NetworkAdmission(path: self).blocker(for: NetworkRequirement(request))
-    }
-}
-
 /// Why a download may not run on the network as it is.
 public enum NetworkBlocker: String, Sendable, Hashable, CaseIterable {
     /// There is no network; see ``DownloadConfiguration/waitsForConnectivity``.

@@ -1,15 +1,15 @@
 /// Something that happened to a manager's list.
 public enum QueueEvent: Sendable, Equatable {
     /// Downloads came in, in this order, at the end of the list.
-    case added([Download.ID])
+    case added([DownloadID])
     /// A download stands otherwise.
-    case stateChanged(Download.ID, DownloadState)
+    case stateChanged(DownloadID, DownloadState)
     /// A download has another place in the list.
-    case moved(Download.ID)
+    case moved(DownloadID)
     /// A download has another priority.
-    case priorityChanged(Download.ID, DownloadPriority)
+    case priorityChanged(DownloadID, DownloadPriority)
     /// A download is in the list no more.
-    case removed(Download.ID)
+    case removed(DownloadID)
     /// The limits on downloads at once are these from now on; nil is none.
     case limitsChanged(downloads: Int, perHost: Int?)
     /// The limit on bytes per second of a group, or with no group of all downloads, was set to this; nil is none.

@@ -5,9 +5,9 @@ public enum QueuePosition: Sendable, Hashable {
     /// After all others.
     case last
     /// Directly before another download.
-    case before(Download.ID)
+    case before(DownloadID)
     /// Directly after another download.
-    case after(Download.ID)
+    case after(DownloadID)
     /// So far from the start, from 0 on, counted without the download that is moved.
     case index(Int)
 }

@@ -31,7 +31,7 @@ extension DownloadQueue {
                     (try? request.validate()) != nil
                 else { return nil }
                 return QueueState.Addition(
-                    id: Download.ID(rawValue: entry.id),
+                    id: DownloadID(rawValue: entry.id),
                     request: request,
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
                 )
@@ -118,7 +118,7 @@ extension DownloadQueue {
     }
 
     /// Has a download wait for its turn again, and for nothing else.
-    func resume(_ id: Download.ID) {
+    func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
             state.forgetBegin(of: id)
             return state.queue.resume(id, at: now)
@@ -126,11 +126,11 @@ extension DownloadQueue {
     }
 
     /// Fetches a finished download again.
-    func restart(_ id: Download.ID) {
+    func restart(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { $0.queue.restart($1, at: $2) }
     }
 
-    func preempt(for id: Download.ID) {
+    func preempt(for id: DownloadID) {
         apply { $0.preempt(for: id) }
     }
 
@@ -185,12 +185,12 @@ extension DownloadQueue {
     }
 
     /// What a download does; nil where it is not in the list.
-    func phase(of id: Download.ID) -> Scheduler.Phase? {
+    func phase(of id: DownloadID) -> Scheduler.Phase? {
         state.withLock { $0.queue.phase(of: id) }
     }
 
     /// Throws `unknownDownload` for a place that is not there; does nothing to a download that is not.
-    func move(_ id: Download.ID, to place: QueuePosition) throws(DownloadError) {
+    func move(_ id: DownloadID, to place: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
             guard state.records[id] != nil else { return }
@@ -213,7 +213,7 @@ extension DownloadQueue {
         scheduleFlush()
     }
 
-    func setPriority(_ priority: DownloadPriority, of id: Download.ID) {
+    func setPriority(_ priority: DownloadPriority, of id: DownloadID) {
         let now = clock.now()
         state.withLock { state in
             guard state.records[id] != nil else { return }
@@ -224,13 +224,13 @@ extension DownloadQueue {
     }
 
     /// Does nothing to a download that is not in the list.
-    func setRateLimit(_ bytesPerSecond: Int64?, of id: Download.ID) {
+    func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
         guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
         scheduleFlush()
     }
 
     /// Keeps what the system has of a download, where it is in the list.
-    func setBackgroundNote(_ note: BackgroundTaskState?, of id: Download.ID) {
+    func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) {
         guard state.withLock({ $0.setBackgroundNote(note, of: id) }) else { return }
         scheduleFlush()
     }

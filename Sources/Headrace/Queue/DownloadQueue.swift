@@ -67,7 +67,7 @@ final class DownloadQueue: Sendable {
 
     // MARK: Looking up
 
-    subscript(id: Download.ID) -> DownloadRecord? {
+    subscript(id: DownloadID) -> DownloadRecord? {
         state.withLock { $0.records[id] }
     }
 
@@ -97,16 +97,16 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    func priority(of id: Download.ID) -> Int? {
+    func priority(of id: DownloadID) -> Int? {
         state.withLock { $0.queue.priority(of: id) }
     }
 
-    func networkBlocker(of id: Download.ID) -> NetworkBlocker? {
+    func networkBlocker(of id: DownloadID) -> NetworkBlocker? {
         state.withLock { $0.queue.networkBlocker(of: id) }
     }
 
     /// A finished file as it was when it got its name.
-    func stamp(of id: Download.ID) -> FileStamp? {
+    func stamp(of id: DownloadID) -> FileStamp? {
         state.withLock { $0.stamp(of: id) }
     }
 
@@ -138,7 +138,7 @@ final class DownloadQueue: Sendable {
 
     // MARK: Effects
 
-    typealias Verb = (inout Scheduler, Download.ID, Duration) -> [Scheduler.Action]
+    typealias Verb = (inout Scheduler, DownloadID, Duration) -> [Scheduler.Action]
 
     /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
     /// - Returns: The downloads of the selection, what opens with the removal of files, where some are removed, and the last turn
@@ -164,7 +164,7 @@ final class DownloadQueue: Sendable {
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
-        _ verb: (inout QueueState, Download.ID, Duration) -> [Scheduler.Action]
+        _ verb: (inout QueueState, DownloadID, Duration) -> [Scheduler.Action]
     ) throws(DownloadError) {
         let now = clock.now()
         perform(

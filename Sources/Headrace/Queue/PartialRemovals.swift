@@ -1,15 +1,15 @@
 /// The partials that are about to go, by their paths, and the downloads that are to begin after that.
 struct PartialRemovals {
     /// By how many at a time, and the downloads that wait for the last of them.
-    private var removals: [String: (count: Int, waiting: [Download.ID: Latch])] = [:]
+    private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
     /// Those that still run and have made way for another download of the same file.
-    private var leaving: [String: Download.ID] = [:]
+    private var leaving: [String: DownloadID] = [:]
 
     /// Whether a download has to wait before it begins; never for its own end.
-    func isRemoving(_ path: String, before id: Download.ID) -> Bool { removals[path] != nil && leaving[path] != id }
+    func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
 
     /// The one that still has a partial open, and whose it is until it has ended.
-    func owner(of path: String) -> Download.ID? { leaving[path] }
+    func owner(of path: String) -> DownloadID? { leaving[path] }
 
     mutating func begin(_ path: String) {
         removals[path, default: (0, [:])].count += 1
@@ -18,7 +18,7 @@ struct PartialRemovals {
     /// Has a partial count as one that is about to go until its download has ended.
     ///
     /// One that waits for a removal itself has none yet, and must not wait for its own end: then false.
-    mutating func makeWay(_ path: String, _ id: Download.ID) -> Bool {
+    mutating func makeWay(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
         leaving[path] = id
         begin(path)
@@ -26,21 +26,21 @@ struct PartialRemovals {
     }
 
     /// Takes note that a download has ended; returns those who wait for that.
-    mutating func ended(_ path: String, _ id: Download.ID) -> [Latch] {
+    mutating func ended(_ path: String, _ id: DownloadID) -> [Latch] {
         guard leaving[path] == id else { return [] }
         leaving[path] = nil
         return end(path)
     }
 
     /// Has what a download waits for told; false where there is nothing.
-    mutating func follow(_ latch: Latch, _ path: String, before id: Download.ID) -> Bool {
+    mutating func follow(_ latch: Latch, _ path: String, before id: DownloadID) -> Bool {
         guard isRemoving(path, before: id) else { return false }
         removals[path]?.waiting[id] = latch
         return true
     }
 
     /// Takes note that a download waits no more.
-    mutating func endFollowing(_ path: String, before id: Download.ID) {
+    mutating func endFollowing(_ path: String, before id: DownloadID) {
         removals[path]?.waiting[id] = nil
     }
 

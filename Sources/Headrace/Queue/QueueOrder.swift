@@ -10,27 +10,27 @@ struct QueueOrder: Sendable {
 
     /// A download with its label beside it, so that looking for a label goes along a block.
     private struct Item {
-        var id: Download.ID
+        var id: DownloadID
         var label: Label
     }
 
-    private var labels: [Download.ID: Label] = [:]
+    private var labels: [DownloadID: Label] = [:]
     /// None of them is empty.
     private var blocks: [[Item]] = []
 
-    var ids: [Download.ID] { blocks.flatMap { $0.map(\.id) } }
+    var ids: [DownloadID] { blocks.flatMap { $0.map(\.id) } }
 
-    func label(of id: Download.ID) -> Label? { labels[id] }
+    func label(of id: DownloadID) -> Label? { labels[id] }
 
     /// Downloads of the list in its order.
-    func sorted(_ ids: some Sequence<Download.ID>) -> [Download.ID] {
+    func sorted(_ ids: some Sequence<DownloadID>) -> [DownloadID] {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }
 
     /// Adds a download at the end; true means that all labels are new ones.
     ///
     /// The label is that of an earlier run, and is kept where the labels ascend with it.
-    mutating func append(_ id: Download.ID, label: Label? = nil) -> Bool {
+    mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
         guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
         }
@@ -53,7 +53,7 @@ struct QueueOrder: Sendable {
     /// Adds a download, or moves it; true means that all labels are new ones.
     ///
     /// `before` and `after` one that is not in the list mean the end.
-    mutating func insert(_ id: Download.ID, at place: QueuePosition) -> Bool {
+    mutating func insert(_ id: DownloadID, at place: QueuePosition) -> Bool {
         remove(id)
         let position = position(of: place)
         let label = label(before: position)
@@ -63,7 +63,7 @@ struct QueueOrder: Sendable {
         return true
     }
 
-    mutating func remove(_ id: Download.ID) {
+    mutating func remove(_ id: DownloadID) {
         guard let position = position(of: id) else { return }
         blocks[position.block].remove(at: position.offset)
         if blocks[position.block].isEmpty { blocks.remove(at: position.block) }
@@ -100,7 +100,7 @@ struct QueueOrder: Sendable {
         }
     }
 
-    private func position(of id: Download.ID) -> Position? {
+    private func position(of id: DownloadID) -> Position? {
         guard let label = labels[id] else { return nil }
         // The last block, and in it the last download, whose label is not greater.
         let block = blocks.partitionIndex { $0[0].label > label } - 1

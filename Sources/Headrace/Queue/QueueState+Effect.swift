@@ -25,7 +25,7 @@ extension QueueState {
     /// A download that comes in.
     struct Addition {
         /// The identity that another process has given it, or nil.
-        var id: Download.ID?
+        var id: DownloadID?
         var request: DownloadRequest
         /// What was kept of the request, where that is not all of it.
         var withoutSecrets: RegistryRequest?
@@ -46,7 +46,7 @@ extension QueueState {
         /// A download for each addition.
         var records: [DownloadRecord]
         /// Those of them that were not in the list.
-        var new: [Download.ID]
+        var new: [DownloadID]
         var effects: [Effect]
         /// Why some of the additions cannot be.
         var refusals: [DownloadError]

@@ -1,6 +1,6 @@
 /// What is told of one download.
 extension QueueState {
-    func snapshot(of id: Download.ID, at now: Duration) -> DownloadSnapshot? {
+    func snapshot(of id: DownloadID, at now: Duration) -> DownloadSnapshot? {
         guard let record = records[id] else { return nil }
         let (state, progress) = record.status.now
         let priority = DownloadPriority(rawValue: queue.priority(of: id) ?? 0)

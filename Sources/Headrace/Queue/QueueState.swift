@@ -6,22 +6,22 @@ import HeadracePlatform
 struct QueueState {
     var queue: Scheduler
     var idleSubscribers = Subscribers<Never>()
-    private(set) var records: [Download.ID: DownloadRecord] = [:]
+    private(set) var records: [DownloadID: DownloadRecord] = [:]
     /// How many wait or run, and how many did so and have not been told yet that they do no more.
     private(set) var openCount = 0
     /// The signals of those that run.
-    private var signals: [Download.ID: StopSignal] = [:]
+    private var signals: [DownloadID: StopSignal] = [:]
     /// What is known of those that wait to be tried again.
-    private(set) var attempts: [Download.ID: TransferState] = [:]
+    private(set) var attempts: [DownloadID: TransferState] = [:]
     /// Those that have not ended nor been told to for good, by the path of their partial: one file has one download.
     private var active: [String: DownloadRecord] = [:]
     /// The last of those that failed, by the path of their partial, which may go on with its bytes.
-    private var failed: [String: Download.ID] = [:]
+    private var failed: [String: DownloadID] = [:]
     /// Those that wait or run.
-    private var open: Set<Download.ID> = []
-    private var groups: [String: Set<Download.ID>] = [:]
+    private var open: Set<DownloadID> = []
+    private var groups: [String: Set<DownloadID>] = [:]
     /// The finished files as they were when they got their names.
-    private var finished: [Download.ID: FinishedFile] = [:]
+    private var finished: [DownloadID: FinishedFile] = [:]
     var removals = PartialRemovals()
     private(set) var turn: UInt64 = 0
     /// The times at which somebody calls ``tick(at:)``.
@@ -37,7 +37,7 @@ struct QueueState {
 
     /// The downloads that a verb is for, in the order of the list; throws `unknownDownload` for one that is not there,
     /// unless those are passed over.
-    func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [Download.ID] {
+    func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [DownloadID] {
         switch selection {
         case .all: return queue.ids
         case .downloads(let ids) where skippingUnknown: return ids.filter { records[$0] != nil }
@@ -53,19 +53,19 @@ struct QueueState {
     }
 
     /// Whether a download may wait for its turn again: not while another one has its file.
-    func mayReopen(_ id: Download.ID) -> Bool {
+    func mayReopen(_ id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         return active[record.names.partialPath, default: record] === record
     }
 
-    func stamp(of id: Download.ID) -> FileStamp? { finished[id]?.stamp }
+    func stamp(of id: DownloadID) -> FileStamp? { finished[id]?.stamp }
 
     /// What the journal keeps of the list, in its order.
     var members: [QueueJournal.Member] {
         queue.ids.compactMap { member($0) }
     }
 
-    private func member(_ id: Download.ID) -> QueueJournal.Member? {
+    private func member(_ id: DownloadID) -> QueueJournal.Member? {
         guard let record = records[id], let label = queue.order.label(of: id) else { return nil }
         return QueueJournal.Member(record: record, label: label, priority: queue.priority(of: id) ?? 0)
     }
@@ -176,7 +176,7 @@ struct QueueState {
     }
 
     /// Changes the place of a download that is in the list.
-    mutating func move(_ id: Download.ID, to place: QueuePosition, at now: Duration) {
+    mutating func move(_ id: DownloadID, to place: QueuePosition, at now: Duration) {
         let relabellings = queue.relabellings
         queue.move(id, to: place, at: now)
         if queue.relabellings != relabellings {
@@ -187,13 +187,13 @@ struct QueueState {
     }
 
     /// Changes the priority of a download that is in the list.
-    mutating func setPriority(_ priority: Int, of id: Download.ID, at now: Duration) {
+    mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
     }
 
     /// Notes a request that is another one now.
-    func recordRequest(of id: Download.ID) {
+    func recordRequest(of id: DownloadID) {
         if let member = member(id) { journal?.recordRequest(of: member) }
     }
 
@@ -208,8 +208,8 @@ struct QueueState {
         if let group = record.requested({ $0.group }) { groups[group, default: []].insert(record.id) }
     }
 
-    private func newID() -> Download.ID {
-        var id: Download.ID
+    private func newID() -> DownloadID {
+        var id: DownloadID
         repeat { id = .random() } while records[id] != nil
         return id
     }
@@ -227,7 +227,7 @@ struct QueueState {
     }
 
     /// Takes note of how a transfer ended.
-    mutating func ended(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
+    mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
         var effects = settled(id, outcome, at: now)
@@ -236,7 +236,7 @@ struct QueueState {
         return effects
     }
 
-    private mutating func settled(_ id: Download.ID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
+    private mutating func settled(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
             // They have been given since the transfer looked.
@@ -302,7 +302,7 @@ struct QueueState {
         return active[path, default: record] === record && failed[path, default: id] == id
     }
 
-    private mutating func remove(_ id: Download.ID) -> DownloadRecord? {
+    private mutating func remove(_ id: DownloadID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
         attempts.discard(id)
         finished.discard(id)

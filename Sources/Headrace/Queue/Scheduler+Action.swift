@@ -85,3 +85,15 @@ extension DownloadState {
         }
     }
 }
+
+extension TransferOutcome {
+    /// The part of the outcome that decides what runs next.
+    var forQueue: Scheduler.Outcome {
+        switch self {
+        case .finished: .finished
+        case .failed: .failed
+        case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
+        case .retry(_, let time): .retry(at: time)
+        }
+    }
+}

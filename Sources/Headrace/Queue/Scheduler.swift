@@ -12,7 +12,7 @@
 /// A download that is told to stop keeps its place among the running until its transfer has ended, so that the next one
 /// never runs beside it.
 struct Scheduler: Sendable {
-    typealias ID = Download.ID
+    typealias ID = DownloadID
 
     private(set) var limit: Int
     private(set) var hostLimit: Int?

@@ -13,7 +13,7 @@ struct RegistryLoss: Error, Hashable {}
 ///
 /// The file stays for good, since one that was removed could be held twice.
 struct RegistryLock: Sendable {
-    static let fileName = "registry.lock"
+    static let fileName = ReservedFileNames.registryLock
     /// Each further round needs somebody who removes the file meanwhile.
     private static let maxRounds = 100
 

@@ -183,3 +183,8 @@ extension HeaderField {
         return HeaderField(name: name, value: value.withoutUserInfo)
     }
 }
+
+extension RegistryRequest {
+    /// The header fields that were not saved because they are secrets, and "user and password" for those of the URL.
+    var withheldNames: [String] { withheldHeaders + (withholdsUser ? ["user and password"] : []) }
+}

@@ -23,9 +23,9 @@ struct RegistryStore: Sendable {
         case wholeListNeeded
     }
 
-    static let fileName = "registry.journal"
-    static let newSuffix = ".new"
-    static let unreadSuffix = ".unread"
+    static let fileName = ReservedFileNames.registry
+    static let newSuffix = ReservedFileNames.newSuffix
+    static let unreadSuffix = ReservedFileNames.unreadSuffix
     private static let pieceBytes = 1 << 20
 
     private let directory: String

@@ -5,7 +5,7 @@ import HeadracePlatform
 /// A line for each, `PATH-HASH INODE VERSION`, of which the last of a path holds; what is no such line, as a crash may leave,
 /// is passed over. It belongs to the manager that has the registry. All calls block.
 final class RegistryVersions: Sendable {
-    static let fileName = "registry.versions"
+    static let fileName = ReservedFileNames.registryVersions
     /// The largest file; before it grows beyond, the older half goes, and with it most of the files that are gone.
     static let maxBytes = 1 << 20
 

@@ -61,7 +61,7 @@ private func reading<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
 ) async throws -> Value {
-    let executor = try BlockingExecutor(name: "headrace-digest", maxThreads: 1, maxWorking: 1)
+    let executor = try BlockingExecutor.forFiles("headrace-digest", maxThreads: 1, maxWorking: 1)
     let result = await withTaskExecutorPreference(executor) { () -> Result<Value, any Error> in
         do {
             return .success(try await open(file.filePath, body))

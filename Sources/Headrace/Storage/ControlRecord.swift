@@ -33,17 +33,12 @@ struct ControlRecord: Sendable, Equatable {
         bootID: String,
         file: FileIdentity
     ) {
-        self.url = Self.identity(of: url)
+        self.url = url.identity
         self.fileName = fileName
         self.representation = representation
         self.totalBytes = totalBytes
         self.bootID = bootID
         self.file = file
-    }
-
-    /// What two requests for the same thing have in common.
-    static func identity(of url: URL) -> URL {
-        url.absoluteURL.withoutCredentials
     }
 
     /// The ranges of a file that need not be fetched again.

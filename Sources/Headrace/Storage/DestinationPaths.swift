@@ -1,4 +1,4 @@
-import HeadracePlatform
+public import HeadracePlatform
 
 /// The paths that a request means.
 ///
@@ -75,4 +75,9 @@ struct DestinationPaths: Sendable {
         let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
         return String(path[..<(last.map(path.utf8.index(after:)) ?? path.startIndex)])
     }
+}
+
+extension DownloadSnapshot {
+    /// Where bytes lie before they have their final name, whether there are any or not.
+    public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath) }
 }

@@ -1,11 +1,9 @@
 /// Where a control record lies: beside its partial, under the partial's name with a suffix.
 struct RecordFile: Sendable {
-    static let suffix = ".record"
-    private static let newSuffix = ".new"
+    static let suffix = ReservedFileNames.recordSuffixes[0]
+    private static let newSuffix = ReservedFileNames.newSuffix
     /// What is added to a partial's name at the most, in bytes.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
-    /// What is added to a partial's name.
-    static let suffixes = [suffix, suffix + newSuffix]
 
     enum Contents: Equatable {
         case none

@@ -77,14 +77,10 @@ final class BlockingExecutor: TaskExecutor {
     ///
     /// At most `maxWorking` of them run at once, not counting those stuck in slow calls: more threads than cores only contend
     /// with each other, for example for the lock of a directory.
-    init(name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) {
+    init(name: String, maxThreads: Int, maxWorking: Int) throws(SystemError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
-        do {
-            let executor = asUnownedTaskExecutor()
-            try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
-        } catch {
-            throw DownloadError(.fileSystem, "The thread for file calls could not be started: \(error).")
-        }
+        let executor = asUnownedTaskExecutor()
+        try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {

@@ -13,7 +13,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// The name comes in parts.
     init(url: URL, _ addName: (inout Hash) -> Void) {
         var hash = Hash()
-        hash.add(ControlRecord.identity(of: url).absoluteString)
+        hash.add(url.identity.absoluteString)
         hash.add("\n")
         addName(&hash)
         description = hash.value.hexadecimal
@@ -22,7 +22,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// That of the place of an answer, whose query, of a signature perhaps, may be another one each time.
     init(placeOf url: URL) {
         var hash = Hash()
-        hash.add(String(ControlRecord.identity(of: url).absoluteString.prefix { $0 != "?" && $0 != "#" }))
+        hash.add(String(url.identity.absoluteString.prefix { $0 != "?" && $0 != "#" }))
         description = hash.value.hexadecimal
     }
 
@@ -50,11 +50,8 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What the name of each partial ends with.
-    static let end = ".part"
-
     /// What the name of the partial ends with.
-    var suffix: String { ".\(self)" + Self.end }
+    var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
     /// Whether a name in small letters ends like that of a partial.
     static func isAtEnd(of name: Substring) -> Bool {

@@ -1,6 +1,9 @@
 import HeadracePlatform
 
 extension URL {
+    /// The absolute URL without user and password, which two requests for the same resource have in common.
+    var identity: URL { absoluteURL.withoutCredentials }
+
     /// The URL without user and password, for messages, events and logs.
     var withoutCredentials: URL {
         let text = absoluteString

@@ -24,17 +24,3 @@ enum WallTime {
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 }
-
-extension LocalTime {
-    /// The current time in the system's time zone.
-    static func now() -> LocalTime {
-        var seconds = time(nil)
-        var parts = tm()
-        // Otherwise a change of the time zone would go unnoticed after the first call.
-        tzset()
-        localtime_r(&seconds, &parts)
-        // C counts weekdays from Sunday, which is 0.
-        let weekday = RateSchedule.Weekday(rawValue: (Int(parts.tm_wday) + 6) % 7 + 1) ?? .monday
-        return LocalTime(weekday, minute: Int(parts.tm_hour) * 60 + Int(parts.tm_min), second: Int(parts.tm_sec))
-    }
-}

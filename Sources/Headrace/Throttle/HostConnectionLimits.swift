@@ -9,7 +9,7 @@ struct HostConnectionLimits: Sendable {
         /// When the limit was last changed.
         var changed = Duration.zero
         var notBefore: Duration?
-        var downloads: [(id: Download.ID, wanted: Int, granted: Int)] = []
+        var downloads: [(id: DownloadID, wanted: Int, granted: Int)] = []
     }
 
     /// How long a host must not have refused anything to get one more connection.
@@ -33,7 +33,7 @@ struct HostConnectionLimits: Sendable {
     /// Says how many connections a download that has use for so many may have to a host, until it asks again.
     ///
     /// The sum is never above the limit, as long as each download ends at once what it has too much.
-    mutating func share(of id: Download.ID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
+    mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
         let index = state.downloads.firstIndex { $0.id == id } ?? state.downloads.endIndex
@@ -48,7 +48,7 @@ struct HostConnectionLimits: Sendable {
 
     /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
     @discardableResult
-    mutating func refused(_ id: Download.ID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
+    mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
         let open = state.downloads.reduce(0) { $0 + $1.granted }
         // Small downloads are not counted.
@@ -63,7 +63,7 @@ struct HostConnectionLimits: Sendable {
     }
 
     /// A download has ended, or leaves the host alone.
-    mutating func left(_ id: Download.ID, _ host: String, at now: Duration) {
+    mutating func left(_ id: DownloadID, _ host: String, at now: Duration) {
         hosts[host]?.downloads.removeAll { $0.id == id }
         if isIdle(host, at: now) { hosts[host] = nil }
         if hosts.count > Self.leastSweep { hosts = hosts.filter { !isIdle($0.key, at: now) } }

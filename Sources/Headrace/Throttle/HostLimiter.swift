@@ -33,17 +33,17 @@ final class HostLimiter: Sendable {
     }
 
     /// How many connections a download may have for now.
-    func share(of id: Download.ID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
+    func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
     /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
     @discardableResult
-    func refused(_ id: Download.ID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
+    func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
-    func left(_ id: Download.ID, _ url: URL, at now: Duration) {
+    func left(_ id: DownloadID, _ url: URL, at now: Duration) {
         limits.withLock { $0.left(id, Self.host(of: url), at: now) }
     }
 

@@ -20,7 +20,7 @@ struct RateLimiter: Sendable {
     enum Scope: Sendable, Hashable {
         case all
         case group(String)
-        case download(Download.ID)
+        case download(DownloadID)
     }
 
     /// One connection of a download, from ``connect(_:group:at:)`` to ``disconnect(_:at:)``.
@@ -81,7 +81,7 @@ struct RateLimiter: Sendable {
     }
 
     /// Adds a connection; the group is that of the download's first connection.
-    mutating func connect(_ download: Download.ID, group: String? = nil, at now: Duration) -> Connection {
+    mutating func connect(_ download: DownloadID, group: String? = nil, at now: Duration) -> Connection {
         flow(at: now)
         let parent = slot(of: .download(download), below: group.map { .group($0) } ?? .all)
         connects += 1

@@ -69,7 +69,7 @@ final class ThrottleController: Sendable {
     }
 
     /// Applies the changed limit of a running download; any other download sets it with its first lane.
-    func limitChanged(of record: DownloadRecord) {
+    func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.lanes[.download(record.id)] != nil else { return }
             state.limiter.setLimit(record.rateLimit, for: .download(record.id), at: now)
@@ -106,7 +106,7 @@ final class ThrottleController: Sendable {
 
     // MARK: Lanes
 
-    func open(_ record: DownloadRecord, _ scopes: [RateLimiter.Scope]) {
+    func open(_ record: some RateLimitedDownload, _ scopes: [RateLimiter.Scope]) {
         let now = clock.now()
         state.withLock { state in
             for scope in scopes { state.lanes[scope, default: 0] += 1 }
@@ -116,7 +116,7 @@ final class ThrottleController: Sendable {
         }
     }
 
-    func close(_ id: Download.ID, _ scopes: [RateLimiter.Scope], _ connection: RateLimiter.Connection?) {
+    func close(_ id: DownloadID, _ scopes: [RateLimiter.Scope], _ connection: RateLimiter.Connection?) {
         let now = clock.now()
         state.withLock { state in
             for scope in scopes {
@@ -131,14 +131,14 @@ final class ThrottleController: Sendable {
     }
 
     /// Whether a limit may apply to a download: a cheap check, which errs on the side of `true`.
-    func hasLimit(for record: DownloadRecord) -> Bool {
+    func hasLimit(for record: some RateLimitedDownload) -> Bool {
         hasLimits.load(ordering: .relaxed) || record.rateLimit != nil
     }
 
     /// The number of bytes that a download's next connection may buffer; `nil` if no limit applies to it.
-    func bufferBytes(for record: DownloadRecord) -> Int? {
+    func bufferBytes(for record: some RateLimitedDownload) -> Int? {
         guard hasLimit(for: record) else { return nil }
-        let scopes = RateLimiter.Scope.all(of: record.id, group: record.requested { $0.group })
+        let scopes = RateLimiter.Scope.all(of: record.id, group: record.group)
         return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }
 
@@ -168,7 +168,7 @@ final class ThrottleController: Sendable {
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,
-        _ id: Download.ID,
+        _ id: DownloadID,
         group: String?
     ) -> RateLimiter.Grant {
         guard hasLimits.load(ordering: .relaxed) else { return .bytes(wanted) }

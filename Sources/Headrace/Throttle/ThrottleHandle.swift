@@ -2,16 +2,16 @@
 final class ThrottleHandle: Sendable {
     private let rates: ThrottleController
     private let clock: AnyClock
-    private let id: Download.ID
+    private let id: DownloadID
     private let group: String?
     private let scopes: [RateLimiter.Scope]
     private let connection = Locked<RateLimiter.Connection?>(nil)
 
-    init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
-        rates = environment.rates
-        clock = environment.clock
+    init(_ record: some RateLimitedDownload, _ rates: ThrottleController, _ clock: AnyClock) {
+        self.rates = rates
+        self.clock = clock
         id = record.id
-        group = record.requested { $0.group }
+        group = record.group
         scopes = RateLimiter.Scope.all(of: record.id, group: group)
         rates.open(record, scopes)
     }
@@ -37,7 +37,7 @@ final class ThrottleHandle: Sendable {
 
 extension RateLimiter.Scope {
     /// The limits that apply to a download.
-    static func all(of id: Download.ID, group: String?) -> [RateLimiter.Scope] {
+    static func all(of id: DownloadID, group: String?) -> [RateLimiter.Scope] {
         [.all, .download(id)] + (group.map { [.group($0)] } ?? [])
     }
 }

@@ -8,7 +8,7 @@ final class DestinationReservations: Sendable {
     private struct Reservation {
         var name: Name
         /// Which of the downloads with this partial, one after the other.
-        var download: Download.ID
+        var download: DownloadID
     }
 
     private struct State {

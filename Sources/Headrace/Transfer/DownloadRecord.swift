@@ -32,13 +32,13 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    let id: Download.ID
+    let id: DownloadID
     let names: DestinationPaths
     let status: DownloadStatus
     private let state: Locked<State>
 
     init(
-        id: Download.ID,
+        id: DownloadID,
         request: DownloadRequest,
         names: DestinationPaths? = nil,
         withoutSecrets: RegistryRequest? = nil,
@@ -236,4 +236,8 @@ final class SuspendedPartial: Sendable {
         self.finalPath = finalPath
         self.pieces = pieces
     }
+}
+
+extension DownloadRecord: RateLimitedDownload {
+    var group: String? { requested { $0.group } }
 }

@@ -60,12 +60,12 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    private let id: Download.ID
+    private let id: DownloadID
     private let observers: QueueObservers
     private let storage: Locked<Storage>
 
     init(
-        id: Download.ID,
+        id: DownloadID,
         _ state: DownloadState = .waiting,
         _ progress: DownloadProgress = DownloadProgress(),
         observers: QueueObservers

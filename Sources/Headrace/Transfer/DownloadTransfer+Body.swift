@@ -211,7 +211,9 @@ extension DownloadTransfer {
 
     /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.
     func next(of body: inout ResponseBody, _ floor: inout MinimumSpeedMonitor?) async throws -> Chunk? {
-        if body.lane == nil, environment.rates.hasLimit(for: record) { body.lane = ThrottleHandle(record, environment) }
+        if body.lane == nil, environment.rates.hasLimit(for: record) {
+            body.lane = ThrottleHandle(record, environment.rates, environment.clock)
+        }
         try floor?.check()
         let start = floor == nil ? .zero : environment.clock.now()
         guard let lane = body.lane, let buffer = lane.bufferBytes else {

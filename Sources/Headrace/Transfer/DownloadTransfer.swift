@@ -45,7 +45,9 @@ final class DownloadTransfer: Sendable {
     /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> FinishedFile {
         record.unseal()
-        if record.lacksSecrets, let kept = record.withoutSecrets { throw DownloadError.credentialsMissing(kept) }
+        if record.lacksSecrets, let kept = record.withoutSecrets {
+            throw DownloadError.credentialsMissing(kept.withheldNames)
+        }
         let plan = try ConflictResolver(record, environment)
         var session = PartialDownload(record, environment)
         if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
@@ -217,7 +219,7 @@ final class DownloadTransfer: Sendable {
             let path = session.finalPath ?? plan.plannedPath
             return try await complete(&session, &attempts, path, nil)
         }
-        if let background = environment.background { return try await fetch(in: background, &session, &attempts) }
+        if let background = environment.background { return try await background.fetch(for: self, &session, &attempts) }
         var rangeRequest = attempts.resume.nextRequest(session.held, of: known, inParts: attempts.parts != .none)
         rangeRequest.expectedSize = expectedSize
         if session.held.isEmpty {

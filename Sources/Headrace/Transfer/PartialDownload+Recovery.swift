@@ -21,7 +21,7 @@ extension PartialDownload {
         case .unusable(let reason):
             return try discardLegacy(reason, bytes)
         case .record(let record):
-            guard record.url == ControlRecord.identity(of: url) else {
+            guard record.url == url.identity else {
                 return try discardLegacy("The bytes so far are of another URL.", bytes)
             }
             // A file that is too short has lost bytes, maybe others as well.
@@ -91,7 +91,7 @@ extension PartialDownload {
         guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
-            record.url == ControlRecord.identity(of: url), record.representation.asker ?? asker == asker
+            record.url == url.identity, record.representation.asker ?? asker == asker
         else { return nil }
         let final = names.directory + "/" + name
         let bootID = try bootID()
@@ -117,7 +117,7 @@ extension PartialDownload {
     /// What a record tells of a partial that is gone.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
-            record.url == ControlRecord.identity(of: url), !record.written.isEmpty
+            record.url == url.identity, !record.written.isEmpty
         else { return .nothing }
         let reason =
             "The partial file is gone: somebody has removed it, perhaps the system to make room, or has given it a second "

@@ -13,17 +13,17 @@ final class TransferEnvironment: Sendable {
     let claims: DestinationReservations
     let rates: ThrottleController
     /// Called, with the file as it is, before a file gets its final name; may block.
-    let willName: @Sendable (Download.ID, _ path: String, FileStamp) -> Void
+    let willName: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     /// Fetches the files in the app's place; nil where the manager does.
-    let background: BackgroundTransfers?
+    let background: (any BackgroundFetcher)?
     /// Where the versions of files are kept that have no attributes; nil for nowhere.
     let versions: RegistryVersions?
 
     init(
         _ other: TransferEnvironment,
-        background: BackgroundTransfers?,
+        background: (any BackgroundFetcher)?,
         versions: RegistryVersions?,
-        willName: @escaping @Sendable (Download.ID, _ path: String, FileStamp) -> Void
+        willName: @escaping @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     ) {
         self.background = background
         self.versions = versions

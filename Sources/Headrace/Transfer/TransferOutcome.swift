@@ -68,16 +68,6 @@ enum TransferOutcome: Sendable {
             self = .failed(DownloadError(.connectionLost, "The transfer failed: \(error).", cause: error))
         }
     }
-
-    /// What of the outcome decides what runs next.
-    var forQueue: Scheduler.Outcome {
-        switch self {
-        case .finished: .finished
-        case .failed: .failed
-        case .stopped(let keptBytes): .stopped(keptBytes: keptBytes)
-        case .retry(_, let time): .retry(at: time)
-        }
-    }
 }
 
 extension DownloadTransfer {

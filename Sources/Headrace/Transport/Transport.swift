@@ -102,3 +102,15 @@ package struct ResponseBody: Sendable {
         stream.pool.give(chunk)
     }
 }
+
+extension RedirectChain {
+    /// The request for the present URL of the chain, with the given fields added.
+    func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
+        TransportRequest(
+            url: url,
+            fields: fields + rangeFields,
+            connectTimeout: configuration.connectTimeout,
+            stallTimeout: configuration.stallTimeout
+        )
+    }
+}

@@ -54,7 +54,7 @@ struct ControlRecordTests {
         #expect(record.url.absoluteString == "https://example.org/a")
         let bytes = String(decoding: try #require(record.encoded()), as: UTF8.self)
         #expect(!bytes.contains("@") && !bytes.contains("secret") && !bytes.contains("word"))
-        #expect(ControlRecord.identity(of: url) == record.url)
+        #expect(url.identity == record.url)
     }
 
     @Test(arguments: [
@@ -73,7 +73,7 @@ struct ControlRecordTests {
     @Test func `a relative URL is recorded in full`() throws {
         for base in ["https://secret:word@example.org/folder/", "https://example.org/folder/"] {
             let url = try #require(URL(string: "../a", relativeTo: URL(string: base)))
-            #expect(ControlRecord.identity(of: url) == URL(string: "https://example.org/a"))
+            #expect(url.identity == URL(string: "https://example.org/a"))
         }
     }
 

@@ -36,8 +36,8 @@ struct CommandSpool: Sendable {
 
     static let folderName = "inbox"
     static let suffix = ".command"
-    static let newSuffix = ".new"
-    static let unreadSuffix = ".unread"
+    static let newSuffix = ReservedFileNames.newSuffix
+    static let unreadSuffix = ReservedFileNames.unreadSuffix
     /// After so long a file that is being written belongs to a process that was killed.
     private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
 

@@ -213,8 +213,8 @@ extension RegistryScanner {
         switch PositionKind(rawValue: word) {
         case .first: return .first
         case .last: return .last
-        case .before: return .before(Download.ID(rawValue: try id()))
-        case .after: return .after(Download.ID(rawValue: try id()))
+        case .before: return .before(DownloadID(rawValue: try id()))
+        case .after: return .after(DownloadID(rawValue: try id()))
         case .index: return .index(try integer())
         case nil:
             unknown.append("the place \"\(word)\"")

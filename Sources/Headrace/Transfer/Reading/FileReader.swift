@@ -9,18 +9,27 @@ final class FileReader: Sendable {
         let generation: Int
     }
 
-    private let download: Download
+    private let files: FileSystem
+    private let executor: BlockingExecutor
+    /// The identity of the finished file, if it is known.
+    private let finalStamp: @Sendable () -> FileStamp?
     private let readers: FileReaders
     private let id: ReadableFile.ReaderID
     private let file = Locked<OpenFile?>(nil)
 
-    private var files: FileSystem { download.manager.environment.files }
-
-    init(of download: Download, _ range: Range<Int64>) {
-        self.download = download
-        readers = download.record.readers()
+    init(
+        of record: DownloadRecord,
+        _ range: Range<Int64>,
+        _ files: FileSystem,
+        _ executor: BlockingExecutor,
+        finalStamp: @escaping @Sendable () -> FileStamp?
+    ) {
+        self.files = files
+        self.executor = executor
+        self.finalStamp = finalStamp
+        readers = record.readers()
         // Before there is a demand, so that the state is known to those who ask what is there.
-        readers.entered(download.record)
+        readers.entered(record)
         id = readers.join(range)
     }
 
@@ -35,7 +44,7 @@ final class FileReader: Sendable {
                 try Task.checkCancellation()
                 switch readers.step(of: id) {
                 case .read(let read):
-                    let data = try await download.manager.executor.run { [self] () throws(DownloadError) in
+                    let data = try await executor.run { [self] () throws(DownloadError) in
                         try bytes(of: read)
                     }
                     if let data { return data }
@@ -82,7 +91,7 @@ final class FileReader: Sendable {
         switch read.proof {
         case .session: nil
         case .stamp(let stamp): stamp
-        case .final: download.manager.list.stamp(of: download.id)
+        case .final: finalStamp()
         }
     }
 

@@ -41,7 +41,7 @@ final class QueueJournal: Sendable {
         /// After a failure: what could not be written is in the list, which is written as a whole the next time.
         var isBehind = false
         /// The states but `waiting`, with what has not been written yet.
-        var states: [Download.ID: RegistryEntry.State] = [:]
+        var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
     /// One process may look for commands in two places of its program.
@@ -119,7 +119,7 @@ final class QueueJournal: Sendable {
         self.bases = bases
         var pending = Pending()
         for entry in entries where entry.state != .waiting {
-            pending.states[Download.ID(rawValue: entry.id)] = entry.state
+            pending.states[DownloadID(rawValue: entry.id)] = entry.state
         }
         self.pending = Locked(pending)
     }
@@ -131,11 +131,11 @@ final class QueueJournal: Sendable {
             pending.changes.append(.change(change))
             switch change {
             case .state(let id, let state):
-                pending.states[Download.ID(rawValue: id)] = state == .waiting ? nil : state
+                pending.states[DownloadID(rawValue: id)] = state == .waiting ? nil : state
                 // What runs or waits is as good as waiting after a power cut.
                 if ![.running, .waiting, .requeued].contains(state) { pending.mustSync = true }
             case .removed(let ids):
-                for id in ids { pending.states[Download.ID(rawValue: id)] = nil }
+                for id in ids { pending.states[DownloadID(rawValue: id)] = nil }
                 pending.mustSync = true
             case .added, .moved, .relabelled, .priority:
                 pending.mustSync = true
@@ -154,7 +154,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    func note(_ id: Download.ID, _ state: RegistryEntry.State) {
+    func note(_ id: DownloadID, _ state: RegistryEntry.State) {
         note(.state(id.rawValue, state))
     }
 

@@ -43,7 +43,7 @@ struct CommandConflicts {
     mutating func insert(_ command: RegistryCommand, in list: DownloadQueue) {
         ids.formUnion(command.ids)
         partialPaths.formUnion(paths(of: command))
-        insert(command.ids.lazy.compactMap { list[Download.ID(rawValue: $0)] })
+        insert(command.ids.lazy.compactMap { list[DownloadID(rawValue: $0)] })
     }
 
     /// Whether a command is about one of them.

@@ -4,7 +4,7 @@ import HeadracePlatform
 struct RestoredQueue: Sendable {
     /// A download, and where it stands now.
     struct Member: Sendable {
-        var id: Download.ID
+        var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
         /// What was kept of the request, where that is not all of it.
@@ -38,9 +38,9 @@ struct RestoredQueue: Sendable {
         if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
         var folder: DownloadRequest.Destination?
         // Those that have not ended, by the path of their partial.
-        var open: [String: Download.ID] = [:]
+        var open: [String: DownloadID] = [:]
         for entry in image.ordered {
-            let id = Download.ID(rawValue: entry.id)
+            let id = DownloadID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
                 findings.append(entry.leftOut)
                 leftOut.append(entry)
@@ -90,7 +90,7 @@ struct RestoredQueue: Sendable {
 extension RegistryEntry {
     /// What is told of it where it cannot be made a download of.
     var leftOut: String {
-        "The download \(Download.ID(rawValue: id)) is kept, but left out: its URL or its folder is none here."
+        "The download \(DownloadID(rawValue: id)) is kept, but left out: its URL or its folder is none here."
     }
 }
 
@@ -185,7 +185,7 @@ extension DownloadRecord {
 }
 
 extension DownloadError {
-    fileprivate static func sameFile(_ url: URL, as other: Download.ID) -> DownloadError {
+    fileprivate static func sameFile(_ url: URL, as other: DownloadID) -> DownloadError {
         DownloadError(.busy, "The download \(other) of the list has the same file. Remove one of the two.", url: url)
     }
 }

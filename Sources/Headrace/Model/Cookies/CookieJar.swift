@@ -4,9 +4,9 @@
 /// of the request itself, and secure ones to https alone. A server sets them for its host and the domains above it that have a
 /// dot in them; other suffixes under which everybody can have a name, as `co.uk`, are not known.
 public final class CookieJar: Sendable {
-    private let store = Locked(CookieStore())
+    let store = Locked(CookieStore())
     /// Seconds since 1970.
-    private let now: @Sendable () -> Int64
+    let now: @Sendable () -> Int64
 
     /// Creates an empty jar.
     public convenience init() {
@@ -29,25 +29,5 @@ public final class CookieJar: Sendable {
         store.withLock { store in
             for cookie in cookies { store.insert(cookie, at: now) }
         }
-    }
-
-    /// Keeps what an answer sets.
-    func store(_ head: ResponseHead) {
-        let fields = head.values("set-cookie")
-        guard !fields.isEmpty, let place = CookieScope(head.url) else { return }
-        let now = now()
-        store.withLock { $0.store(fields, from: place, at: now) }
-    }
-
-    /// Adds the cookies for its URL to a request, in the one field that it may have.
-    func add(to request: inout TransportRequest) {
-        let now = now()
-        guard let place = CookieScope(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {
-            return
-        }
-        let isCookie: (HeaderField) -> Bool = { $0.name.lowercased() == "cookie" }
-        let given = request.fields.filter(isCookie).map(\.value)
-        request.fields.removeAll(where: isCookie)
-        request.fields.append(HeaderField(name: "Cookie", value: (given + [own]).joined(separator: "; ")))
     }
 }

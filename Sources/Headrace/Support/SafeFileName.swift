@@ -11,14 +11,8 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// What is longer than this behind the last dot is no extension.
     private static let maxExtensionBytes = 32
 
-    /// The files of a list.
-    private static let listNames = [
-        RegistryStore.fileName, RegistryStore.fileName + RegistryStore.newSuffix,
-        RegistryStore.fileName + RegistryStore.unreadSuffix, RegistryLock.fileName, RegistryVersions.fileName,
-    ]
-
     /// What the names of our own end with.
-    private static let ownEnds = (listNames + RecordFile.suffixes + [Fingerprint.end]).map {
+    private static let ownEnds = ReservedFileNames.all.map {
         letters($0.utf8.suffix(4))
     }
     /// What the names of devices begin with.
@@ -148,8 +142,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     private static func isOwn(_ name: Substring) -> Bool {
         // Some file systems do not tell capital letters from small ones.
         let name = name.lowercased()
-        guard !listNames.contains(name) else { return true }
-        let partial = RecordFile.suffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
+        guard !ReservedFileNames.ofRegistry.contains(name) else { return true }
+        let partial =
+            ReservedFileNames.recordSuffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
         return Fingerprint.isAtEnd(of: partial)
     }
 

@@ -1,0 +1,25 @@
+/// Identifies a download within its manager's list and on disk.
+public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
+    /// The number behind the identity.
+    public let rawValue: UInt64
+
+    /// Creates an identity from its number.
+    /// - Parameter rawValue: The number.
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    static func random() -> DownloadID {
+        DownloadID(rawValue: .random(in: .min ... .max))
+    }
+
+    /// Sixteen hexadecimal digits.
+    public var description: String { rawValue.hexadecimal }
+
+    /// Reads an identity; nil for what is not sixteen hexadecimal digits.
+    /// - Parameter description: What ``description`` gave.
+    public init?(_ description: String) {
+        guard let rawValue = UInt64(hexadecimal: description.lowercased().utf8) else { return nil }
+        self.init(rawValue: rawValue)
+    }
+}
