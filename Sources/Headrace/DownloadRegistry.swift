@@ -98,6 +98,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                 reading.downloads.append(
                     DownloadSnapshot(
                         id: DownloadID(rawValue: entry.id),
+                        number: entry.number,
                         request: request,
                         state: isRun && entry.state.isRunning ? .running : state,
                         priority: request.priority,

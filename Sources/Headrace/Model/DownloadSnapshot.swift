@@ -4,6 +4,11 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
+    /// Its number in the queue, from 1, which it keeps until it is removed; `nil` if the queue has not taken it yet.
+    ///
+    /// Like the job numbers of a shell: the next download gets one more than the highest number in use. Positions change when
+    /// downloads are moved, numbers do not.
+    public var number: Int?
     /// What was asked for.
     public var request: DownloadRequest
     /// Where the download stands.
@@ -25,6 +30,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// Creates a snapshot.
     /// - Parameters:
     ///   - id: The download's identity.
+    ///   - number: Its number in the queue.
     ///   - request: What was asked for.
     ///   - state: Where the download stands.
     ///   - priority: Its present priority.
@@ -34,6 +40,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - lastFailure: The failure after which it is to be tried again.
     public init(
         id: DownloadID,
+        number: Int? = nil,
         request: DownloadRequest,
         state: DownloadState,
         priority: DownloadPriority = .normal,
@@ -43,6 +50,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
         lastFailure: DownloadError? = nil
     ) {
         self.id = id
+        self.number = number
         self.request = request
         self.state = state
         self.priority = priority

@@ -360,7 +360,13 @@ extension RegistryEntry {
         var request = member.record.withoutSecrets ?? RegistryRequest(member.record.request, bases: bases)
         request.priority = member.priority
         if state.needsNoPieces { request.expectations.pieces = nil }
-        self.init(id: member.record.id.rawValue, request, state: state, label: member.label)
+        self.init(
+            id: member.record.id.rawValue,
+            request,
+            state: state,
+            label: member.label,
+            number: member.record.number
+        )
         background = member.record.backgroundNote
     }
 }

@@ -7,6 +7,8 @@ struct QueueState {
     var queue: Scheduler
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [DownloadID: DownloadRecord] = [:]
+    /// Those of the downloads, and of what is in the journal alone.
+    private var numbers = DownloadNumbers()
     /// How many wait or run, and how many did so and have not been told yet that they do no more.
     private(set) var openCount = 0
     /// The signals of those that run.
@@ -60,23 +62,14 @@ struct QueueState {
 
     func stamp(of id: DownloadID) -> FileStamp? { finished[id]?.stamp }
 
-    /// What the journal keeps of the list, in its order.
-    var members: [QueueJournal.Member] {
-        queue.ids.compactMap { member($0) }
-    }
-
-    private func member(_ id: DownloadID) -> QueueJournal.Member? {
-        guard let record = records[id], let label = queue.order.label(of: id) else { return nil }
-        return QueueJournal.Member(record: record, label: label, priority: queue.priority(of: id) ?? 0)
-    }
-
     // MARK: Coming in
 
     /// Takes over what an earlier run left.
     mutating func restore(_ list: RestoredQueue, observers: QueueObservers, at now: Duration) -> [Effect] {
         var items: [Scheduler.Item] = []
+        numbers = DownloadNumbers((list.members.map(\.number) + list.leftOut.map(\.number)).compactMap(\.self))
         for member in list.members {
-            let record = DownloadRecord(member, observers: observers)
+            let record = DownloadRecord(member, number: member.number ?? numbers.next, observers: observers)
             insert(record)
             finished[record.id] = member.file
             if let file = member.file { record.finished(with: file) }
@@ -127,6 +120,7 @@ struct QueueState {
             let state: DownloadState = addition.request.startsPaused ? .paused : .waiting
             let record = DownloadRecord(
                 id: known == nil ? addition.id ?? newID() : newID(),
+                number: numbers.next,
                 request: addition.request,
                 withoutSecrets: addition.withoutSecrets,
                 state: state,
@@ -205,6 +199,7 @@ struct QueueState {
 
     private mutating func insert(_ record: DownloadRecord) {
         records[record.id] = record
+        numbers.take(record.number)
         if let group = record.requested({ $0.group }) { groups[group, default: []].insert(record.id) }
     }
 
@@ -304,6 +299,7 @@ struct QueueState {
 
     private mutating func remove(_ id: DownloadID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
+        numbers.release(record.number)
         attempts.discard(id)
         finished.discard(id)
         journal?.note(.removed([id.rawValue]))

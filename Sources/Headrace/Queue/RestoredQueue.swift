@@ -13,6 +13,7 @@ struct RestoredQueue: Sendable {
         var file: FinishedFile?
         var progress: DownloadProgress
         var label: Int64
+        var number: Int?
         var background: BackgroundTaskState?
     }
 
@@ -80,6 +81,7 @@ struct RestoredQueue: Sendable {
                     file: file,
                     progress: entry.state.progress(file?.stamp, at: names.partialPath, files),
                     label: entry.label,
+                    number: entry.number,
                     background: entry.background
                 )
             )
@@ -170,9 +172,10 @@ extension DownloadProgress {
 }
 
 extension DownloadRecord {
-    convenience init(_ member: RestoredQueue.Member, observers: QueueObservers) {
+    convenience init(_ member: RestoredQueue.Member, number: Int, observers: QueueObservers) {
         self.init(
             id: member.id,
+            number: number,
             request: member.request,
             names: member.names,
             withoutSecrets: member.withoutSecrets,

@@ -37,7 +37,7 @@ enum RegistryEncoder {
     /// Throws `invalidRequest` for a request that holds more than a list takes.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
         do throws(Failure) {
-            _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: 0)])])
+            _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)])])
         } catch {
             throw DownloadError(
                 .invalidRequest,
@@ -157,6 +157,7 @@ extension RegistryWriter {
         if let pieces = entry.request.expectations.pieces {
             write(pieces, room: RegistryJournal.maxEntryBytesWithPieces - (bytes.count - start))
         }
+        if let number = entry.number { write(.number, number) }
         if let note = entry.background {
             write(RegistryOption.background.rawValue)
             write(note)

@@ -38,14 +38,17 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var state: State
     /// The place in the list: lower labels come first, and of the same labels lower identities.
     var label: Int64
+    /// The number that its user sees; `nil` in commands, and in the journal of an earlier release.
+    var number: Int?
     /// What the system has of the download, or gave to go on with.
     var background: BackgroundTaskState?
 
     /// Creates an entry.
-    init(id: UInt64, _ request: RegistryRequest, state: State = .waiting, label: Int64) {
+    init(id: UInt64, _ request: RegistryRequest, state: State = .waiting, label: Int64, number: Int? = nil) {
         self.id = id
         self.request = request
         self.state = state
         self.label = label
+        self.number = number
     }
 }

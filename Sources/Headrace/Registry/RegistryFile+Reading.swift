@@ -29,7 +29,9 @@ extension RegistryFile {
         } catch {
             throw .registry(path, error)
         }
-        return (reader.image, reader.findings)
+        var image = reader.image
+        _ = image.numberEntries()
+        return (image, reader.findings)
     }
 
     /// All bytes of one file: one that gets the name meanwhile is not mixed with it.

@@ -61,6 +61,8 @@ enum RegistryOption: String {
     case notBefore
     case paused
     case network
+    /// The number of the download in its queue.
+    case number
     case background
     case state
 }

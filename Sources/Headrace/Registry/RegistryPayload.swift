@@ -156,6 +156,11 @@ extension RegistryScanner {
             // What is not known becomes what costs nothing.
             entry.request.networkPolicy = policy ?? .wifiOrWired
             if policy == nil { unknown.append("the network policy \"\(word)\"") }
+        case .number:
+            let number: Int64 = try integer()
+            // Without a valid one, the download gets another number, as that of an earlier release does.
+            entry.number = Int(exactly: number).flatMap { DownloadNumbers.valid.contains($0) ? $0 : nil }
+            if entry.number == nil { unknown.append("the number \(number)") }
         case .background: entry.background = try background(&unknown)
         case .state: entry.state = try state(&unknown) ?? .waiting
         }

@@ -41,6 +41,20 @@ struct RegistrySnapshot: Sendable {
         }
     }
 
+    /// Gives a number to each download that has none, and to each whose number an earlier download of the queue has.
+    ///
+    /// The journals of earlier releases have no numbers. The result depends on the entries alone, so that all processes that
+    /// read the same journal see the same numbers.
+    /// - Returns: Whether a number was given.
+    mutating func numberEntries() -> Bool {
+        guard Set(entries.lazy.compactMap(\.number)).count < entries.count else { return false }
+        var taken: Set<Int> = []
+        let unnumbered = ordered.filter { $0.number.map { !taken.insert($0).inserted } ?? true }
+        var numbers = DownloadNumbers(taken)
+        for entry in unnumbered { _ = update(entry.id) { $0.number = numbers.takeNext() } }
+        return true
+    }
+
     private mutating func add(_ entry: RegistryEntry) {
         if let index = indices[entry.id] {
             entries[index] = entry

@@ -45,6 +45,8 @@ struct RegistryStore: Sendable {
     /// Whether there are lines that no sync has covered yet.
     private var isUnsynced = false
     /// Set where the kernel may have given up bytes or the name of this file: no sync of it proves anything any more.
+    ///
+    /// Set as well where it lacks numbers of the list. What comes next takes the whole list then.
     private var needsRewrite = false
     /// After a compaction that failed, the weight to try again at.
     private var postponedCount = 0
@@ -65,6 +67,7 @@ struct RegistryStore: Sendable {
         path = "\(directory)/\(Self.fileName)"
         do throws(DownloadError) {
             (image, report.findings) = try load()
+            needsRewrite = image.numberEntries()
             report.unreadCopy = try tidy(image, after: report.findings)
         } catch {
             close()
@@ -244,7 +247,7 @@ struct RegistryStore: Sendable {
         return (reader.image, reader.findings)
     }
 
-    /// Writes the journal anew where there is none, or where it is damaged or mostly dead.
+    /// Writes the journal anew where there is none, or where it is damaged, mostly dead or without numbers.
     private mutating func tidy(
         _ image: RegistrySnapshot,
         after findings: RegistryDiagnostics
@@ -252,7 +255,7 @@ struct RegistryStore: Sendable {
         var copy: String?
         do throws(DownloadError) {
             if findings.hasLoss { copy = try keepCopy() }
-            if findings.hasLoss || size == 0 || isCompactionDue {
+            if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
                 try replace(with: image.ordered)
             }
         } catch  where size > 0 {

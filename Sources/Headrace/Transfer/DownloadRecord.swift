@@ -33,12 +33,15 @@ final class DownloadRecord: Sendable {
     }
 
     let id: DownloadID
+    /// The number that the user sees, which no other download of the queue has.
+    let number: Int
     let names: DestinationPaths
     let status: DownloadStatus
     private let state: Locked<State>
 
     init(
         id: DownloadID,
+        number: Int = 1,
         request: DownloadRequest,
         names: DestinationPaths? = nil,
         withoutSecrets: RegistryRequest? = nil,
@@ -48,6 +51,7 @@ final class DownloadRecord: Sendable {
         observers: QueueObservers = QueueObservers()
     ) {
         self.id = id
+        self.number = number
         self.state = Locked(
             State(
                 request: request,

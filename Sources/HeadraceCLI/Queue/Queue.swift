@@ -131,9 +131,9 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
         let before = try await registry.presentDownloads()
         let (ids, isDone) = try await registry.add(requests)
         if options.places.verbosity != .quiet {
-            var known = before.enumerated().reduce(into: [:]) { known, download in
-                let (place, state) = (download.offset + 1, download.element.state.kind.rawValue)
-                known[download.element.id] = "is in the list already, as %\(place), \(state)"
+            var known = before.reduce(into: [:]) { known, download in
+                let (number, state) = (download.shownNumber ?? download.id.description, download.state.kind.rawValue)
+                known[download.id] = "is in the list already, as \(number), \(state)"
             }
             for (id, request) in zip(ids, requests) {
                 if let how = known[id] {

@@ -24,9 +24,9 @@ struct QueueNote: Sendable, Hashable {
         }
     }
 
-    /// What has ended stays so where another download, with a number in the list, has its file.
-    private init(twin number: Int) {
-        self.init("%\(number) has the same file, and is the one to go on with", false)
+    /// A download that has ended stays so if another one has its file.
+    private init(twin: DownloadSnapshot) {
+        self.init("\(twin.shownNumber ?? twin.id.description) has the same file, and is the one to go on with", false)
     }
 
     private init(_ text: String, _ isDone: Bool) {
@@ -41,12 +41,12 @@ struct QueueNote: Sendable, Hashable {
         of list: [DownloadSnapshot]
     ) -> String? {
         let chosen = Set(ids)
-        let changed = list.enumerated().filter { _, download in
+        let changed = list.filter { download in
             chosen.contains(download.id) && QueueNote(command, to: download.state)?.isDone != false
         }
         guard let first = changed.first else { return nil }
         let what =
-            changed.count == 1 ? "\(first.element.shownName) (%\(first.offset + 1))" : "\(changed.count) downloads"
+            changed.count == 1 ? first.numberedName : "\(changed.count) downloads"
         return "headrace: \(command.participle) \(what)".printable
     }
 
@@ -61,14 +61,14 @@ struct QueueNote: Sendable, Hashable {
     ) -> [String] {
         guard !ids.isEmpty else { return ["headrace: the list has no such download; nothing is done"] }
         let chosen = Set(ids)
-        let open = command.affectsFinished ? list.enumerated().filter { !$0.element.state.isEnded } : []
-        let twins = Dictionary(open.map { ($0.element.partialFile, $0.offset + 1) }) { first, _ in first }
+        let open = command.affectsFinished ? list.filter { !$0.state.isEnded } : []
+        let twins = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
         var names: [(note: QueueNote, names: [String])] = []
-        for (index, download) in list.enumerated() where chosen.contains(download.id) {
+        for download in list where chosen.contains(download.id) {
             let twin = twins.isEmpty || !download.state.isEnded ? nil : twins[download.partialFile]
             guard let note = twin.map(QueueNote.init(twin:)) ?? QueueNote(command, to: download.state)
             else { continue }
-            let name = "\(download.shownName) (%\(index + 1))"
+            let name = download.numberedName
             if let known = names.firstIndex(where: { $0.note == note }) {
                 names[known].names.append(name)
             } else {

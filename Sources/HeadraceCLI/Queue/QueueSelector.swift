@@ -4,14 +4,21 @@ import Headrace
 struct QueueSelector: Sendable, Equatable {
     /// What the help text says of it.
     static let notes = """
-        ID is the id of a download, or its first digits, at least \(leastDigits); its place in the list, as in %3; or all.
+        ID is the id of a download, or its first digits, at least \(leastDigits); its number, as in %3; or all.
+        \(numberNotes)
         --group and --state stand alone or with all, and choose from the whole list; both choose what is in both.
         """
 
     /// What the help text of `queue move` says of its operands.
     static let moveNotes = """
-        queue move takes one download: ID is its id, or the first digits of that, at least \(leastDigits), or its place in the
-        list, as in %3. PLACE is a number, as in 3 or %3.
+        queue move takes one download: ID is its id, or the first digits of that, at least \(leastDigits), or its number, as
+        in %3. PLACE is a position in the list, from 1, or %3 for the position that the download of this number has.
+        \(numberNotes)
+        """
+
+    private static let numberNotes = """
+        A download keeps its number until it is removed, wherever it is moved. The next one gets one more than the
+        highest in use, so that an empty list begins at %1 again.
         """
 
     static let states = words(DownloadState.Kind.allCases.map(\.rawValue))
@@ -22,8 +29,8 @@ struct QueueSelector: Sendable, Equatable {
     /// One operand.
     enum Term: Sendable, Equatable {
         case all
-        /// Counted from 1.
-        case place(Int)
+        /// The number that the download keeps.
+        case number(Int)
         /// The first digits of an id, or all of them.
         case id(String)
 
@@ -31,27 +38,27 @@ struct QueueSelector: Sendable, Equatable {
             if text == "all" {
                 self = .all
             } else if text.hasPrefix("%") {
-                guard let place = Self.place(text) else {
-                    throw UsageError("\"\(text)\" is no place in the list; the first one is %1")
+                guard let number = Self.number(text) else {
+                    throw UsageError("\"\(text)\" is no number of a download, such as %1")
                 }
-                self = .place(place)
+                self = .number(number)
             } else if text.utf8.count <= QueueSelector.mostDigits, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
                 guard text.utf8.count >= QueueSelector.leastDigits else {
                     throw UsageError(
                         "\"\(text)\" is too short for an id: \(QueueSelector.leastDigits) digits are the least; "
-                            + "a place in the list is written with a percent sign, as in %1"
+                            + "the number of a download is written with a percent sign, as in %1"
                     )
                 }
                 self = .id(text.lowercased())
             } else {
                 throw UsageError(
-                    "\"\(text.withoutCredentials)\" is no id, no place such as %1, and not all; headrace queue list shows them"
+                    "\"\(text.withoutCredentials)\" is no id, no number such as %1, and not all; headrace queue list shows them"
                 )
             }
         }
 
         /// The number after a percent sign.
-        static func place(_ text: String) -> Int? {
+        static func number(_ text: String) -> Int? {
             guard text.hasPrefix("%"), text.dropFirst().allSatisfy({ ("0"..."9").contains($0) }) else { return nil }
             return Int(text.dropFirst()).flatMap { $0 >= 1 ? $0 : nil }
         }
@@ -68,7 +75,7 @@ struct QueueSelector: Sendable, Equatable {
         state = try arguments.value(.state).map { text throws(UsageError) in try Self.state(text) }
         let isFiltered = group != nil || state != nil
         guard isFiltered || !terms.isEmpty else {
-            throw UsageError("no download is named: give ids, places such as %1, all, --group or --state")
+            throw UsageError("no download is named: give ids, numbers such as %1, all, --group or --state")
         }
         guard !isFiltered || terms.allSatisfy({ $0 == .all }) else {
             throw UsageError("--group and --state choose from the whole list; leave the ids away")
@@ -111,15 +118,16 @@ struct QueueSelector: Sendable, Equatable {
     /// The one download of the list that a term means.
     static func find(_ term: Term, in list: [DownloadSnapshot]) throws(UsageError) -> DownloadSnapshot {
         switch term {
-        case .all: throw UsageError("all is not one download; give an id or a place such as %1")
-        case .place(let place):
-            guard list.indices.contains(place - 1) else {
+        case .all: throw UsageError("all is not one download; give an id or a number such as %1")
+        case .number(let number):
+            guard let download = list.first(where: { $0.number == number }) else {
                 throw UsageError(
                     list.isEmpty
-                        ? "%\(place): the list is empty" : "%\(place): the last place of the list is %\(list.count)"
+                        ? "%\(number): the list is empty"
+                        : "%\(number): no download of the list has this number; headrace queue list shows them"
                 )
             }
-            return list[place - 1]
+            return download
         case .id(let digits):
             let found = list.filter { $0.id.description.hasPrefix(digits) }
             guard let first = found.first else {
@@ -142,7 +150,7 @@ struct QueueSelector: Sendable, Equatable {
 }
 
 extension QueuePosition {
-    /// A place as the operands of `queue move` tell it: first, last, before or after another, or a place of the list.
+    /// The operands of `queue move` after the download: first, last, before or after another, a position, or that of another.
     init(_ words: some Collection<String>, in list: [DownloadSnapshot]) throws(UsageError) {
         let words = Array(words)
         switch (words.first, words.count) {
@@ -152,11 +160,19 @@ extension QueuePosition {
         case ("after", 2): self = .after(try QueueSelector.find(QueueSelector.Term(words[1]), in: list).id)
         default:
             let text = words.first ?? ""
-            guard words.count == 1, let place = QueueSelector.Term.place(text.hasPrefix("%") ? text : "%" + text) else {
-                throw UsageError("a place to move to is first, last, before ID, after ID, or a number such as %1")
+            let isNumber = text.hasPrefix("%")
+            guard words.count == 1, let value = QueueSelector.Term.number(isNumber ? text : "%" + text) else {
+                throw UsageError("a place to move to is first, last, before ID, after ID, a position such as 1, or %1")
             }
-            _ = try QueueSelector.find(.place(place), in: list)
-            self = .index(place - 1)
+            if isNumber {
+                let id = try QueueSelector.find(.number(value), in: list).id
+                self = list.firstIndex { $0.id == id }.map { .index($0) } ?? .last
+            } else {
+                guard value <= list.count else {
+                    throw UsageError("\(value): the last position of the list is \(list.count)")
+                }
+                self = .index(value - 1)
+            }
         }
     }
 }

@@ -16,15 +16,14 @@ struct QueueTable: Sendable {
     private let last: [String]
 
     /// - Parameters:
-    ///   - all: The whole list, which gives each download its place and its short id.
+    ///   - all: The whole list, of which each short id has enough digits to be the only one.
     ///   - shown: Those that are shown.
     ///   - now: Tells which begins are still to come.
     init(_ all: [DownloadSnapshot], shown: Set<Download.ID>, now: Date) {
-        let rows = all.enumerated().filter { shown.contains($0.element.id) }
         let digits = Self.digits(of: all.map(\.id.description))
-        let snapshots = rows.map(\.element)
+        let snapshots = all.filter { shown.contains($0.id) }
         var columns = [
-            Column(heading: "", alignment: .trailing, cells: rows.map { "%\($0.offset + 1)" }),
+            Column(heading: "", alignment: .trailing, cells: snapshots.map { $0.shownNumber ?? "" }),
             Column(heading: "ID", cells: snapshots.map { String($0.id.description.prefix(digits)) }),
             Column(heading: "STATE", cells: snapshots.map(\.state.kind.rawValue)),
             Column(
@@ -97,6 +96,12 @@ struct QueueTable: Sendable {
 }
 
 extension DownloadSnapshot {
+    /// The number as the commands take it.
+    var shownNumber: String? { number.map { "%\($0)" } }
+
+    /// The name, with the number that tells it from another of the same name.
+    var numberedName: String { shownName + (shownNumber.map { " (\($0))" } ?? "") }
+
     /// The title, else the name of the file.
     var shownName: String {
         if let title = request.title { return title }

@@ -7,6 +7,7 @@ struct QueueFolder {
     /// A download as `queue list --json` tells it.
     struct Line: Decodable {
         let place: Int
+        let number: Int
         let id: String
         let state: String
         let url: String

@@ -35,7 +35,7 @@ struct QueueMessageTests {
                 "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
             for (words, line) in [
                 ("pause %1", "headrace: paused a (%1)"), ("resume %1", "headrace: resumed a (%1)"),
-                ("move %2 first", "headrace: moved b (%2)"), ("cancel %1", "headrace: cancelled b (%1)"),
+                ("move %2 first", "headrace: moved b (%2)"), ("cancel %1", "headrace: cancelled a (%1)"),
             ] {
                 let result = try await folder.queue(words.split(separator: " ").map(String.init))
                 #expect(result.status == 0)

@@ -224,8 +224,8 @@ struct QueueProcessTests {
                     left.errorLines.count == 3 && left.errors.contains("/files/\(part) is kept: "),
                     "\(left.errors)"
                 )
-                let deleted = try await folder.queue("remove", "--files", "%1")
-                #expect(deleted.errorLines.count == 2 && deleted.errorLines.first == "headrace: removed b (%1)")
+                let deleted = try await folder.queue("remove", "--files", "%2")
+                #expect(deleted.errorLines.count == 2 && deleted.errorLines.first == "headrace: removed b (%2)")
                 #expect(try FileProbe.names(in: folder.files).allSatisfy { $0.hasPrefix("a.") })
             }
         }

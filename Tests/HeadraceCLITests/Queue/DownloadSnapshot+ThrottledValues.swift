@@ -24,3 +24,14 @@ extension DownloadSnapshot {
         )
     }
 }
+
+extension [DownloadSnapshot] {
+    /// The same downloads with numbers in their order: 1 and up, unless others are given.
+    func numbered(_ numbers: Int...) -> [DownloadSnapshot] {
+        indices.map { index in
+            var download = self[index]
+            download.number = numbers.isEmpty ? index + 1 : numbers[index]
+            return download
+        }
+    }
+}

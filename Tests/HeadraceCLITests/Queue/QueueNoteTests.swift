@@ -32,10 +32,10 @@ struct QueueNoteTests {
         let list = [
             DownloadSnapshot.sample(1, .cancelled, name: "a"), .sample(2, .cancelled, name: "b"),
             .sample(3, .running, name: "c"), .sample(4),
-        ]
+        ].numbered(1, 2, 5, 4)
         let ids = list.map(\.id)
         let revived = "headrace: 2 downloads: cancelled before; waits for its turn again, and begins at zero"
-        let running = "headrace: c (%3): running; there is nothing to resume"
+        let running = "headrace: c (%5): running; there is nothing to resume"
         #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
         #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
         #expect(QueueNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
@@ -45,11 +45,12 @@ struct QueueNoteTests {
     @Test
     func `a command says in one line what it did`() {
         let list = [DownloadSnapshot.sample(1, .running, name: "a"), .sample(2, .paused, name: "b"), .sample(3)]
+            .numbered(4, 2, 3)
         let ids = list.map(\.id)
         #expect(QueueNote.summary(of: .pause(ids), on: ids, of: list) == "headrace: paused 2 downloads")
         #expect(QueueNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
         #expect(QueueNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
-        #expect(QueueNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%1)")
+        #expect(QueueNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%4)")
         #expect(QueueNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)")
         #expect(
             QueueNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
@@ -61,8 +62,9 @@ struct QueueNoteTests {
     func `what has ended is not begun again where another download has its file, and says which`() {
         let failed = DownloadState.failed(DownloadError(.httpStatus, "No."))
         let list = [DownloadSnapshot.sample(1, failed), .sample(2, .paused), .sample(3, failed, name: "b")]
+            .numbered(2, 1, 3)
         let ids = list.map(\.id)
-        let line = "headrace: a.bin (%1): %2 has the same file, and is the one to go on with"
+        let line = "headrace: a.bin (%2): %1 has the same file, and is the one to go on with"
         #expect(QueueNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
         #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
         #expect(QueueNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])

@@ -5,12 +5,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct QueueSelectorTests {
-    private static let list: [DownloadSnapshot] = [
-        .sample(0x1111_0000_0000_0001, .running) { $0.group = "a" },
+    /// The first one was moved there, and some have left.
+    private static let list = [
+        DownloadSnapshot.sample(0x1111_0000_0000_0001, .running) { $0.group = "a" },
         .sample(0x1111_2222_0000_0002, .paused) { $0.group = "a" },
         .sample(0xABCD_0000_0000_0003, .failed(DownloadError(.tls, "No."))) { $0.group = "b" },
         .sample(0x1234_0000_0000_0004),
-    ]
+    ].numbered(7, 1, 3, 4)
 
     private func places(_ line: [String], in list: [DownloadSnapshot] = list) throws -> [Int] {
         let arguments = try ParsedArguments(line)
@@ -19,13 +20,14 @@ struct QueueSelectorTests {
     }
 
     @Test(arguments: [
-        (["all"], [1, 2, 3, 4]), (["%1"], [1]), (["%4", "%2", "%4"], [2, 4]), (["abcd"], [3]), (["ABCD0"], [3]),
-        (["1234"], [4]), (["11110"], [1]), (["1111222200000002"], [2]), (["%1", "1234"], [1, 4]),
-        (["%2", "all"], [1, 2, 3, 4]),
+        (["all"], [1, 2, 3, 4]), (["%1"], [2]), (["%4", "%7", "%4"], [1, 4]), (["%03"], [3]),
+        (["abcd"], [3]), (["ABCD0"], [3]),
+        (["1234"], [4]), (["11110"], [1]), (["1111222200000002"], [2]), (["%7", "1234"], [1, 4]),
+        (["%1", "all"], [1, 2, 3, 4]),
         (["--group", "a"], [1, 2]), (["--state=failed"], [3]), (["--state", "finished"], []),
         (["--group=a", "--state=paused"], [2]), (["--group=a", "all"], [1, 2]),
     ])
-    func `downloads are named by ids, by places, by what they are, or all together`(
+    func `downloads are named by ids, by numbers, by what they are, or all together`(
         _ line: [String],
         places: [Int]
     ) throws {
@@ -39,27 +41,27 @@ struct QueueSelectorTests {
     }
 
     @Test(arguments: [
-        ([], "no download is named: give ids, places such as %1, all, --group or --state"),
+        ([], "no download is named: give ids, numbers such as %1, all, --group or --state"),
         (["--group=a", "%1"], "--group and --state choose from the whole list; leave the ids away"),
-        (["%5"], "%5: the last place of the list is %4"),
-        (["%0"], "\"%0\" is no place in the list; the first one is %1"),
-        (["%"], "\"%\" is no place in the list; the first one is %1"),
-        (["%+1"], "\"%+1\" is no place in the list; the first one is %1"),
-        (["%99999999999999999999"], "\"%99999999999999999999\" is no place in the list; the first one is %1"),
+        (["%2"], "%2: no download of the list has this number; headrace queue list shows them"),
+        (["%0"], "\"%0\" is no number of a download, such as %1"),
+        (["%"], "\"%\" is no number of a download, such as %1"),
+        (["%+1"], "\"%+1\" is no number of a download, such as %1"),
+        (["%99999999999999999999"], "\"%99999999999999999999\" is no number of a download, such as %1"),
         (
             ["123"],
-            "\"123\" is too short for an id: 4 digits are the least; a place in the list is written with a percent sign, as "
-                + "in %1"
+            "\"123\" is too short for an id: 4 digits are the least; the number of a download is written with a "
+                + "percent sign, as in %1"
         ),
         (
             ["http://u:p@h/"],
-            "\"http://***@h/\" is no id, no place such as %1, and not all; headrace queue list shows them"
+            "\"http://***@h/\" is no id, no number such as %1, and not all; headrace queue list shows them"
         ),
-        (["٣٣٣٣"], "\"٣٣٣٣\" is no id, no place such as %1, and not all; headrace queue list shows them"),
+        (["٣٣٣٣"], "\"٣٣٣٣\" is no id, no number such as %1, and not all; headrace queue list shows them"),
         (["ffff"], "ffff: no download of the list has this id; headrace queue list shows them"),
         (
             ["11110000000000011"],
-            "\"11110000000000011\" is no id, no place such as %1, and not all; headrace queue list shows them"
+            "\"11110000000000011\" is no id, no number such as %1, and not all; headrace queue list shows them"
         ),
         (["1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
         (["abcd", "1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
@@ -74,15 +76,19 @@ struct QueueSelectorTests {
     }
 
     @Test
-    func `a place of an empty list is told so`() {
+    func `a number is told to be none of an empty list`() {
         #expect(throws: UsageError("%1: the list is empty")) { try places(["%1"], in: []) }
     }
 
     @Test(arguments: [
-        (["first"], QueuePosition.first), (["last"], .last), (["3"], .index(2)), (["%1"], .index(0)),
-        (["before", "%2"], .before(list[1].id)), (["after", "abcd"], .after(list[2].id)),
+        (["first"], QueuePosition.first), (["last"], .last), (["3"], .index(2)), (["%1"], .index(1)),
+        (["%7"], .index(0)),
+        (["before", "%1"], .before(list[1].id)), (["after", "abcd"], .after(list[2].id)),
     ])
-    func `a download moves to a place of the list, or next to another`(_ words: [String], place: QueuePosition) throws {
+    func `a download moves to a position, to that of another, or next to one`(
+        _ words: [String],
+        place: QueuePosition
+    ) throws {
         #expect(try QueuePosition(words, in: Self.list) == place)
     }
 
@@ -90,7 +96,7 @@ struct QueueSelectorTests {
         [], ["0"], ["-1"], ["middle"], ["before"], ["first", "%1"], ["3", "4"], ["before", "%1", "%2"],
     ])
     func `a place that is none is refused`(_ words: [String]) {
-        let message = "a place to move to is first, last, before ID, after ID, or a number such as %1"
+        let message = "a place to move to is first, last, before ID, after ID, a position such as 1, or %1"
         #expect(throws: UsageError(message)) { try QueuePosition(words, in: Self.list) }
     }
 
@@ -99,5 +105,6 @@ struct QueueSelectorTests {
         #expect(throws: UsageError.self) { try QueuePosition(["before", "all"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["after", "ffff"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["5"], in: Self.list) }
+        #expect(throws: UsageError.self) { try QueuePosition(["%5"], in: Self.list) }
     }
 }

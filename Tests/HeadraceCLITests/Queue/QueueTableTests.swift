@@ -8,8 +8,9 @@ import Testing
 struct QueueTableTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
-    private static let list: [DownloadSnapshot] = [
-        .sample(0x1111_1111_0000_0001, .running, .half),
+    /// The third was moved there.
+    private static let list = [
+        DownloadSnapshot.sample(0x1111_1111_0000_0001, .running, .half),
         .sample(
             0xABCD_0000_0000_0002,
             .failed(DownloadError(.httpStatus, "The server answered with status 404.")),
@@ -18,7 +19,7 @@ struct QueueTableTests {
         .sample(0x0000_0000_0000_0003, .paused, name: "c.bin", DownloadProgress(bytesReceived: 2048)) {
             $0.title = "The third"
         },
-    ]
+    ].numbered(2, 10, 1)
 
     private func lines(_ list: [DownloadSnapshot], _ shown: [DownloadSnapshot]? = nil, width: Int? = nil) -> [String] {
         QueueTable(list, shown: Set((shown ?? list).map(\.id)), now: now).lines(width: width)
@@ -28,10 +29,10 @@ struct QueueTableTests {
     func `a line tells where a download stands`() {
         #expect(
             lines(Self.list) == [
-                "    ID        STATE    DONE      SIZE  NAME",
-                "%1  11111111  running   50%   100 MiB  a.bin",
-                "%2  abcd0000  failed                   b.bin: The server answered with status 404.",
-                "%3  00000000  paused         2.00 KiB  The third",
+                "     ID        STATE    DONE      SIZE  NAME",
+                " %2  11111111  running   50%   100 MiB  a.bin",
+                "%10  abcd0000  failed                   b.bin: The server answered with status 404.",
+                " %1  00000000  paused         2.00 KiB  The third",
             ]
         )
     }
@@ -40,21 +41,21 @@ struct QueueTableTests {
     func `a line is cut to the terminal, and no further than to its last column`() {
         #expect(
             lines(Self.list, width: 60) == [
-                "    ID        STATE    DONE      SIZE  NAME",
-                "%1  11111111  running   50%   100 MiB  a.bin",
-                "%2  abcd0000  failed                   b.bin: The…tatus 404.",
-                "%3  00000000  paused         2.00 KiB  The third",
+                "     ID        STATE    DONE      SIZE  NAME",
+                " %2  11111111  running   50%   100 MiB  a.bin",
+                "%10  abcd0000  failed                   b.bin: The…atus 404.",
+                " %1  00000000  paused         2.00 KiB  The third",
             ]
         )
         #expect(lines(Self.list, width: 10).allSatisfy { $0.hasSuffix("…") })
     }
 
     @Test
-    func `what is shown of the list keeps its place`() {
+    func `what is shown of the list keeps its number`() {
         #expect(
             lines(Self.list, [Self.list[2]]) == [
                 "    ID        STATE       SIZE  NAME",
-                "%3  00000000  paused  2.00 KiB  The third",
+                "%1  00000000  paused  2.00 KiB  The third",
             ]
         )
     }
@@ -66,7 +67,7 @@ struct QueueTableTests {
             .sample(4, priority: DownloadPriority(rawValue: -7)),
         ]
         #expect(
-            lines(list) == [
+            lines(list.numbered()) == [
                 "    ID                STATE    PRIORITY  NAME",
                 "%1  0000000000000001  waiting      high  a.bin",
                 "%2  0000000000000002  waiting    normal  a.bin",
@@ -86,7 +87,7 @@ struct QueueTableTests {
             .sample(3 << 60, .finished(URL(filePath: "/d/a (1).bin"))),
         ]
         #expect(
-            lines(list) == [
+            lines(list.numbered()) == [
                 "    ID        STATE     NAME",
                 "%1  10000000  waiting   a.bin: begins \(BeginTime.text(now + 60))",
                 "%2  20000000  waiting   a.bin",
@@ -119,13 +120,15 @@ struct QueueTableTests {
 
     @Test
     func `JSON has an object for each download, without its password`() throws {
-        let snapshot = DownloadSnapshot.sample(0xFF, .failed(DownloadError(.tls, "No.")), priority: .high, .half) {
+        var snapshot = DownloadSnapshot.sample(0xFF, .failed(DownloadError(.tls, "No.")), priority: .high, .half) {
             $0.group = "g"
             $0.earliestBegin = now
         }
+        #expect(snapshot.json(place: nil).hasPrefix(#"{"place":null,"number":null,"id":"#))
+        snapshot.number = 5
         #expect(
             snapshot.json(place: 3)
-                == #"{"place":3,"id":"00000000000000ff","state":"failed","url":"http://h/x","name":"a.bin","title":null,"#
+                == #"{"place":3,"number":5,"id":"00000000000000ff","state":"failed","url":"http://h/x","name":"a.bin","title":null,"#
                 + #""group":"g","priority":10,"begin":"1970-01-12T13:46:40Z","bytesReceived":52428800,"totalBytes":104857600,"#
                 + #""destination":"/d/a.bin","code":"tls","message":"No.","exitStatus":3}"#
         )

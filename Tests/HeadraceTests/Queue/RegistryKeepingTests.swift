@@ -32,7 +32,7 @@ struct RegistryKeepingTests {
             let list = try Fixture.open("/list/registry", calls: disk.calls).list
             var twin = Fixture.entry(1, state)
             try list.append([.added([twin])])
-            twin = RegistryEntry(id: 2, twin.request, state: state, label: 1)
+            twin = RegistryEntry(id: 2, twin.request, state: state, label: 1, number: 1)
             try list.append([.added([twin])])
             list.close()
             try await withManager(folder, disk) { manager in
@@ -63,7 +63,8 @@ struct RegistryKeepingTests {
             id: 1,
             RegistryRequest(url: "http://h/file", destination: .file(path)),
             state: .failed(code: "httpStatus", message: "No."),
-            label: 5
+            label: 5,
+            number: 7
         )
         try list.append([.added([homeless, Fixture.entry(2), Fixture.entry(3)])])
         list.close()

@@ -10,7 +10,7 @@ struct RegistryCommandTests {
     private static let table: [(RegistryCommand, String)] = [
         (
             .add([Fixture.entry(1), Fixture.fullEntry(2)]),
-            #"["add",["0000000000000001",0,"https://example.org/file-1","file","home:Downloads/file-1"],"#
+            #"["add",["0000000000000001",0,"https://example.org/file-1","file","home:Downloads/file-1","number",2],"#
                 + #"["0000000000000002",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","home:Down\"loads","#
                 + #""conflict","overwrite","resume","overlap","size",5,"checksums",["md5:00112233445566778899aabbccddeeff"],"#
                 + #""refetch","ifChanged","headers",["Accept","a\\b"],"withheld",["Cookie"],"#
@@ -18,7 +18,7 @@ struct RegistryCommandTests {
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8="],"#
-                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
+                + #""number",3,"state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
                 + #"18446744073709551615]]]"#
         ),
         (.add([]), #"["add"]"#),

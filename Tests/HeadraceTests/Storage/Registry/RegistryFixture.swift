@@ -37,8 +37,11 @@ enum RegistryFixture {
     static func entry(_ id: UInt64, _ state: RegistryEntry.State = .waiting, label: Int64 = 0) -> RegistryEntry {
         let path = RelocatablePath("/home/user/Downloads/file-\(id)", bases: bases)
         let request = RegistryRequest(url: "https://example.org/file-\(id)", destination: .file(path))
-        return RegistryEntry(id: id, request, state: state, label: label)
+        return RegistryEntry(id: id, request, state: state, label: label, number: number(of: id))
     }
+
+    /// No two of the entries with small ids have the same.
+    private static func number(of id: UInt64) -> Int { Int(id % 999_999) + 1 }
 
     /// An entry with every field set, and characters that JSON escapes.
     static func fullEntry(_ id: UInt64) -> RegistryEntry {
@@ -69,7 +72,8 @@ enum RegistryFixture {
             id: id,
             request,
             state: .finished(file, FileStamp(size: .max, modified: .min, inode: .max)),
-            label: .min
+            label: .min,
+            number: number(of: id)
         )
     }
 
@@ -109,6 +113,8 @@ enum RegistryFixture {
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()
+                    // No two downloads of the list have the same.
+                    entry.number = Int(entry.id) + 1 + 20 * .random(in: 0..<5, using: &random)
                     let notes: [BackgroundTaskState?] = [
                         nil, .started, .resumable(ResumeData(bytes: [0, 255], time: .min)),
                     ]

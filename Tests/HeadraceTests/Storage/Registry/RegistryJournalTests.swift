@@ -35,9 +35,9 @@ struct RegistryJournalTests {
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8=",5],"#
-                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]]]"#,
+                + #""number",72088,"state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]]]"#,
             #"["add",["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
-                + #""state",["failed","tls","No."]]]"#,
+                + #""number",3,"state",["failed","tls","No."]]]"#,
             #"["state","0000000000000002",["running"]]"#,
             #"["state","0000000000000002",["finishing","temporary:f",5,1767225600123456789,7]]"#,
             #"["state","0000000000000002",["finished","temporary:f",5,1767225600123456789,7]]"#,

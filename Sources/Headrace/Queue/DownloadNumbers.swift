@@ -1,0 +1,42 @@
+/// The numbers of the downloads in a queue, as a shell numbers its jobs.
+///
+/// A download keeps its number until it is removed. The next one is one more than the highest in use, so that numbers are not
+/// reused while later downloads are there, and start at 1 again once the queue is empty. Ranges cost a few bytes for
+/// downloads that were added together, however many those are.
+struct DownloadNumbers: Sendable {
+    /// Short enough to be typed.
+    static let greatest = 999_999_999
+    static let valid = 1...greatest
+
+    private var used = RangeSet<Int>()
+
+    init() {}
+
+    /// - Parameter numbers: Numbers in use, in any order.
+    init(_ numbers: some Sequence<Int>) {
+        for number in numbers.sorted() { take(number) }
+    }
+
+    /// The number for the next download.
+    var next: Int {
+        guard let last = used.ranges.last else { return 1 }
+        guard last.upperBound > Self.greatest else { return last.upperBound }
+        // The lowest that is free.
+        guard let first = used.ranges.first, first.lowerBound == 1 else { return 1 }
+        return first.upperBound
+    }
+
+    mutating func take(_ number: Int) {
+        used.insert(contentsOf: number..<number + 1)
+    }
+
+    mutating func takeNext() -> Int {
+        let next = next
+        take(next)
+        return next
+    }
+
+    mutating func release(_ number: Int) {
+        used.remove(contentsOf: number..<number + 1)
+    }
+}
