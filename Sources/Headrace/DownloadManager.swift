@@ -33,7 +33,8 @@ public actor DownloadManager {
     ///   - configuration: The settings.
     ///   - clock: The time by which speeds are measured.
     /// - Throws: `transportUnavailable` where the system's HTTP library is missing or too old, `invalidRequest` for settings
-    ///   that cannot work, and where a ``Configuration/registryDirectory`` is given, `busy` where another manager has it, and
+    ///   that cannot work, `fileSystem` if the process may not open as many files as a download needs, and where a
+    ///   ``Configuration/registryDirectory`` is given, `busy` where another manager has it, and
     ///   `permission`, `diskFull` or `fileSystem` where it cannot be read or made.
     public init(
         configuration: Configuration = Configuration(),
@@ -41,14 +42,17 @@ public actor DownloadManager {
     ) async throws(DownloadError) {
         try configuration.validate()
         if configuration.backgroundSession != nil { try BackgroundLimits.check(configuration) }
+        // The system waits for the network by itself.
+        let isFetching = configuration.startsDownloads && configuration.backgroundSession == nil
+        if isFetching { try DescriptorLimit.require() }
         try await self.init(
             environment: TransferEnvironment(
                 configuration: configuration,
                 transport: try makeTransport(configuration),
                 clock: AnyClock(clock),
-                // The system waits for the network by itself.
-                network: configuration.startsDownloads && configuration.backgroundSession == nil
-                    ? NetworkMonitor() : NetworkMonitor(fixed: nil)
+                network: isFetching && DescriptorLimit.allowsNetworkMonitor
+                    ? NetworkMonitor() : NetworkMonitor(fixed: nil),
+                descriptors: .system
             ),
             background: makeBackground(configuration)
         )
@@ -85,7 +89,8 @@ public actor DownloadManager {
             Scheduler(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
-                gate: gate
+                gate: gate,
+                descriptors: environment.descriptors
             ),
             journal: registry?.journal,
             observers: QueueObservers(findings: registry?.list.findings ?? []),

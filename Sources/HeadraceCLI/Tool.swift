@@ -44,6 +44,12 @@ struct Tool {
                 let message = "The current folder cannot be found: \(failure.reason). Change to one that is there."
                 return report(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
             }
+            do {
+                // Before anything waits: on Linux, Dispatch traps if it gets none.
+                try DescriptorLimit.require(besides: Signals.descriptors)
+            } catch {
+                return report(error.message, code: error.code, ExitCode(error.code), writesJSON: arguments.has(.json))
+            }
             return try await verb.run(arguments)
         }
     }

@@ -3,6 +3,8 @@ public import HeadracePlatform
 /// The settings of a manager, fixed when it is made.
 public struct DownloadConfiguration: Sendable {
     /// How many downloads run at once; at least 1.
+    ///
+    /// Fewer run if the process may not have that many open files: see <doc:Connections>.
     public var maxConcurrentDownloads = 4
     /// How many downloads from one host run at once; at least 1, or nil for no such limit.
     public var maxConcurrentDownloadsPerHost: Int?

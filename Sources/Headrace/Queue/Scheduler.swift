@@ -22,9 +22,9 @@ struct Scheduler: Sendable {
     private(set) var relabellings = 0
     /// Whether several verbs are one decision, after which ``startNext()`` follows.
     var isGathering = false
-    private var entries: [ID: Entry] = [:]
+    private(set) var entries: [ID: Entry] = [:]
     /// The times that downloads wait for; apart from the entries, since few do.
-    private var notBefore: [ID: Duration] = [:]
+    private(set) var notBefore: [ID: Duration] = [:]
     /// The running ones, with the order in which they began.
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
@@ -40,13 +40,20 @@ struct Scheduler: Sendable {
     /// Those that were next, but for the network.
     private var barred: [Candidate] = []
     /// What keeps each of those.
-    private var blockers: [ID: NetworkBlocker] = [:]
+    private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
+    let descriptors: DescriptorShare
 
-    init(limit: Int, hostLimit: Int? = nil, gate: NetworkAdmission = NetworkAdmission()) {
+    init(
+        limit: Int,
+        hostLimit: Int? = nil,
+        gate: NetworkAdmission = NetworkAdmission(),
+        descriptors: DescriptorShare = .unlimited
+    ) {
         self.limit = limit
         self.hostLimit = hostLimit
         self.gate = gate
+        self.descriptors = descriptors
     }
 
     var ids: [ID] { order.ids }
@@ -155,22 +162,6 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
-    /// of several.
-    mutating func preempt(for id: ID) -> [Action] {
-        guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
-        else { return [] }
-        let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
-        guard isHostFull || active.count >= limit else { return [] }
-        // Where its host has as many as it may, no place of another one is of use to it.
-        let victims = active.reversed().filter { id in
-            guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
-            return other.priority < entry.priority
-        }
-        let victim = victims.min { entries[$0]?.priority ?? 0 < entries[$1]?.priority ?? 0 }
-        return victim.map { stop($0, .requeue) } ?? []
-    }
-
     // MARK: Limits, time and the network
 
     /// Changes the limit for all together; where it is lowered, the newest of the running ones go back to waiting.
@@ -236,6 +227,7 @@ struct Scheduler: Sendable {
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
+        descriptors.transferEnded()
         hosts[entry.host] -= 1
         release(entry.host)
         admitDelayed(at: now)
@@ -267,7 +259,7 @@ struct Scheduler: Sendable {
     // MARK: Steps
 
     /// The running ones that have not been told to stop.
-    private var active: [ID] { inOrderOfStart(startNumbers.keys.filter { entries[$0]?.intent == nil }) }
+    var active: [ID] { inOrderOfStart(startNumbers.keys.filter { entries[$0]?.intent == nil }) }
 
     private func inOrderOfStart(_ ids: some Sequence<ID>) -> [ID] {
         ids.sorted { startNumbers[$0, default: 0] < startNumbers[$1, default: 0] }
@@ -293,7 +285,7 @@ struct Scheduler: Sendable {
     }
 
     /// Tells a running download to stop; what outranks this was asked already, and holds.
-    private mutating func stop(
+    mutating func stop(
         _ id: ID,
         _ intent: Intent,
         because reason: StopSignal.Reason = .demoted
@@ -376,6 +368,10 @@ struct Scheduler: Sendable {
             guard hosts[entry.host] < hostLimit ?? .max else {
                 held[entry.host, default: Heap()].insert(candidate)
                 continue
+            }
+            guard descriptors.admit(isOnly: startNumbers.isEmpty) else {
+                ready.insert(candidate)
+                break
             }
             starts += 1
             startNumbers[candidate.id] = starts

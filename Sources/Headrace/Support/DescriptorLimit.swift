@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The limit on open file descriptors; for our own programs only, as a library must not change it.
+/// The number of descriptors that the process may have.
 package enum DescriptorLimit {
     #if canImport(Darwin)
     /// `OPEN_MAX`, the highest limit that the system accepts.
@@ -9,16 +9,40 @@ package enum DescriptorLimit {
     private static let most: rlim_t = 65_536
     #endif
 
-    /// Raises the limit as far as the system allows; on Linux, Dispatch crashes if it cannot open a descriptor.
+    /// The number of unused descriptors in a row after which no more are looked at: the system gives out the lowest number.
+    private static let longestGap = 256
+
+    /// Allows as many as the system lets the process have; for programs of our own, a library leaves the limit as it is.
     package static func raise() {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-        let resource = RLIMIT_NOFILE
-        #endif
-        guard getrlimit(resource, &limit) == 0 else { return }
+        guard var limit = current else { return }
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))
         setrlimit(resource, &limit)
     }
+
+    /// Returns the number of descriptors that the process may still open.
+    ///
+    /// It opens none itself, and looks at little more than the ones in use: about 20 microseconds.
+    package static func free() -> Int {
+        guard let current else { return .max }
+        let limit = Int32(clamping: current.rlim_cur)
+        var (number, used, gap): (Int32, Int, Int) = (0, 0, 0)
+        while number < limit, gap < longestGap {
+            let isUsed = fcntl(number, F_GETFD) != -1
+            used += isUsed ? 1 : 0
+            gap = isUsed ? 0 : gap + 1
+            number += 1
+        }
+        return Int(limit) - used
+    }
+
+    private static var current: rlimit? {
+        var limit = rlimit()
+        return getrlimit(resource, &limit) == 0 ? limit : nil
+    }
+
+    #if canImport(Glibc)
+    private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+    private static let resource = RLIMIT_NOFILE
+    #endif
 }

@@ -126,6 +126,9 @@ final class DownloadTransfer: Sendable {
             } catch let error as DownloadError {
                 attempts.progressed(from: held, to: session.held.count)
                 guard stop.reason == nil else { throw error }
+                if error.isOutOfDescriptors, environment.descriptors.ranOut() {
+                    throw Retry(attempts, after: error, self)
+                }
                 // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
                 if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))

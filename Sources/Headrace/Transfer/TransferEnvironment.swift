@@ -12,6 +12,7 @@ final class TransferEnvironment: Sendable {
     let hosts: HostLimiter
     let claims: DestinationReservations
     let rates: ThrottleController
+    let descriptors: DescriptorShare
     /// Called, with the file as it is, before a file gets its final name; may block.
     let willName: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     /// Fetches the files in the app's place; nil where the manager does.
@@ -36,6 +37,7 @@ final class TransferEnvironment: Sendable {
         hosts = other.hosts
         claims = other.claims
         rates = other.rates
+        descriptors = other.descriptors
         self.willName = willName
     }
 
@@ -47,13 +49,15 @@ final class TransferEnvironment: Sendable {
     ///   - clock: The time.
     ///   - network: The path to others; one that is not known by default.
     ///   - localTime: What a clock on the wall shows.
+    ///   - descriptors: The descriptors for transfers; as many as they want by default.
     init(
         configuration: DownloadConfiguration,
         transport: any Transport,
         files: FileSystem = .system,
         clock: AnyClock,
         network: NetworkMonitor = NetworkMonitor(fixed: nil),
-        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now
+        localTime: @escaping @Sendable () -> LocalTime = LocalTime.now,
+        descriptors: DescriptorShare = .unlimited
     ) {
         self.configuration = configuration
         self.transport = transport
@@ -65,6 +69,7 @@ final class TransferEnvironment: Sendable {
             maximum: configuration.maxConnectionsPerHost,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
+        self.descriptors = descriptors
         claims = DestinationReservations()
         rates = ThrottleController(configuration, clock: clock, localTime: localTime)
         willName = { _, _, _ in }

@@ -17,6 +17,8 @@ enum Signals {
     }
 
     private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    /// The number of descriptors that Dispatch opens for ``requests()``, and four for itself.
+    static var descriptors: Int { stopping.count + 1 + 4 }
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 

@@ -78,7 +78,7 @@ struct ToolProcess: ~Copyable {
     }
 
     /// The tool lies beside the test bundle.
-    private static var toolPath: String {
+    static var toolPath: String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = max(0, readlink("/proc/self/exe", &buffer, buffer.count))

@@ -36,6 +36,8 @@ struct QueueFixture {
     static func with(
         limit: Int = 1,
         retriesPerMinute: Int? = nil,
+        files: FileSystem = .system,
+        descriptors: DescriptorShare = .unlimited,
         _ body: (QueueFixture) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -75,7 +77,9 @@ struct QueueFixture {
                         $0.retryPolicy.maxRetriesPerHostAndMinute = retriesPerMinute
                     },
                     transport: transport,
-                    clock: AnyClock(clock)
+                    files: files,
+                    clock: AnyClock(clock),
+                    descriptors: descriptors
                 )
             )
             do {

@@ -15,8 +15,9 @@ struct ConcurrencyController: Sendable {
     /// How many connections there should be; those above are not ended, but not replaced.
     private(set) var count: Int
 
-    /// How many there may be at the most.
-    let maximum: Int
+    /// How many there may be at the most; those above are not ended, but not replaced.
+    private(set) var maximum: Int
+    private let mode: Mode
     private var phase = Phase.settling(until: nil)
     /// The count and the speed before the last step; nil where the present count is to be measured first.
     private var before: (count: Int, rate: Double)?
@@ -44,6 +45,14 @@ struct ConcurrencyController: Sendable {
         switch mode {
         case .fixed(let number): (count, maximum) = (number, number)
         case .automatic(let max): (count, maximum) = (1, max)
+        }
+        self.mode = mode
+    }
+
+    /// Sets the maximum to as many of those of the mode as `share` grants, and at least one.
+    mutating func limit(_ share: (Int) -> Int) {
+        switch mode {
+        case .fixed(let number), .automatic(let number): maximum = max(1, min(number, share(number)))
         }
     }
 

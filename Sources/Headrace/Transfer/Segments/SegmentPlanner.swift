@@ -121,6 +121,11 @@ struct SegmentPlanner: Sendable {
         return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
+    /// Sets how many connections there may be, from the most that could be of use.
+    mutating func limitConnections(_ share: (Int) -> Int) {
+        controller.limit(share)
+    }
+
     // MARK: Verbs
 
     /// The first request was answered, after a time, with a body of these bytes, so that others may join it.

@@ -218,3 +218,28 @@ extension SegmentedFetch.State {
         return false
     }
 }
+
+extension SegmentedFetch {
+    /// Why a connection was stopped by the plan.
+    enum Cause {
+        /// Another one has brought its bytes, or had them first.
+        case none
+        case slow
+        /// A connection to another source is faster.
+        case slowSource
+        case hostLimit
+        case demand
+        case lost(DownloadError)
+
+        var sentence: String {
+            switch self {
+            case .none: "Other connections have brought its bytes."
+            case .slow: "It was silent, or much slower than the others."
+            case .slowSource: "It is slower than another source."
+            case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
+            case .demand: "Bytes that are waited for elsewhere in the file come first."
+            case .lost(let error): error.message
+            }
+        }
+    }
+}

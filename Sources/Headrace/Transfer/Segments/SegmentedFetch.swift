@@ -68,8 +68,9 @@ final class SegmentedFetch: Sendable {
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
 
-    var clock: AnyClock { transfer.environment.clock }
-    private var hosts: HostLimiter { transfer.environment.hosts }
+    private var environment: TransferEnvironment { transfer.environment }
+    var clock: AnyClock { environment.clock }
+    private var hosts: HostLimiter { environment.hosts }
 
     /// Nil where the file has to come in one stream, or is better off with it.
     init?(
@@ -164,6 +165,7 @@ final class SegmentedFetch: Sendable {
         await withDiscardingTaskGroup { group in
             change(because: .none) { state, now in
                 state.stops[.first] = first.stop
+                limitConnections(in: &state)
                 return state.planner.headArrived(first.range, latency: response.latency, at: now)
             }
             // Not before: the plan begins with the segment of the request that is there.
@@ -183,6 +185,7 @@ final class SegmentedFetch: Sendable {
             group.cancelAll()
         }
         for source in sources { hosts.left(transfer.record.id, source.url, at: clock.now()) }
+        environment.descriptors.left(transfer.record.id)
         let (result, failure) = state.withLock { state in
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
@@ -207,35 +210,17 @@ final class SegmentedFetch: Sendable {
                 for source in state.planner.takeRefusals(at: now) {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
                 }
+                limitConnections(in: &state)
                 return state.planner.tick(at: now)
             }
         }
     }
 
-    // MARK: The plan
-
-    /// Why a connection was stopped by the plan.
-    enum Cause {
-        /// Another one has brought its bytes, or had them first.
-        case none
-        case slow
-        /// A connection to another source is faster.
-        case slowSource
-        case hostLimit
-        case demand
-        case lost(DownloadError)
-
-        var sentence: String {
-            switch self {
-            case .none: "Other connections have brought its bytes."
-            case .slow: "It was silent, or much slower than the others."
-            case .slowSource: "It is slower than another source."
-            case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
-            case .demand: "Bytes that are waited for elsewhere in the file come first."
-            case .lost(let error): error.message
-            }
-        }
+    private func limitConnections(in state: inout State) {
+        state.planner.limitConnections { environment.descriptors.share(of: transfer.record.id, wanting: $0) }
     }
+
+    // MARK: The plan
 
     /// Applies a verb of the planner, and does what follows from it.
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {

@@ -13,8 +13,6 @@ final class CurlTime {
 final class CurlDriver {
     typealias TransferID = UInt64
 
-    /// Connections that are kept open for later transfers.
-    private static let maxIdleConnections = 64
     /// Easy handles that are kept for later transfers.
     private static let maxIdleHandles = 32
 
@@ -51,7 +49,9 @@ final class CurlDriver {
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
         hr_on_goodbye(tlsEnded, context)
-        _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, Self.maxIdleConnections)
+        // Connections that are retained for later transfers.
+        let idleConnections = DescriptorBudget.idleConnections(free: DescriptorLimit.free())
+        _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, idleConnections)
         // One transfer, one connection: with shared HTTP/2 connections, one paused transfer would halt the others.
         _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
     }

@@ -87,6 +87,9 @@ final class CurlLoop: Sendable {
                 throw error
             }
         } catch {
+            guard ![EMFILE, ENFILE].contains(error.errno) else {
+                throw DownloadError.storage("The network thread could not be started", error)
+            }
             throw DownloadError(.transportUnavailable, "The network thread could not be started: \(error).")
         }
     }

@@ -224,7 +224,7 @@ struct RateLimitTests {
             let rates = fixture.manager.environment.rates
             let record = try await fixture.add { $0.startsPaused = true }.record
             #expect(rates.bufferBytes(for: record) == nil)
-            let lane = ThrottleHandle(record, fixture.manager.environment)
+            let lane = ThrottleHandle(record, rates, fixture.manager.environment.clock)
             #expect(lane.bufferBytes == nil)
             rates.setLimit(1_000_000)
             #expect(lane.bufferBytes == 250_000)

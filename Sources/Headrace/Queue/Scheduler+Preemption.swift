@@ -1,0 +1,17 @@
+extension Scheduler {
+    /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
+    /// of several.
+    mutating func preempt(for id: ID) -> [Action] {
+        guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
+        else { return [] }
+        let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
+        guard isHostFull || active.count >= limit || descriptors.isFull else { return [] }
+        // Where its host has as many as it may, no place of another one is of use to it.
+        let victims = active.reversed().filter { id in
+            guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
+            return other.priority < entry.priority
+        }
+        let victim = victims.min { entries[$0]?.priority ?? 0 < entries[$1]?.priority ?? 0 }
+        return victim.map { stop($0, .requeue) } ?? []
+    }
+}

@@ -1,0 +1,182 @@
+import HeadracePlatform
+
+/// Divides the descriptors that the process may still open among transfers and their additional connections.
+///
+/// Pure. A transfer is counted with the most that it may have open at once, whatever it has open now: counting the open
+/// ones at each start would cost more than a small file.
+struct DescriptorBudget: Sendable {
+    /// A name is looked up with up to five, and later a socket, the partial file, its record and their folder are open.
+    static let perTransfer = 6
+    /// A connection is attempted over IPv4 and IPv6 at the same time.
+    static let perConnection = 2
+    /// Left to the rest of the process: on Linux, Dispatch traps if it gets none for a moment.
+    static let reserve = 2
+    /// The fewest free descriptors with which a download can run: it alone, and Dispatch.
+    static let minimum = perTransfer + 1
+    /// The idle connections that a transport retains at most for later transfers.
+    static let maxIdleConnections = 64
+
+    /// The descriptors for transfers and connections.
+    private(set) var capacity: Int
+    private(set) var transfers = 0
+    /// The connections of each download beyond its first, and their sum.
+    private var connections: [Download.ID: Int] = [:]
+    private var connectionCount = 0
+    /// Whether the last count found fewer than a download needs, as other parts of the process have opened some.
+    private var isScarce = false
+
+    init(free: Int) {
+        capacity = free - Self.reserve - Self.idleConnections(free: free)
+    }
+
+    /// Returns the number of idle connections for which there is room: a quarter of what no transfer needs.
+    static func idleConnections(free: Int) -> Int {
+        max(1, min(maxIdleConnections, (free - minimum) / 4))
+    }
+
+    /// Adopts a count of the free descriptors, some of which the running transfers may be about to open.
+    mutating func measured(free: Int) {
+        let found = DescriptorBudget(free: free).capacity
+        capacity = transfers == 0 ? found : max(capacity, found)
+        isScarce = free < Self.minimum
+    }
+
+    /// Admits a transfer if there are descriptors for it.
+    ///
+    /// The only one of a manager is always admitted: nothing that the manager could wait for would free any.
+    mutating func admit(isOnly: Bool) -> Bool {
+        guard isOnly || !isFull else { return false }
+        transfers += 1
+        return true
+    }
+
+    /// Whether ``admit(isOnly:)`` would refuse another transfer.
+    var isFull: Bool { isScarce || used + Self.perTransfer > capacity }
+
+    mutating func transferEnded() {
+        transfers = max(0, transfers - 1)
+    }
+
+    /// Returns how many connections a download may have, its first included, until it asks again.
+    mutating func share(of id: Download.ID, wanting wanted: Int) -> Int {
+        let held = connections[id, default: 0]
+        let left = (capacity - used) / Self.perConnection
+        let granted = max(0, min(wanted - 1, held + left))
+        connections[id] = granted == 0 ? nil : granted
+        connectionCount += granted - held
+        return granted + 1
+    }
+
+    /// A download has one connection again, or none.
+    mutating func left(_ id: Download.ID) {
+        guard connectionCount > 0 else { return }
+        connectionCount -= connections.removeValue(forKey: id) ?? 0
+    }
+
+    /// A transfer got no descriptor, as other parts of the process have opened some; returns whether others will free theirs.
+    mutating func ranOut() -> Bool {
+        guard transfers > 1 else { return false }
+        capacity = min(capacity, used - Self.perTransfer)
+        return true
+    }
+
+    private var used: Int {
+        transfers * Self.perTransfer + connectionCount * Self.perConnection
+    }
+}
+
+/// The descriptors that all managers of a process share.
+final class DescriptorShare: Sendable {
+    private struct State {
+        var budget: DescriptorBudget
+        var measured: ContinuousClock.Instant?
+    }
+
+    /// What the process may still open.
+    static let system = DescriptorShare { DescriptorLimit.free() }
+    /// A share of its own that grants everything.
+    static var unlimited: DescriptorShare { DescriptorShare { .max / 4 } }
+
+    /// A count that is not older holds for the next transfer too.
+    private static let measuringInterval = Duration.milliseconds(100)
+
+    private let state: Locked<State>
+    private let countFree: @Sendable () -> Int
+
+    init(_ countFree: @escaping @Sendable () -> Int) {
+        self.countFree = countFree
+        state = Locked(State(budget: DescriptorBudget(free: countFree())))
+    }
+
+    /// Whether no further transfer would be admitted beside others.
+    var isFull: Bool { state.withLock { $0.budget.isFull } }
+
+    /// Admits a transfer, which ends with ``transferEnded()``; `isOnly` if its manager runs no other.
+    func admit(isOnly: Bool) -> Bool {
+        state.withLock { state in
+            let now = ContinuousClock.now
+            if state.measured.map({ now - $0 > Self.measuringInterval }) ?? true {
+                state.budget.measured(free: countFree())
+                state.measured = now
+            }
+            return state.budget.admit(isOnly: isOnly)
+        }
+    }
+
+    func transferEnded() {
+        state.withLock { $0.budget.transferEnded() }
+    }
+
+    /// Returns how many connections a download may have, its first included, until it asks again.
+    func share(of id: Download.ID, wanting wanted: Int) -> Int {
+        state.withLock { $0.budget.share(of: id, wanting: wanted) }
+    }
+
+    func left(_ id: Download.ID) {
+        state.withLock { $0.budget.left(id) }
+    }
+
+    /// Returns whether a transfer that got no descriptor is to wait for others to free theirs.
+    func ranOut() -> Bool {
+        state.withLock { $0.budget.ranOut() }
+    }
+}
+
+extension DescriptorLimit {
+    /// What a transport opens for itself, before any transfer.
+    static let perTransport = 4
+    /// What following the network's path takes.
+    static let perNetworkMonitor = 3
+
+    /// Throws if the process may not open as many descriptors as a download needs, and `others` that the caller opens.
+    package static func require(besides others: Int = 0) throws(DownloadError) {
+        let (free, needed) = (free(), perTransport + DescriptorBudget.minimum + others)
+        guard free < needed else { return }
+        throw DownloadError(
+            .fileSystem,
+            "The process needs to open \(needed) more files, and may open \(max(0, free)): \(SystemError(errno: EMFILE)). "
+                + "Allow more open files (ulimit -n).",
+            cause: SystemError(errno: EMFILE)
+        )
+    }
+
+    /// Whether there are descriptors for more than what one download cannot do without.
+    static var allowsNetworkMonitor: Bool {
+        free() >= perTransport + perNetworkMonitor + DescriptorBudget.minimum + DescriptorBudget.perTransfer
+    }
+}
+
+extension DownloadError {
+    /// Whether the process, or the system, has too many open files.
+    var isOutOfDescriptors: Bool {
+        (cause as? SystemError).map { [EMFILE, ENFILE].contains($0.errno) } ?? false
+    }
+}
+
+extension DownloadTransfer.Retry {
+    /// The transfer waits until another one ends and releases its descriptors, which is no failure of its source.
+    init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
+        transfer.publish(.fellBack("\(error.message) Another download has to end first."))
+        self.init(attempts: attempts, time: transfer.environment.clock.now())
+    }
+}
