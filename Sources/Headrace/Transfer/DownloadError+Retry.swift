@@ -62,3 +62,11 @@ extension RangeRequest.Proof {
         }
     }
 }
+
+extension DownloadTransfer.Retry {
+    /// The transfer waits until another one ends and releases its descriptors, which is no failure of its source.
+    init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
+        transfer.publish(.fellBack("\(error.message) Another download has to end first."))
+        self.init(attempts: attempts, time: transfer.environment.clock.now())
+    }
+}

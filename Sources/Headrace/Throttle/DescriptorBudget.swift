@@ -20,7 +20,7 @@ struct DescriptorBudget: Sendable {
     private(set) var capacity: Int
     private(set) var transfers = 0
     /// The connections of each download beyond its first, and their sum.
-    private var connections: [Download.ID: Int] = [:]
+    private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
     /// Whether the last count found fewer than a download needs, as other parts of the process have opened some.
     private var isScarce = false
@@ -58,7 +58,7 @@ struct DescriptorBudget: Sendable {
     }
 
     /// Returns how many connections a download may have, its first included, until it asks again.
-    mutating func share(of id: Download.ID, wanting wanted: Int) -> Int {
+    mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
         let held = connections[id, default: 0]
         let left = (capacity - used) / Self.perConnection
         let granted = max(0, min(wanted - 1, held + left))
@@ -68,7 +68,7 @@ struct DescriptorBudget: Sendable {
     }
 
     /// A download has one connection again, or none.
-    mutating func left(_ id: Download.ID) {
+    mutating func left(_ id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
@@ -128,11 +128,11 @@ final class DescriptorShare: Sendable {
     }
 
     /// Returns how many connections a download may have, its first included, until it asks again.
-    func share(of id: Download.ID, wanting wanted: Int) -> Int {
+    func share(of id: DownloadID, wanting wanted: Int) -> Int {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
 
-    func left(_ id: Download.ID) {
+    func left(_ id: DownloadID) {
         state.withLock { $0.budget.left(id) }
     }
 
@@ -170,13 +170,5 @@ extension DownloadError {
     /// Whether the process, or the system, has too many open files.
     var isOutOfDescriptors: Bool {
         (cause as? SystemError).map { [EMFILE, ENFILE].contains($0.errno) } ?? false
-    }
-}
-
-extension DownloadTransfer.Retry {
-    /// The transfer waits until another one ends and releases its descriptors, which is no failure of its source.
-    init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
-        transfer.publish(.fellBack("\(error.message) Another download has to end first."))
-        self.init(attempts: attempts, time: transfer.environment.clock.now())
     }
 }
