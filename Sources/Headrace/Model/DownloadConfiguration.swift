@@ -30,6 +30,8 @@ public struct DownloadConfiguration: Sendable {
     /// How long a connection may take to be made, TLS included.
     public var connectTimeout: Duration = .seconds(15)
     /// How long no byte may come before a transfer counts as stalled.
+    ///
+    /// When one does, other transfers from the same server that have been silent for half of this time are tried again too.
     public var stallTimeout: Duration = .seconds(30)
     /// The bytes per second below which a transfer counts as stalled, once it stays there for ``stallTimeout``.
     ///

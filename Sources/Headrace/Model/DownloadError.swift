@@ -17,6 +17,8 @@ public struct DownloadError: Error, Sendable {
     public internal(set) var retryAfter: Duration?
     /// Set where the host takes no more at the moment, and sends another download.
     var isOneTooMany = false
+    /// Whether the transfer was stopped because another one from the server had stalled.
+    var followsStall = false
     /// Set where the same request may succeed later for another reason than that of its code.
     var mayPass = false
     /// Whether the host refused the connection, as if nothing listens at the port.

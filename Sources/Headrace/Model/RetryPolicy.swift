@@ -28,6 +28,8 @@ public struct RetryPolicy: Sendable {
     /// on for ever.
     public var maxTotalFailures = 50
     /// The longest wait before the first retry; it doubles with each failure in a row.
+    ///
+    /// The first retry after a stall does not wait.
     public var baseDelay: Duration = .seconds(1)
     /// The longest wait that the server does not ask for.
     public var maxDelay: Duration = .seconds(60)

@@ -99,8 +99,11 @@ struct TransferState: Sendable {
     mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
-        let isForgiven = error.isOneTooMany && !sources.hasNext
-        return backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
+        let isForgiven = error.isOneTooMany && !sources.hasNext || error.followsStall
+        let isFirst = backoff.failures == 0
+        let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
+        // A time-out was waited for already, and most likely for a dead connection.
+        return error.code == .stalled && isFirst ? delay.map { _ in .zero } : delay
     }
 
     /// Counts a failure that somebody has decided to try again.

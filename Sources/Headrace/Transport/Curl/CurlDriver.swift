@@ -16,9 +16,6 @@ final class CurlDriver {
     /// Easy handles that are kept for later transfers.
     private static let maxIdleHandles = 32
 
-    /// How long libcurl takes an idle connection for a later transfer.
-    private static let longestIdleTime: Duration = .seconds(118)
-
     private let poller: hr_poller
     private let configuration: DownloadConfiguration
     private let clock = ContinuousClock()
@@ -36,6 +33,7 @@ final class CurlDriver {
     private var stallCheck: ContinuousClock.Instant?
     /// Until then, idle connections may be of no use.
     private var freshUntil: ContinuousClock.Instant?
+    private var reuse = ConnectionReuse()
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
     /// Takes over libcurl's handle, which ``close()`` frees.
@@ -80,8 +78,11 @@ final class CurlDriver {
             transfer.end(code)
             remove(transfer)
         case .cancel(let id):
-            if let transfer = transfers[id] { remove(transfer) }
-        case .dropIdleConnections: freshUntil = time.now + Self.longestIdleTime
+            guard let transfer = transfers[id] else { return }
+            if transfer.isSuspect(at: time.now) { suspect(transfer) }
+            remove(transfer)
+        case .suspect(let request): reuse.suspect(ConnectionReuse.Server(request), at: .now)
+        case .dropIdleConnections: freshUntil = time.now + ConnectionReuse.longestIdleTime
         }
     }
 
@@ -145,7 +146,8 @@ final class CurlDriver {
         }
         transfers[id] = transfer
         do throws(DownloadError) {
-            try transfer.configure(configuration, isFresh: freshUntil.map { time.now < $0 } ?? false)
+            let isFresh = freshUntil.map { time.now < $0 } ?? false
+            try transfer.configure(configuration, reuse.rule(for: transfer.server, at: .now), isFresh: isFresh)
             guard hr_multi_add(multi, handle) == 0 else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
@@ -164,9 +166,17 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
             transfer.end(code)
             remove(transfer)
         }
+    }
+
+    /// Closes the connection of a transfer, and leaves those that are idle now to no later one.
+    private func suspect(_ transfer: CurlTransfer) {
+        // Over HTTP/2, libcurl would close the stream and use the connection again.
+        transfer.forbidReuse()
+        reuse.suspect(transfer.server, at: .now)
     }
 
     private func remove(_ transfer: CurlTransfer) {
@@ -184,9 +194,21 @@ final class CurlDriver {
 
     private func checkForStalls(at now: ContinuousClock.Instant) {
         stallCheck = nil
-        for transfer in Array(transfers.values) {
-            transfer.extendDeadline(at: now)
+        let transfers = Array(transfers.values)
+        for transfer in transfers { transfer.extendDeadline(at: now) }
+        let stalled = transfers.filter { $0.deadline <= now }
+        let servers = Set(stalled.map(\.server))
+        for transfer in stalled {
+            reuse.stalled(transfer.server, for: transfer.silence(at: now) ?? .zero, at: .now)
+            transfer.forbidReuse()
+            transfer.failStalled()
+            remove(transfer)
+        }
+        for transfer in transfers where self.transfers[transfer.id] != nil {
+            // One that is silent as well has lost its connection for the same reason, most likely.
+            if servers.contains(transfer.server) { transfer.otherStalled(at: now) }
             if transfer.deadline <= now {
+                transfer.forbidReuse()
                 transfer.failStalled()
                 remove(transfer)
             } else {

@@ -11,6 +11,7 @@ final class CurlLoop: Sendable {
         case start(CurlDriver.TransferID, TransportRequest, ResponseStream)
         case resume(CurlDriver.TransferID)
         case cancel(CurlDriver.TransferID)
+        case suspect(TransportRequest)
         case dropIdleConnections
     }
 
@@ -108,6 +109,10 @@ final class CurlLoop: Sendable {
                 cancel: { mailbox.post(.cancel(id)) }
             )
         )
+    }
+
+    func suspectConnections(of request: TransportRequest) {
+        mailbox.post(.suspect(request))
     }
 
     func dropIdleConnections() {

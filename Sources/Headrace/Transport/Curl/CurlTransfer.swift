@@ -13,6 +13,7 @@ final class CurlTransfer {
     /// The time at which it counts as stalled if nothing comes, as far as is known.
     private(set) var deadline: ContinuousClock.Instant
 
+    let server: ConnectionReuse.Server
     private let request: TransportRequest
     private let time: CurlTime
     private let start: ContinuousClock.Instant
@@ -30,6 +31,7 @@ final class CurlTransfer {
     /// Set when the server has said that nothing follows on ``endingConnection``.
     var hasGoAway = false
     private var lastActivity: ContinuousClock.Instant?
+    private var stallWatch: StallWatch
     private var isPaused = false
     private var isDelivered = false
     private var headers: CurlHeaderList?
@@ -52,6 +54,8 @@ final class CurlTransfer {
         self.id = id
         self.handle = handle
         self.request = request
+        server = ConnectionReuse.Server(request)
+        stallWatch = StallWatch(timeout: request.stallTimeout)
         self.stream = stream
         self.onDelivery = onDelivery
         self.time = time
@@ -68,7 +72,11 @@ final class CurlTransfer {
     /// Sets all options; throws where one that the request depends on was not taken.
     ///
     /// A fresh transfer takes no connection and no address that an earlier one has left.
-    func configure(_ configuration: DownloadConfiguration, isFresh: Bool) throws(DownloadError) {
+    func configure(
+        _ configuration: DownloadConfiguration,
+        _ reuse: ConnectionReuse.Rule,
+        isFresh: Bool
+    ) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
         try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
@@ -99,7 +107,8 @@ final class CurlTransfer {
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
         // Some releases reuse a connection of HTTP/2 for a request that must not be sent over it.
-        if isFresh || request.avoidsHTTP2 { set(HR_OPT_FRESH_CONNECT, 1) }
+        if isFresh || request.avoidsHTTP2 || reuse == .none { set(HR_OPT_FRESH_CONNECT, 1) }
+        if case .idle(let seconds) = reuse { set(HR_OPT_MAXAGE_CONN, seconds) }
         if isFresh {
             set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
         }
@@ -186,6 +195,19 @@ final class CurlTransfer {
         return osError
     }
 
+    /// Whether the request was sent on a connection that had served another one before.
+    private var isReused: Bool {
+        var connects = 0
+        _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
+        return connects == 0
+    }
+
+    /// Whether the transfer has failed on a connection that had served another one, and not by the reader's wish.
+    func hasLostReusedConnection(_ code: hr_code) -> Bool {
+        guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
+        return isReused && silentSince != nil
+    }
+
     /// Tells the reader how libcurl ended the transfer.
     func end(_ code: hr_code) {
         if code == HR_E_OK, finalHead != nil {
@@ -203,8 +225,6 @@ final class CurlTransfer {
             )
         }
         let osError = osError
-        var connects = 0
-        _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
         var connectStatus = 0
         _ = hr_easy_get_long(handle, HR_INFO_HTTP_CONNECTCODE, &connectStatus)
         let failure = CurlFailure(
@@ -213,7 +233,7 @@ final class CurlTransfer {
             osError: osError == 0 ? socketError : Int32(osError),
             hasHead: finalHead != nil,
             isResumable: finalHead?.isResumable ?? false,
-            isReused: connects == 0,
+            isReused: isReused,
             connectStatus: connectStatus,
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
             violation: violation
@@ -223,34 +243,57 @@ final class CurlTransfer {
 
     // MARK: Stalls
 
+    /// The silence after which a transfer that is cancelled leaves no connection to later ones.
+    private static let longestTrust: Duration = .seconds(1)
+
+    /// Since when the server has sent nothing although the reader had room; `nil` while the connection is made.
+    private var silentSince: ContinuousClock.Instant? {
+        guard !isPaused else { return nil }
+        if let lastActivity { return lastActivity }
+        var microseconds: Int64 = 0
+        _ = hr_easy_get_offset(handle, HR_INFO_PRETRANSFER_TIME_T, &microseconds)
+        return microseconds > 0 ? start + .microseconds(microseconds) : nil
+    }
+
+    /// How long the server has sent nothing although the reader had room; `nil` while the connection is made.
+    func silence(at now: ContinuousClock.Instant) -> Duration? { silentSince.map { now - $0 } }
+
+    /// Whether the connection may be dead, so that no later request should be sent on it.
+    func isSuspect(at now: ContinuousClock.Instant) -> Bool {
+        silence(at: now).map { $0 >= Self.longestTrust } ?? false
+    }
+
     /// Moves the deadline to where the activity since puts it.
     func extendDeadline(at now: ContinuousClock.Instant) {
-        if isPaused {
-            deadline = now + request.stallTimeout
-        } else if let lastActivity {
-            deadline = lastActivity + request.stallTimeout
-        } else {
-            var microseconds: Int64 = 0
-            _ = hr_easy_get_offset(handle, HR_INFO_PRETRANSFER_TIME_T, &microseconds)
-            // Before the connection is made, libcurl's own timeout holds; look again soon.
-            deadline =
-                microseconds > 0
-                ? start + .microseconds(microseconds) + request.stallTimeout
-                : now + min(request.stallTimeout, .seconds(1))
-        }
+        deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
+    }
+
+    /// Another transfer from the server has stalled.
+    func otherStalled(at now: ContinuousClock.Instant) {
+        stallWatch.otherStalled(at: now)
+        extendDeadline(at: now)
+    }
+
+    /// Makes libcurl close the connection when the transfer is removed.
+    func forbidReuse() {
+        set(HR_OPT_FORBID_REUSE, 1)
     }
 
     func failStalled() {
-        let time = request.stallTimeout.inSeconds
+        let silence = silence(at: time.now) ?? request.stallTimeout
+        let isEarly = silence < request.stallTimeout
+        let span = (isEarly ? silence : request.stallTimeout).inSeconds
         let what =
             if finalHead == nil {
-                "The server did not answer for \(time)."
+                "The server did not answer for \(span)"
             } else if isEnding {
-                "The server did not end its answer for \(time) after the last byte."
+                "The server did not end its answer for \(span) after the last byte"
             } else {
-                "No byte came from the server for \(time)."
+                "No byte came from the server for \(span)"
             }
-        stream.fail(DownloadError(.stalled, what))
+        var error = DownloadError(.stalled, what + (isEarly ? ", and another connection to it has stalled." : "."))
+        error.followsStall = isEarly
+        stream.fail(error)
     }
 
     // MARK: What libcurl asks

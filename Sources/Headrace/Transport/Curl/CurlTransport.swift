@@ -27,9 +27,16 @@ package final class CurlTransport: Transport {
         }
         return try await withTaskCancellationHandler {
             loop.start(request, stream)
-            let head = try await stream.nextHead()
-            var body = ResponseBody(stream)
-            return try await receive(head, &body)
+            do {
+                let head = try await stream.nextHead()
+                var body = ResponseBody(stream)
+                return try await receive(head, &body)
+            } catch let error as DownloadError where error.code == .stalled {
+                // Also of a body that was too slow for its reader. Its connection is idle before the others are suspected.
+                stream.close()
+                loop.suspectConnections(of: request)
+                throw error
+            }
         } onCancel: {
             stream.close()
         }
