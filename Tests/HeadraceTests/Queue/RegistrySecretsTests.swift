@@ -216,7 +216,7 @@ struct RegistrySecretsTests {
             at: .zero
         )
         #expect(again.records.map(\.id) == [id])
-        let effects = state.ended(id, .failed(.credentialsMissing(kept)), at: .zero)
+        let effects = state.ended(id, .failed(.credentialsMissing(kept.withheldNames)), at: .zero)
         #expect(effects.contains { if case .start(let run, _) = $0 { run.record.id == id } else { false } })
         #expect(state.records[id]?.request.headers == [secret])
     }
