@@ -14,6 +14,8 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// Of a 401, the scheme in lower case of the login that the request was sent with; nil where it had none.
     var refusedLogin: String?
+    /// The manager's own login that the request was sent with; `nil` if it had none, or one of its own.
+    var login: Credential?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// What tells most names from each other, of each field, since a verdict looks up a dozen of them.
