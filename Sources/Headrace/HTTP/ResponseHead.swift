@@ -14,6 +14,8 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
     var refusedLogin: String?
+    /// The manager's own login that the request was sent with; `nil` if it had none, or one of its own.
+    var login: Credential?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// A cheap hash of the name of each field, since evaluating a response looks up a dozen of them.

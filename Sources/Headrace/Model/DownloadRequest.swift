@@ -164,8 +164,8 @@ extension DownloadRequest {
         /// So that the same requests again, after a run that was stopped, fetch what is missing and nothing twice. The server is
         /// asked as with ``ifChanged``; a file whose name was counted up is found as well.
         ///
-        /// Where the server may know who asks (a login, cookies, a client certificate, a field that is bound to its origin),
-        /// and of a file that is another user's or everybody's to write, nothing is believed: it is fetched again.
+        /// A file that was downloaded with another login, other cookies, another token or another client certificate is not
+        /// current, and neither is a file that belongs to another user or that everybody can write: it is fetched again.
         ///
         /// A finished download keeps what tells the version as with ``ifChanged``. Without full
         /// ``DownloadConfiguration/durability-swift.property`` that is believed until the system starts again.

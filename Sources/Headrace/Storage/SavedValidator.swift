@@ -5,7 +5,8 @@ import HeadracePlatform
 /// One line of text, `1 HASH VALIDATOR`, of the entity tag, or the date behind the place that sent it. The hash is of what the
 /// file came from and of its size and time, with which it is believed wherever it moves; whoever unpacks an archive may have
 /// written it, so all is checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the
-/// system starts again.
+/// system starts again. If the server could know who requested the file, the lines are `3 HASH REQUESTER VALIDATOR` and
+/// `4 HASH REQUESTER VALIDATOR`; releases that do not know them download the file again.
 struct SavedValidator: Sendable, Hashable {
     /// With this name and the tags that most servers have, ext4 keeps the line in the inode, where it costs no block.
     static let attribute = "user.headrace.version"
@@ -17,36 +18,67 @@ struct SavedValidator: Sendable, Hashable {
     private let hash: String
     /// Whether it is believed in one boot only.
     private let isOfBoot: Bool
+    /// The requester of the file; `nil` if it is anonymous, or if an earlier release saved the line.
+    let requester: RequesterFingerprint?
     let condition: Precondition
 
-    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant(_:tellingLogins:)`` has it; `bootID` is the present boot of a
+    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant`` has it; `bootID` is the present boot of a
     /// file whose bytes may not be on the disk yet, and nil where they are.
-    init(_ condition: Precondition, of source: URL, variant: String = "", _ stamp: FileStamp, bootID: String?) {
+    init(
+        _ condition: Precondition,
+        of source: URL,
+        variant: String = "",
+        requester: RequesterFingerprint? = nil,
+        _ stamp: FileStamp,
+        bootID: String?
+    ) {
         hash = Self.hash(of: source, variant, size: stamp.size, modified: stamp.modified, bootID)
         isOfBoot = bootID != nil
+        self.requester = requester
         self.condition = condition
     }
 
     /// Nil where the line is none, or one of a later release.
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
-        let fields = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
-        guard bytes.count <= Self.maxBytes, fields.count == 3, [Self.version, Self.bootVersion].contains(fields[0])
+        guard bytes.count <= Self.maxBytes, let version = line.split(separator: " ").first.flatMap({ Version($0) })
         else { return nil }
-        guard let condition = Precondition(parsing: fields[2]) else { return nil }
+        let splits = version.hasRequester ? 3 : 2
+        let fields = line.split(separator: " ", maxSplits: splits, omittingEmptySubsequences: false).map(String.init)
+        guard fields.count == splits + 1, let condition = Precondition(parsing: fields[splits]) else { return nil }
+        requester = version.hasRequester ? RequesterFingerprint(parsing: fields[2]) : nil
+        guard version.hasRequester == (requester != nil) else { return nil }
         self.condition = condition
         hash = fields[1]
-        isOfBoot = fields[0] == Self.bootVersion
+        isOfBoot = version.isOfBoot
     }
 
-    private static let version = "1"
-    private static let bootVersion = "2"
+    /// The number at the front of a line, which tells what follows.
+    private struct Version {
+        let hasRequester: Bool
+        let isOfBoot: Bool
+
+        init?(_ text: Substring) {
+            switch text {
+            case "1": (hasRequester, isOfBoot) = (false, false)
+            case "2": (hasRequester, isOfBoot) = (false, true)
+            case "3": (hasRequester, isOfBoot) = (true, false)
+            case "4": (hasRequester, isOfBoot) = (true, true)
+            default: return nil
+            }
+        }
+
+        static func text(hasRequester: Bool, isOfBoot: Bool) -> String {
+            hasRequester ? isOfBoot ? "4" : "3" : isOfBoot ? "2" : "1"
+        }
+    }
 
     /// Nil where the line would be too long.
     var encoded: [UInt8]? {
         var line: [UInt8] = []
         line.reserveCapacity(64)
-        for word in [isOfBoot ? Self.bootVersion : Self.version, " ", hash, " ", condition.text] {
+        let version = Version.text(hasRequester: requester != nil, isOfBoot: isOfBoot)
+        for word in [version, " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
             line.append(contentsOf: word.utf8)
         }
         return line.count <= Self.maxBytes ? line : nil

@@ -7,20 +7,76 @@ extension DownloadTransfer {
         let path: String
         let size: Int64
         let version: SavedValidator
+        /// True if an earlier release saved the version, for a request with credentials.
+        let lacksRequester: Bool
     }
 
-    /// The file to ask about instead of asking for it, the newest of several; nil where it is to be fetched in any case.
+    /// The file to ask about instead of asking for it; nil where it is to be fetched in any case.
+    ///
+    /// Of several it is the newest of the same requester. If there is none, a login that the server asks for or a redirect to
+    /// another host may still show that the requester is the same, so it is the newest.
     func existingFile(_ attempts: TransferState, named path: String) -> ExistingFile? {
         guard attempts.resume.sendsCondition else { return nil }
-        return existingFiles(named: path, from: attempts.sources.current).last
+        let kept = existingFiles(named: path, from: attempts.sources.current)
+        guard let newest = kept.last else { return nil }
+        let requester = requester(nil, attempts)
+        if let current = kept.last(where: { isCurrent($0, for: requester) }) { return current }
+        let configuration = environment.configuration
+        let isCertain = configuration.credentials == nil && configuration.netrc == nil && configuration.cookies == nil
+        return isCertain ? nil : newest
     }
 
     /// The file of which an accepted body is a version that is there already, under the name which the answer gives.
-    func existingFile(of body: BodyPlacement, at path: String, _ attempts: TransferState) -> ExistingFile? {
+    func existingFile(
+        of body: BodyPlacement,
+        _ head: ResponseHead,
+        at path: String,
+        _ attempts: TransferState
+    ) -> ExistingFile? {
         guard body.offset == 0 else { return nil }
+        let requester = requester(head, attempts)
         return existingFiles(named: path, from: attempts.sources.current).last { kept in
             kept.version.condition.isMet(by: body.representation) && kept.size == body.totalBytes ?? kept.size
+                && isCurrent(kept, for: requester)
         }
+    }
+
+    /// The requester that a response was sent to, or the one that is known before it.
+    func requester(_ head: ResponseHead?, _ attempts: TransferState) -> Requester {
+        record.requested { Requester($0, at: attempts.sources.current, head, environment.configuration) }
+    }
+
+    /// Whether a version that the server has is that of the file for this requester too.
+    private func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
+        if kept.lacksRequester { return true }
+        guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
+        guard !requester.isAnonymous else { return false }
+        // The caller has asked for the server's word on it.
+        if !kept.version.condition.isDate, record.requested({ $0.refetchPolicy == .ifChanged }) { return true }
+        return fingerprint.isOf(requester)
+    }
+
+    /// The file that a 304 to this condition is about is the result; nil asks without a condition.
+    func unchanged(
+        since condition: Precondition?,
+        _ head: ResponseHead,
+        named path: String,
+        _ session: PartialDownload,
+        _ attempts: inout TransferState
+    ) -> FinishedFile? {
+        let requester = requester(head, attempts)
+        let kept = existingFiles(named: path, from: attempts.sources.current).filter {
+            $0.version.condition == condition
+        }
+        if let current = kept.last(where: { isCurrent($0, for: requester) }) { return unchanged(current.path, session) }
+        // Without one, somebody has changed or removed it since the request.
+        if !kept.isEmpty {
+            publish(
+                .fellBack("The file that is there was downloaded with another login, and is requested for this one.")
+            )
+        }
+        attempts.resume.stopSendingCondition()
+        return nil
     }
 
     /// The file there is the result; an empty partial that an earlier run left goes.
@@ -140,13 +196,17 @@ extension DownloadTransfer {
         // Of most downloads nothing is there, and the rest need not be found out.
         guard !there.isEmpty else { return [] }
         let (request, configuration) = (request, environment.configuration)
-        guard request.requestsValidator(configuration) else { return [] }
         return there.compactMap { path, status in
             guard let version = savedValidator(of: path, status) else { return nil }
-            let variant = request.variant(configuration, tellingLogins: version.condition.isDate)
-            guard version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
-            else { return nil }
-            return ExistingFile(path: path, size: status.size, version: version)
+            func isOf(_ variant: String) -> Bool {
+                version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
+            }
+            let isKnown = isOf(request.variant)
+            let lacksRequester =
+                !isKnown && version.requester == nil && request.refetchPolicy == .ifChanged
+                && isOf(request.variant(configuration, tellingLogins: version.condition.isDate))
+            guard isKnown || lacksRequester else { return nil }
+            return ExistingFile(path: path, size: status.size, version: version, lacksRequester: lacksRequester)
         }
     }
 
@@ -176,17 +236,6 @@ extension DownloadTransfer {
 }
 
 extension DownloadRequest {
-    /// Whether the server is asked if it still has the version of a file that is there.
-    ///
-    /// Without being told to, not where it may know who asks: another login may get another file under the same tag.
-    func requestsValidator(_ configuration: DownloadConfiguration) -> Bool {
-        switch refetchPolicy {
-        case .always: false
-        case .ifChanged: true
-        case .unlessCurrent: !hasCredentials(configuration)
-        }
-    }
-
     /// Whether a file that is there is compared with what the request tells of it before a server is asked; where the pieces that
     /// are right are kept, those are.
     fileprivate var isVerifiedByFile: Bool {
@@ -197,15 +246,19 @@ extension DownloadRequest {
         }
     }
 
+    /// What of a request besides its URL and its ``Requester`` may decide which file it gets.
+    var variant: String {
+        headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+            .joined(separator: "\n")
+    }
+
     /// What of a request besides its URL may decide which file it gets; without secrets.
     ///
     /// With `tellingLogins`, logins too are told from each other: by so few bits that nobody learns one from them.
     func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
-        let hasCredentials = hasCredentials(configuration)
-        guard hasCredentials || !headers.isEmpty else { return "" }
-        let fields = headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-        let login = hasCredentials ? ["credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")] : []
-        return (login + fields).joined(separator: "\n")
+        guard hasCredentials(configuration) else { return variant }
+        let login = "credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")
+        return variant.isEmpty ? login : "\(login)\n\(variant)"
     }
 
     /// What tells who asks for the file from others who may get another one; empty where only the URL is asked for.
@@ -219,28 +272,19 @@ extension DownloadRequest {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
         if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
-        if let cookies = configuration.cookies {
-            var request = TransportRequest(url: url)
-            cookies.add(to: &request)
-            texts += request.fields.map(\.value)
-        }
+        if let cookies = configuration.cookies?.given(for: url) { texts.append(cookies) }
         if let certificate = configuration.clientCertificate { texts.append(certificate.file.filePath) }
         // The last digits are those that each byte changes.
         return String(Fingerprint(texts.joined(separator: "\n")).description.suffix(4))
     }
 
+    /// Whether a server may learn who asks, by the request or by what the manager has for those that want to know.
     private func hasCredentials(_ configuration: DownloadConfiguration) -> Bool {
-        url.login != nil || configuration.mayLogIn(with: headers)
+        url.login != nil || configuration.credentials != nil || configuration.netrc != nil
+            || configuration.cookies != nil || configuration.clientCertificate != nil
+            || headers.contains(where: \.isBoundToOrigin)
     }
 
     /// What happens to a file of the name: one that is to be kept up to date is replaced.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
-}
-
-extension DownloadConfiguration {
-    /// Whether a server may learn who asks, by these fields or by what the manager has for those that want to know.
-    package func mayLogIn(with fields: [HeaderField]) -> Bool {
-        credentials != nil || netrc != nil || cookies != nil || clientCertificate != nil
-            || fields.contains(where: \.isBoundToOrigin)
-    }
 }

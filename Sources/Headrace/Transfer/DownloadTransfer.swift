@@ -302,7 +302,7 @@ final class DownloadTransfer: Sendable {
             if try plan.isSatisfied(by: path) { return skipped(path, session) }
             // Under the name that was asked about there was nothing a moment ago.
             let isLooked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
-            if session.held.isEmpty, !isLooked, let kept = existingFile(of: accepted, at: path, attempts) {
+            if session.held.isEmpty, !isLooked, let kept = existingFile(of: accepted, head, at: path, attempts) {
                 await body.drain(of: head)
                 return unchanged(kept.path, session)
             }
@@ -316,6 +316,7 @@ final class DownloadTransfer: Sendable {
             try claim(path, session)
             try sizeLimit.check(accepted.leastFileSize)
             attempts.resume.accepted(accepted.proof)
+            session.requester = requester(head, attempts)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
@@ -332,6 +333,7 @@ final class DownloadTransfer: Sendable {
             try claim(named, session)
             try sizeLimit.check(accepted.leastFileSize)
             try restart(&session, &attempts, reason)
+            session.requester = requester(head, attempts)
             return try await fetch(response, &body, accepted, &session, &attempts, named)
         case .restart(let reason):
             try requestAgain(&attempts, reason)
@@ -342,13 +344,7 @@ final class DownloadTransfer: Sendable {
             return nil
         case .unchanged:
             await body.drain(of: head)
-            // Somebody may have changed or removed it since the request.
-            guard let kept = existingFile(attempts, named: plan.plannedPath),
-                kept.version.condition == rangeRequest.condition
-            else {
-                return nil
-            }
-            return unchanged(kept.path, session)
+            return unchanged(since: rangeRequest.condition, head, named: plan.plannedPath, session, &attempts)
         case .retryWithoutPrecondition:
             publish(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
             attempts.resume.stopSendingCondition()

@@ -18,7 +18,7 @@ extension PartialDownload {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in
             let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
-            return (isForGood, isForGood || request.requestsValidator(configuration))
+            return (isForGood, isForGood || request.refetchPolicy != .always)
         }
         guard isWanted else { return nil }
         if isForGood { try? partial.setAttribute(SavedValidator.originAttribute, Array(source.withoutQuery.utf8)) }
@@ -33,8 +33,22 @@ extension PartialDownload {
                 guard bootID?.isEmpty == false else { return nil }
             }
         }
-        let variant = record.requested { $0.variant(configuration, tellingLogins: condition.isDate) }
-        let version = SavedValidator(condition, of: source, variant: variant, stamp, bootID: bootID)
+        // The login that a server would have asked for is known only from a response.
+        guard let requester = requester ?? requesterWithoutResponse(at: source) else { return nil }
+        var fingerprint: RequesterFingerprint?
+        if !requester.isAnonymous {
+            fingerprint = RequesterFingerprint(requester)
+            guard fingerprint != nil else { return nil }
+        }
+        let variant = record.requested(\.variant)
+        let version = SavedValidator(
+            condition,
+            of: source,
+            variant: variant,
+            requester: fingerprint,
+            stamp,
+            bootID: bootID
+        )
         guard let line = version.encoded else { return nil }
         do throws(SystemError) {
             try partial.setAttribute(SavedValidator.attribute, line)
@@ -43,6 +57,12 @@ extension PartialDownload {
             // After another error the file is fetched again.
             return error.isUnsupported ? line : nil
         }
+    }
+
+    private func requesterWithoutResponse(at source: URL) -> Requester? {
+        let configuration = environment.configuration
+        guard configuration.credentials == nil else { return nil }
+        return record.requested { Requester($0, at: source, nil, configuration) }
     }
 }
 

@@ -22,6 +22,8 @@ struct PartialDownload {
     let environment: TransferEnvironment
     /// Who asks for the file.
     let asker: String
+    /// The requester that the last accepted response was sent to; `nil` before one.
+    var requester: Requester?
     /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
     /// they go.
     let readers: FileReaders

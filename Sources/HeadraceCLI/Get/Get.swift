@@ -86,9 +86,7 @@ extension GetOptions {
     /// What becomes of a finished file when the same command runs again.
     var again: Interruption.Again {
         guard conflictPolicy != .skip else { return .skips }
-        // Another login may get another file under the same tag.
-        let mayLogIn = refetchPolicy == .unlessCurrent && configuration.mayLogIn(with: headers)
-        return refetchPolicy == .always || mayLogIn ? .fetches : .asks
+        return refetchPolicy == .always ? .fetches : .asks
     }
 
     /// Reads the URLs of the input file, where there is one.

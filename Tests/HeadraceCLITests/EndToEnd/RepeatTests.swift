@@ -92,4 +92,90 @@ struct RepeatTests {
             }
         }
     }
+
+    /// The options that a server knows the user by; a field is for the one URL alone.
+    private static let logins = [
+        ["--netrc-file", "ada.netrc"], ["--cookies", "ada.cookies"], ["--header", "Authorization: Bearer ada"],
+        ["--header", "X-Api-Key: ada"], ["ada@"],
+    ]
+
+    /// Lets in who says to be a user, and gives the file that this one has.
+    private static func guarded(_ files: [String: Resource]) -> Response {
+        .answering { request in
+            let basic = files.keys.first { user in
+                request["Authorization"] == "Basic " + Data("\(user):x".utf8).base64EncodedString()
+            }
+            let value = request["Cookie"] ?? request["X-Api-Key"] ?? request["Authorization"]
+            let user = basic ?? files.keys.first { value?.contains($0) == true }
+            let file = user.flatMap { files[$0] }.map { Response.file($0) }
+            return file ?? .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+    }
+
+    private func writeLogins(in folder: URL) throws {
+        for user in ["ada", "bob"] {
+            for (name, text) in [
+                ("netrc", "machine 127.0.0.1 login \(user) password x"),
+                ("cookies", "127.0.0.1\tFALSE\t/\tFALSE\t0\tuser\t\(user)\n"),
+            ] {
+                let file = folder.appending(path: "\(user).\(name)")
+                try Data(text.utf8).write(to: file)
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+            }
+        }
+    }
+
+    @Test(arguments: logins, [false, true])
+    func `the same command with a login downloads nothing twice, and another login gets its own file`(
+        _ login: [String],
+        isList: Bool
+    ) async throws {
+        let other = Resource(size: 300_000, seed: 2)
+        try await withFaultServer(Self.guarded(["ada": resource, "bob": other])) { server in
+            try await withTemporaryDirectory { folder in
+                try writeLogins(in: folder)
+                var conditions: [String?] = []
+                for user in ["ada", "ada", "bob", "ada", "bob"] {
+                    var options = login.map { $0.replacing("ada", with: user) }
+                    var url = server.url("/a").absoluteString
+                    if options.count == 1 {
+                        url = url.replacing("http://", with: "http://\(user):x@")
+                        options = []
+                    }
+                    if isList { try Data(url.utf8).write(to: folder.appending(path: "list")) }
+                    let line = ["get", "-d", "files"] + options + (isList ? ["--input-file", "list"] : [url])
+                    var process = try ToolProcess(line, in: folder)
+                    let result = try await process.result()
+                    #expect(result.status == 0, "\(result.errors)")
+                    conditions.append(server.requests.last?["If-None-Match"])
+                }
+                // Where files have no attributes, nothing tells what is finished.
+                guard conditions.contains("\"v1\"") else { return }
+                let files = folder.appending(path: "files")
+                #expect(try FileProbe.names(in: files) == ["a", "a (1)"])
+                #expect(resource.body.difference(fromFileAt: files.appending(path: "a")) == nil)
+                #expect(other.body.difference(fromFileAt: files.appending(path: "a (1)")) == nil)
+                #expect(server.requests.map(\.bodyBytesSent).filter { $0 > 1000 } == [300_000, 300_000])
+            }
+        }
+    }
+
+    @Test
+    func `a list that is run with a login downloads a file once`() async throws {
+        try await withFaultServer(Self.guarded(["ada": resource])) { server in
+            try await withQueueFolder { folder in
+                try writeLogins(in: folder.url)
+                let login = folder.url.appending(path: "ada.netrc").path(percentEncoded: false)
+                for _ in 0..<2 {
+                    _ = try await folder.add(server.url("/a"))
+                    var run = try folder.run("--netrc-file", login)
+                    let result = try await run.result()
+                    #expect(result.status == 0, "\(result.errors)")
+                }
+                #expect(try await folder.states() == ["finished", "finished"])
+                guard server.requests.contains(where: { $0["If-None-Match"] != nil }) else { return }
+                #expect(try FileProbe.names(in: folder.files) == ["a"])
+            }
+        }
+    }
 }

@@ -14,9 +14,18 @@ struct SavedValidatorTests {
 
     private func version(
         _ condition: Precondition = dated,
+        requester: RequesterFingerprint? = nil,
         bootID: String? = nil
     ) throws -> SavedValidator {
-        SavedValidator(condition, of: try source(), FileStamp(status), bootID: bootID)
+        SavedValidator(condition, of: try source(), requester: requester, FileStamp(status), bootID: bootID)
+    }
+
+    private func requester(_ user: String) throws -> Requester {
+        let request = DownloadRequest(
+            try source("http://\(user):secret@h/a?b=c"),
+            to: .directory(URL(filePath: "/tmp"))
+        )
+        return Requester(request, at: request.url, nil, DownloadConfiguration())
     }
 
     private func tag(_ text: String) throws -> Precondition { .noneMatch(try #require(EntityTag(parsing: text))) }
@@ -24,10 +33,27 @@ struct SavedValidatorTests {
     @Test func `a line is read back as it was written`() throws {
         for condition in [try tag(#""v 1""#.filter { $0 != " " }), try tag(#"W/"""#), Self.dated] {
             for bootID in [nil, "8f5b-1"] {
-                let version = try version(condition, bootID: bootID)
-                #expect(SavedValidator(decoding: try #require(version.encoded)) == version)
+                for requester in [nil, RequesterFingerprint(try requester("ada"))] {
+                    let version = try version(condition, requester: requester, bootID: bootID)
+                    #expect(SavedValidator(decoding: try #require(version.encoded)) == version)
+                }
             }
         }
+    }
+
+    @Test func `the requester of a line is known again, and each line has another salt`() throws {
+        let ada = try requester("ada")
+        let prints = try (0..<2).map { _ in try #require(RequesterFingerprint(ada)) }
+        #expect(prints[0] != prints[1])
+        for print in prints {
+            #expect(print.isOf(ada))
+            #expect(try !print.isOf(requester("bob")))
+            #expect(RequesterFingerprint(parsing: print.text) == print)
+        }
+        let salted = try #require(RequesterFingerprint(ada, salt: 1))
+        #expect(salted.text == "0000000000000001b13ae2bc51472c8e")
+        let line = try version(tag(#""v1""#), requester: salted)
+        #expect(line.encoded == Array("3 0ff462f914f4fa47 \(salted.text) \"v1\"".utf8))
     }
 
     /// What releases have written has to be read by later ones.
@@ -46,7 +72,9 @@ struct SavedValidatorTests {
     }
 
     @Test(arguments: [
-        "", "1", "2 h v1", "3 h \"v1\"", "1 h v1", "1 h \"v1\"\r\nX: y", "1 h \"v1\" ", "1 h 5 \"v1\"", "1 h now",
+        "", "1", "2 h v1", "5 h \"v1\"", "3 h \"v1\"", "4 h 0123456789abcdef \"v1\"",
+        "3 h 0123456789abcdef0123456789abcdeX \"v1\"", "1 h v1", "1 h \"v1\"\r\nX: y", "1 h \"v1\" ", "1 h 5 \"v1\"",
+        "1 h now",
         "1 h Wed, 01 Jan 2025 00:00:00 GMT\n", "1  ", "1 h", "1 h ", "\0",
         "1 h \"" + String(repeating: "x", count: 1024) + "\"",
         "1 h 0123abcdThu, 01 Jan 1970 00:00:00 GMT", "1 h Wed, 01 Jan 2025 00:00:00 GMT",
@@ -60,9 +88,12 @@ struct SavedValidatorTests {
 
     @Test func `bytes at random are a field that may be sent, or nothing`() throws {
         var random = SeededRandom(seed: 304)
-        let lines = try [version(), version(tag(#""v1""#))].map { try #require($0.encoded) }
+        let requester = RequesterFingerprint(try requester("ada"))
+        let lines = try [version(), version(tag(#""v1""#)), version(requester: requester)].map {
+            try #require($0.encoded)
+        }
         for index in 0..<4000 {
-            var line = lines[index % 2]
+            var line = lines[index % lines.count]
             for _ in 0..<Int.random(in: 1...3, using: &random) {
                 line[Int.random(in: 0..<line.count, using: &random)] = .random(in: 0...255, using: &random)
             }

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// The cookies of a manager, or of several: those that servers set, and those of files (RFC 6265).
 ///
 /// They are in memory alone. Each is sent where its domain and path lead, on each hop of a redirect, beside a `Cookie` field
@@ -5,6 +7,8 @@
 /// dot in them; other suffixes under which everybody can have a name, as `co.uk`, are not known.
 public final class CookieJar: Sendable {
     let store = Locked(CookieStore())
+    /// The cookies of files, with those that have expired or that a server has changed since.
+    private let files = Locked(CookieStore())
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
 
@@ -29,5 +33,20 @@ public final class CookieJar: Sendable {
         store.withLock { store in
             for cookie in cookies { store.insert(cookie, at: now) }
         }
+        files.withLock { files in
+            for var cookie in cookies {
+                cookie.expires = nil
+                files.insert(cookie, at: now)
+            }
+        }
+    }
+
+    /// The cookies of files for a URL, in the form of the `Cookie` field; `nil` for none.
+    ///
+    /// They do not change while downloads run, unlike those that are sent.
+    func given(for url: URL) -> String? {
+        guard let place = CookieScope(url) else { return nil }
+        let now = now()
+        return files.withLock { $0.field(for: place, at: now) }
     }
 }

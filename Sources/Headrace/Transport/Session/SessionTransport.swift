@@ -44,6 +44,7 @@ struct SessionTransport: Transport {
                 cookies?.store(head)
                 var head = head
                 head.receivedAt = HTTPDate(seconds: WallTime.seconds())
+                head.login = login
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
                 if head.status == 401, let store, attempts < Self.maxLogins {
                     if let login { refused.insert(login) }

@@ -1,0 +1,116 @@
+import HeadracePlatform
+
+/// Who a server may take the sender of a request for: all that the caller gave it to be recognised by.
+///
+/// A finished file is current only for the requester that it was downloaded for. By RFC 9110 (sections 8.8.1 and 13.2.1) a 304 for
+/// a strong entity tag would be enough, since the server sends it only to those who may have the file. But a weak tag or a
+/// date may be that of another user's file too, and so may the tag of a server that does not follow the rules. Bytes of
+/// another user are worse than a second download, so the server's word counts beside the same requester, and not instead of it.
+/// ``DownloadRequest/RefetchPolicy/ifChanged`` asks for the server's word on a tag, and gets it.
+///
+/// A requester is made of what the caller gives, and not of what a server adds to it:
+/// - Of a login the user counts, and the password does not: the server checks it, and none can be guessed from what is saved.
+/// - Of cookies those of the caller's files count, even if they have expired, and those that servers set do not.
+/// - A token counts as a whole, so that a new token is another requester.
+struct Requester: Sendable, Hashable {
+    /// One text for each thing that the server may recognise.
+    private let marks: Set<String>
+
+    /// True if the server was given nothing to recognise the sender by.
+    var isAnonymous: Bool { marks.isEmpty }
+
+    /// The requester that a manager presents at a source and, behind redirects, at the URL that responded.
+    ///
+    /// Hosts that a redirect only passes through are not part of it: later requests with a server's cookie do not pass there.
+    /// - Parameters:
+    ///   - request: The request of the download.
+    ///   - source: The URL or mirror that is requested.
+    ///   - head: The response; `nil` if there is none yet, so that a login that the server would ask for is not known.
+    ///   - configuration: The manager's settings.
+    init(
+        _ request: borrowing DownloadRequest,
+        at source: URL,
+        _ head: ResponseHead?,
+        _ configuration: DownloadConfiguration
+    ) {
+        let fields = Origin(source) == Origin(request.url) ? request.headers.filter(\.isBoundToOrigin) : []
+        var marks = Set(fields.map(Self.mark))
+        if let login = source.login { marks.insert(Self.mark(user: login.user)) }
+        let hasLogin = source.login != nil || fields.contains(where: \.isAuthorization)
+        let hasFiles = configuration.netrc != nil || configuration.cookies != nil
+        for url in hasFiles ? [source, head?.url ?? source] : [] {
+            let usesNetrc = !hasLogin || Origin(url) != Origin(source)
+            if usesNetrc, let login = url.host(percentEncoded: false).flatMap({ configuration.netrc?.login(for: $0) }) {
+                marks.insert(Self.mark(user: login.user))
+            }
+            if let cookies = configuration.cookies?.given(for: url) { marks.insert("cookie: \(cookies)") }
+        }
+        if let login = head?.login { marks.insert(Self.mark(login.field)) }
+        if let certificate = configuration.clientCertificate {
+            marks.insert("certificate: \(certificate.file.filePath)")
+        }
+        self.marks = marks
+    }
+
+    private static func mark(user: String) -> String { "user: \(user)" }
+
+    private static func mark(_ field: HeaderField) -> String {
+        if field.isAuthorization, let user = field.basicUser { return mark(user: user) }
+        return "\(field.name.lowercased()): \(field.value)"
+    }
+
+    /// The SHA-256 of a salt and the marks in 16 digits; `nil` if the system does not compute it.
+    fileprivate func hash(salt: String) -> String? {
+        guard let digester = try? Digester(.sha256) else { return nil }
+        // With their lengths, so that no two sets of texts give the same bytes.
+        for text in [salt] + marks.sorted() {
+            Array("\(text.utf8.count):\(text)".utf8).withUnsafeBytes { digester.update($0) }
+        }
+        return (try? digester.finalize()).map { String($0.hexadecimal.prefix(RequesterFingerprint.length)) }
+    }
+}
+
+/// What a finished file saves of a ``Requester``: a salt and a hash, which tell another requester and not who it is.
+///
+/// The salt is random for each file, so that a file's hash does not tell which other files have the same requester, and guesses of a
+/// token have to be hashed for each file anew.
+struct RequesterFingerprint: Sendable, Hashable {
+    /// The digits of the salt, and of the hash.
+    fileprivate static let length = 16
+
+    private let salt: String
+    private let hash: String
+
+    /// The digits of the salt before those of the hash.
+    var text: String { salt + hash }
+
+    /// Returns `nil` if the system does not compute SHA-256.
+    init?(_ requester: Requester, salt: UInt64 = .random(in: 0...UInt64.max)) {
+        self.salt = salt.hexadecimal
+        guard let hash = requester.hash(salt: self.salt) else { return nil }
+        self.hash = hash
+    }
+
+    /// Reads what ``text`` returned.
+    init?(parsing text: String) {
+        let digits = text.utf8
+        guard digits.count == 2 * Self.length, UInt64(hexadecimal: digits.prefix(Self.length)) != nil,
+            UInt64(hexadecimal: digits.suffix(Self.length)) != nil
+        else { return nil }
+        salt = String(text.prefix(Self.length))
+        hash = String(text.suffix(Self.length))
+    }
+
+    func isOf(_ requester: Requester) -> Bool { hash == requester.hash(salt: salt) }
+}
+
+extension HeaderField {
+    /// The user of a login for Basic (RFC 7617); `nil` for another one.
+    fileprivate var basicUser: String? {
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic", let login = Data(base64Encoded: String(parts[1])),
+            let colon = login.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return String(utf8OrLatin1: Array(login[..<colon]))
+    }
+}
