@@ -25,6 +25,10 @@ public struct DownloadError: Error, Sendable {
     var isConnectionRefused = false
     /// The setting that may help, where there is one.
     package internal(set) var remedy: Remedy?
+    /// The saved bytes of a complete file whose checksum or size is wrong; `nil` if none were saved.
+    ///
+    /// See ``DownloadRequest/mismatchPolicy``. An error that was restored from a registry names the file in its message only.
+    public internal(set) var savedFile: URL?
     /// The URL that was asked for, without its user and password.
     public internal(set) var url: URL?
     /// The error below this one, where there is one.
@@ -236,7 +240,7 @@ extension DownloadError {
         public static let unexpectedContent = Code(.unexpectedContent)
         /// The file has more bytes than ``DownloadConfiguration/maxFileSize``.
         public static let fileTooLarge = Code(.fileTooLarge)
-        /// The file is not what its checksum or its size says; of one that came whole nothing is kept.
+        /// The file is not what its checksum or its size says; see ``DownloadRequest/mismatchPolicy``.
         public static let checksum = Code(.checksum)
         /// The system's library of hash functions is missing, or does not have the one that is needed.
         public static let digestUnavailable = Code(.digestUnavailable)

@@ -16,7 +16,7 @@ extension DownloadRequest: CustomReflectable {
                 "expectedSize": expectedSize as Any,
                 "checksums": checksums,
                 "pieceHashes": pieceHashes as Any,
-                "checksumPolicy": checksumPolicy,
+                "mismatchPolicy": mismatchPolicy,
                 "priority": priority,
                 "earliestBegin": earliestBegin as Any,
                 "startsPaused": startsPaused,

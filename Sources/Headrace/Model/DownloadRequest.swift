@@ -35,13 +35,13 @@ public struct DownloadRequest: Sendable, Hashable {
     /// How many bytes the file has to have, at least 0; nil where nobody knows.
     ///
     /// A source that tells another size is left before its first byte. A file that comes without a length and has another one
-    /// in the end does not get its name: see ``checksumPolicy``. Both are ``DownloadError/Code/checksum``. Where no answer
+    /// in the end does not get its name: see ``mismatchPolicy``. Both are ``DownloadError/Code/checksum``. Where no answer
     /// tells a length, this is what free space and ``DownloadProgress/totalBytes`` are reckoned by.
     public var expectedSize: Int64?
     /// What the file has to hash to; empty where nobody knows.
     ///
     /// The strongest one is computed, while the bytes come or, where they came in several answers, at the end. Without a match
-    /// the file does not get its name: see ``checksumPolicy``. Where no validator proves that held bytes are still of the
+    /// the file does not get its name: see ``mismatchPolicy``. Where no validator proves that held bytes are still of the
     /// server's version, they are gone on with all the same, since this proves it in the end.
     public var checksums: [Checksum] = []
     /// What the pieces of the file have to hash to; nil where nobody knows.
@@ -50,8 +50,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// the file is there, where the request with them takes no more than 256 KiB, as with 6,000 of SHA-256; else the same request,
     /// added to the manager again, brings them back.
     public var pieceHashes: PieceHashes?
-    /// What happens with a file that came whole and is not what its checksum says.
-    public var checksumPolicy = ChecksumPolicy.refetch
+    /// What happens to the bytes of a complete file whose checksum or size is wrong.
+    public var mismatchPolicy = MismatchPolicy.keep
     /// Decides, before the order of the list, when it is the download's turn.
     public var priority = DownloadPriority.normal
     /// The time before which the download does not begin; nil for none.
@@ -133,12 +133,17 @@ extension DownloadRequest {
         case fail
     }
 
-    /// What happens with a file that came whole and is not what its checksum says.
-    public enum ChecksumPolicy: String, Sendable, Hashable, CaseIterable {
-        /// It is fetched again, once: from the next source where there is one, else from the same; then the download fails.
-        case refetch
-        /// The download fails with ``DownloadError/Code/checksum``.
-        case fail
+    /// What happens to the bytes of a complete file whose checksum or size is wrong.
+    ///
+    /// The file never gets its name, and the download fails with ``DownloadError/Code/checksum`` unless another download of the file
+    /// may be right: see <doc:Integrity>.
+    public enum MismatchPolicy: String, Sendable, Hashable, CaseIterable {
+        /// They are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has that name.
+        ///
+        /// ``DownloadError/savedFile`` is the place. No later download resumes that file or takes it for the finished one.
+        case keep
+        /// They are deleted.
+        case delete
     }
 
     /// Whether a file that an earlier download left under the name is fetched again.

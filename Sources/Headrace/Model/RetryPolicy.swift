@@ -9,6 +9,8 @@ public struct RetryPolicy: Sendable {
         /// What the rest of the policy says.
         case standard
         /// Try the same source again after this time, whatever the failure was and however many there were.
+        ///
+        /// The same as ``standard`` after ``DownloadError/Code/checksum``: a wrong file is not retried.
         case retry(after: Duration)
         /// Fail with this error at once, without retries and without other sources.
         case fail

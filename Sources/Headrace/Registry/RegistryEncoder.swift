@@ -180,7 +180,7 @@ extension RegistryWriter {
         if let size = request.expectations.size { write(.size, size) }
         let checksums = request.expectations.checksums
         if !checksums.isEmpty { write(.checksums, checksums.map(\.description)) }
-        if request.checksumPolicy != .refetch { write(.checksumPolicy, request.checksumPolicy.rawValue) }
+        if request.mismatchPolicy != .keep { write(.mismatch, request.mismatchPolicy.rawValue) }
         if request.refetchPolicy != .always { write(.refetch, request.refetchPolicy.rawValue) }
         if !request.headers.isEmpty { write(.headers, request.headers.flatMap { [$0.name, $0.value] }) }
         if !request.withheldHeaders.isEmpty { write(.withheld, request.withheldHeaders) }

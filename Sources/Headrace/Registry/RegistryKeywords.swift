@@ -44,7 +44,7 @@ enum RegistryOption: String {
     case checksums
     /// The length of a piece, the hash function, all digests in base64, and the size of the file where it is known.
     case pieces
-    case checksumPolicy
+    case mismatch
     case refetch
     /// Name and value of each field in turn.
     case headers

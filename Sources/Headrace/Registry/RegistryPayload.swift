@@ -126,11 +126,11 @@ extension RegistryScanner {
                     unknown.append("the checksum \"\(text)\"")
                 }
             }
-        case .checksumPolicy:
+        case .mismatch:
             let word = try text()
-            let policy = DownloadRequest.ChecksumPolicy(rawValue: word)
-            entry.request.checksumPolicy = policy ?? .fail
-            if policy == nil { unknown.append("the checksum policy \"\(word)\"") }
+            let policy = DownloadRequest.MismatchPolicy(rawValue: word)
+            entry.request.mismatchPolicy = policy ?? .keep
+            if policy == nil { unknown.append("the mismatch policy \"\(word)\"") }
         case .refetch:
             let word = try text()
             let policy = DownloadRequest.RefetchPolicy(rawValue: word)

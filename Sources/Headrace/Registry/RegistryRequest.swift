@@ -29,7 +29,7 @@ struct RegistryRequest: Sendable, Hashable {
     /// What the file has to be; of pieces no more is written than an entry has room for.
     var expectations = FileExpectations()
     /// What happens with a file that is not what its checksum says.
-    var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
+    var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     /// Whether a file that is there already is fetched again.
     var refetchPolicy = DownloadRequest.RefetchPolicy.always
     /// What the download belongs to.
@@ -107,7 +107,7 @@ extension RegistryRequest {
         )
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
         expectations = request.expectations
-        checksumPolicy = request.checksumPolicy
+        mismatchPolicy = request.mismatchPolicy
         refetchPolicy = request.refetchPolicy
         group = request.group
         rateLimit = request.rateLimit
@@ -136,7 +136,7 @@ extension RegistryRequest {
         )
         request.mirrors = mirrors.compactMap { URL(string: $0) }
         request.expectations = expectations
-        request.checksumPolicy = checksumPolicy
+        request.mismatchPolicy = mismatchPolicy
         request.refetchPolicy = refetchPolicy
         request.group = group
         request.rateLimit = rateLimit

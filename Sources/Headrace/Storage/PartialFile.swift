@@ -217,9 +217,9 @@ final class PartialFile: Sendable {
     }
 
     /// Gives the file a name that must be free; false where it is not.
-    func move(to newPath: String) throws(SystemError) -> Bool {
+    func move(to newPath: String, mode: UInt32 = FileSystem.newFileMode) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try name(FileSystem.newFileMode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
+            try name(mode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
             return false

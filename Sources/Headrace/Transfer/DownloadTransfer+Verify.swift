@@ -2,15 +2,6 @@ import HeadracePlatform
 
 /// The comparison of a complete file with its checksum, and what follows from it.
 extension DownloadTransfer {
-    /// A complete file that is not what it should be.
-    private struct Mismatch {
-        var error: DownloadError
-        /// The bytes that are wrong; nil where nobody knows.
-        var bad: (ranges: ByteRangeSet, pieces: Int)?
-        /// Whether they came otherwise, so that no source is to blame.
-        var isDiskFailure = false
-    }
-
     /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, it was asked for by
     /// another, or it is not of a file of the size that is expected.
     func doubt(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
@@ -86,7 +77,7 @@ extension DownloadTransfer {
                     attempts.resume.mustVerifyEnd(announcesRanges: false)
                     return nil
                 }
-                try giveUp(mismatch, &session, &attempts)
+                try await giveUp(mismatch, &session, &attempts, path)
                 return nil
             }
         } while !record.seal(after: evaluated)
@@ -120,12 +111,14 @@ extension DownloadTransfer {
     ) async throws -> Mismatch? {
         let size = session.heldBytes
         if let expected = expectedSize, size != expected {
-            return Mismatch(error: .wrongSize(of: path, size, expected: expected))
+            // A body of unknown length is not read beyond the size that is expected.
+            let isWhole = size < expected || session.representation?.totalBytes == size
+            return Mismatch(error: .wrongSize(of: path, size, expected: expected), isWhole: isWhole)
         }
         guard attempts.verification.isNeeded else { return nil }
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let pieces = attempts.verification.pieces.flatMap { $0.fit(fileSize: size) ? $0 : nil }
-        let error: DownloadError
+        let mismatch: Mismatch
         if let expected = attempts.verification.expected {
             let (digest, start) = try attempts.verification.takeDigest(expected.algorithm, ofFirst: size)
             try await reading.read(start..<size, into: digest, from: session.read)
@@ -134,19 +127,25 @@ extension DownloadTransfer {
                 publish(.verified(found))
                 return nil
             }
-            error = .checksum(of: path, expected, found: found, isFromServer: attempts.verification.isFromServer)
+            let isFromServer = attempts.verification.isFromServer
+            mismatch = Mismatch(
+                error: .checksum(of: path, expected, found: found, isFromServer: isFromServer),
+                found: found
+            )
         } else if pieces == nil {
             let count = attempts.verification.pieces?.count ?? 0
             let what = "\(path) has \(size) bytes, which are not the \(count) pieces that were told."
             return Mismatch(error: DownloadError(.checksum, what))
         } else {
-            error = DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
+            mismatch = Mismatch(
+                error: DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
+            )
         }
         guard let pieces else {
             let changed = try await reading.changed(session.pieces, fileSize: size, from: session.read)
             let ranges = ByteRangeSet(changed)
-            guard !changed.isEmpty, ranges.count < size else { return Mismatch(error: error) }
-            return Mismatch(error: error, bad: (ranges, changed.count), isDiskFailure: true)
+            guard !changed.isEmpty, ranges.count < size else { return mismatch }
+            return mismatch.limited(to: ranges, pieces: changed.count, isDiskFailure: true)
         }
         let found = try await reading.checksums(of: pieces, fileSize: size, from: session.read)
         let bad = pieces.badRanges(found: found, fileSize: size)
@@ -155,8 +154,8 @@ extension DownloadTransfer {
             return nil
         }
         // Where only the whole is wrong, one of the two is told wrongly, and nobody knows which.
-        let isRepairable = !bad.isEmpty && bad.count < size
-        return Mismatch(error: error, bad: isRepairable ? (bad, pieces.wrongPieces(found: found).count) : nil)
+        guard !bad.isEmpty, bad.count < size else { return mismatch }
+        return mismatch.limited(to: bad, pieces: pieces.wrongPieces(found: found).count)
     }
 
     /// Copies the right pieces of a file that is there into the partial, where the request has checksums of them, so that only
@@ -191,29 +190,6 @@ extension DownloadTransfer {
         let excess = file.status.size - size
         publish(.repairing(pieces: count, bytesWasted: missing > 0 ? missing : excess))
         return false
-    }
-
-    /// Gives up what is wrong; returns where the same source is to be asked again, else throws the error.
-    private func giveUp(
-        _ mismatch: Mismatch,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) throws(DownloadError) {
-        let wasted = mismatch.bad?.ranges.count ?? session.held.count
-        if let bad = mismatch.bad { session.giveUp(bad.ranges) } else { try session.discard() }
-        attempts.meter.correct(to: session.held.count)
-        let next = attempts.mismatched(
-            request.checksumPolicy,
-            keepsBytes: mismatch.bad != nil,
-            isDiskFailure: mismatch.isDiskFailure
-        )
-        if next == .fail { throw mismatch.error }
-        if let bad = mismatch.bad {
-            publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
-        } else {
-            publish(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
-        }
-        if next == .otherSource { throw mismatch.error }
     }
 }
 
@@ -273,30 +249,5 @@ private struct Reading {
             lastReport = now
             transfer.publish(progress)
         }
-    }
-}
-
-extension DownloadError {
-    fileprivate static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
-        let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
-        return DownloadError(
-            .checksum,
-            "\(path) is not what it should be: it has \(found), and \(expected) are expected. "
-                + "Compare the size with its publisher's, or take the file from another source."
-        )
-    }
-
-    fileprivate static func checksum(
-        of path: String,
-        _ expected: Checksum,
-        found: Checksum,
-        isFromServer: Bool
-    ) -> DownloadError {
-        DownloadError(
-            .checksum,
-            "\(path) came whole and is not what it should be: its \(found.algorithm) checksum is \(found.hexadecimal), and "
-                + "\(expected.hexadecimal) \(isFromServer ? "is what the server tells" : "was asked for"). "
-                + "Compare the checksum with its publisher's, or take the file from another source."
-        )
     }
 }

@@ -167,6 +167,8 @@ final class DownloadTransfer: Sendable {
         }
         guard let decide = policy.decide else { return attempts.failed(error, holdingBytes: holdingBytes) }
         switch await decide(error, attempts.count + 1) {
+        // The same file would only be wrong again.
+        case .retry where error.code == .checksum: fallthrough
         case .standard: return attempts.failed(error, holdingBytes: holdingBytes)
         case .fail: throw error
         case .retry(let delay):

@@ -63,6 +63,7 @@ extension PartialDownload {
             let reason = "None of the bytes so far are known to be on the disk."
             return try discardLegacy(reason, count ?? written.count)
         }
+        compose(of: .severalResponses)
         pieces?.forget(allBut: found)
         let total = representation?.totalBytes
         readers.change { $0.opened(path, found, totalBytes: total, isSame: isSame) }
@@ -117,7 +118,7 @@ extension PartialDownload {
     /// What a record tells of a partial that is gone.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
-            record.url == url.identity, !record.written.isEmpty
+            record.url == ControlRecord.identity(of: url), !record.written.isEmpty, !isSetAside(record)
         else { return .nothing }
         let reason =
             "The partial file is gone: somebody has removed it, perhaps the system to make room, or has given it a second "

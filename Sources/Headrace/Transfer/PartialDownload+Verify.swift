@@ -27,6 +27,7 @@ extension PartialDownload {
         try partial.requireSpace(for: file.status.size)
         (representation, self.finalPath) = (RepresentationMetadata(totalBytes: isWhole ? ranges.count : nil), finalPath)
         policy = newPolicy()
+        compose(of: .severalResponses)
         readers.change { $0.began(path, totalBytes: isWhole ? ranges.count : nil) }
         for range in ranges.ranges {
             var offset = range.lowerBound

@@ -16,6 +16,16 @@ struct PartialDownload {
         case discarded(reason: String, bytes: Int64)
     }
 
+    /// The responses that the bytes came from, as far as they may not belong together.
+    enum Composition: Sendable {
+        /// One response, over one connection.
+        case oneResponse
+        /// Several responses, or an earlier run.
+        case severalResponses
+        /// Responses of several sources.
+        case severalSources
+    }
+
     let record: DownloadRecord
     let url: URL
     let names: DestinationPaths
@@ -32,6 +42,7 @@ struct PartialDownload {
     var policy: CheckpointPolicy
     /// The version that the bytes are of; nil where there are none.
     var representation: RepresentationMetadata?
+    private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
     /// The final path as the last answer that was used meant it.
     var finalPath: String?
@@ -78,15 +89,21 @@ struct PartialDownload {
         holdNothing()
     }
 
-    private mutating func holdNothing() {
+    mutating func holdNothing() {
+        composition = .oneResponse
         representation = nil
         finalPath = nil
         pieces = nil
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
 
-    private func syncFolder() throws(SystemError) {
+    func syncFolder() throws(SystemError) {
         if environment.configuration.durability == .full { try environment.files.syncNames(in: names.directory) }
+    }
+
+    /// Records that the bytes come from more than one response.
+    mutating func compose(of composition: Composition) {
+        if self.composition != .severalSources { self.composition = composition }
     }
 
     /// Whether what is held cannot be of a file of so many bytes.
@@ -105,7 +122,7 @@ struct PartialDownload {
         let size = body.totalBytes ?? record.requested { $0.expectedSize }
         if let size { try partial.requireSpace(for: size - held.count) }
         // An answer that goes on does not put off the next record, which many short ones would do for ever.
-        if held.isEmpty { policy = newPolicy() }
+        if held.isEmpty { policy = newPolicy() } else { compose(of: .severalResponses) }
         self.finalPath = finalPath
         readers.change { [path, totalBytes = body.totalBytes] in $0.began(path, totalBytes: totalBytes) }
         registerCheckpoint(partial)

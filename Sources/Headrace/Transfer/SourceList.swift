@@ -70,12 +70,6 @@ struct SourceList: Sendable, Equatable {
     /// Whether there is another one to go on with.
     var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
 
-    /// Asks no other source than this one any more.
-    mutating func forgetOthers() {
-        untried = []
-        postponed = []
-    }
-
     /// The sources that may have the file as well.
     var others: [URL] { untried + postponed }
 
@@ -121,12 +115,14 @@ struct SourceList: Sendable, Equatable {
         guard failures.count > 1 else { return first }
         let reasons = failures.map { "\($0.url.withoutQuery): \($0.error.message.withoutFullStop)" }
         let status = first.statusCode
-        return DownloadError(
+        var error = DownloadError(
             first.code,
             "None of the \(failures.count) sources gave the file. \(reasons.joined(separator: "; ")).",
             statusCode: failures.allSatisfy { $0.error.statusCode == status } ? status : nil,
             cause: first
         )
+        error.savedFile = failures.lazy.compactMap(\.error.savedFile).first
+        return error
     }
 }
 

@@ -18,7 +18,7 @@ struct TransferState: Sendable {
         }
     }
 
-    /// What follows on a file that came whole and is wrong.
+    /// The next step after a complete file that is wrong.
     enum AfterMismatch {
         case sameSource
         case otherSource
@@ -57,10 +57,8 @@ struct TransferState: Sendable {
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeStrategy
     private var unusableResponses = 0
-    /// How often the file came whole and was wrong, and whether that was once, while the present source was asked, for bytes
-    /// put together on trust.
-    private var mismatches = 0
-    private var hasTrustedChecksum = false
+    /// Whether a complete file was wrong, and fetched again from the same source.
+    private var hasRefetched = false
     private var diskRepairs = 0
     /// Whether it was told that the server has encoded the file.
     var hasReportedCoding = false
@@ -138,8 +136,8 @@ struct TransferState: Sendable {
         unpacedFailure = nil
         resume = firstResume
         resume.sourceChanged()
-        parts = .several
-        hasTrustedChecksum = false
+        // After a file that was put together wrongly, each source sends the whole alone.
+        if !hasRefetched || parts != .none { parts = .several }
         unusableResponses = 0
     }
 
@@ -186,33 +184,32 @@ struct TransferState: Sendable {
         return true
     }
 
-    /// Decides where a file comes from that was wrong; `keepsBytes` where some of it is known to be right, `isDiskFailure` where
-    /// the rest of it came otherwise.
+    /// Decides whether a complete file that is wrong is fetched again, and from which source.
+    ///
+    /// The same source is used again at most once in a run, and only if it may not be to blame; each other one is used once.
+    /// - Parameters:
+    ///   - composition: The responses that the file was put together from.
+    ///   - keepsBytes: Whether some bytes are known to be right, so that only the others are fetched.
+    ///   - isOfDisk: Whether the wrong bytes have changed on the disk.
+    /// - Returns: The next step.
     mutating func mismatched(
-        _ policy: DownloadRequest.ChecksumPolicy,
+        _ composition: PartialDownload.Composition,
         keepsBytes: Bool,
         isDiskFailure: Bool
     ) -> AfterMismatch {
         // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
         parts = keepsBytes ? .one : .none
-        if isDiskFailure, policy == .refetch, diskRepairs < Self.maxDiskRepairs {
+        if isDiskFailure, diskRepairs < Self.maxDiskRepairs {
             diskRepairs += 1
             return .sameSource
         }
-        if resume.isUnverified, !hasTrustedChecksum {
-            hasTrustedChecksum = true
-            resume = firstResume
-            if !keepsBytes { resume.stopTrustingChecksum() }
-            return .sameSource
-        }
-        guard policy == .refetch else {
-            sources.forgetOthers()
-            return .fail
-        }
-        mismatches += 1
-        if sources.hasNext { return .otherSource }
-        guard mismatches == 1 else { return .fail }
+        // Each of the mixed sources or versions may be right alone.
+        let isMixed = resume.isUnverified || composition == .severalSources
+        if !isMixed || hasRefetched, sources.hasNext { return .otherSource }
+        guard !hasRefetched, isMixed || keepsBytes || composition != .oneResponse else { return .fail }
+        hasRefetched = true
         resume = firstResume
+        if isMixed, !keepsBytes { resume.stopTrustingChecksum() }
         return .sameSource
     }
 }

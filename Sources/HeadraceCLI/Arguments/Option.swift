@@ -22,6 +22,7 @@ enum Option: String, CaseIterable, Sendable {
     case waitForNetwork = "wait-for-network"
     case ifExists = "if-exists"
     case ifChanged = "if-changed"
+    case onMismatch = "on-mismatch"
     case noRemoteTime = "no-remote-time"
     case noResume = "no-resume"
     case sync
@@ -153,6 +154,12 @@ enum Option: String, CaseIterable, Sendable {
             help: "rename, overwrite, skip or fail when another file exists (default: rename)"
         ),
         Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
+        Entry(
+            option: .onMismatch,
+            argument: "WHAT",
+            words: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue),
+            help: "keep a file with a wrong checksum as NAME.mismatch, or delete it (default: keep)"
+        ),
         Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
         Entry(option: .noResume, help: "start at zero even if a part is there"),
         Entry(option: .dryRun, help: "ask for the files, tell their sizes and places, and fetch nothing"),

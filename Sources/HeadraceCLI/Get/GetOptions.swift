@@ -7,6 +7,7 @@ struct GetOptions: Sendable {
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     /// So that the same command goes on where it was stopped, unless something else is asked for.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
+    var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any
     var headers: [HeaderField] = []
     var mirrors: [URL] = []
@@ -120,6 +121,12 @@ struct GetOptions: Sendable {
             conflictPolicy = policy
             refetchPolicy = .always
         }
+        if let value = arguments.value(.onMismatch) {
+            guard let policy = DownloadRequest.MismatchPolicy(rawValue: value) else {
+                throw UsageError("--on-mismatch: \"\(value)\" is neither keep nor delete")
+            }
+            mismatchPolicy = policy
+        }
         if let value = arguments.value(.network) {
             guard let policy = DownloadRequest.NetworkPolicy(word: value) else {
                 let words = DownloadRequest.NetworkPolicy.allCases.map(\.word).joined(separator: ", ")
@@ -170,6 +177,7 @@ extension GetOptions {
             request.mirrors = mirrors
             request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
             request.refetchPolicy = refetchPolicy
+            request.mismatchPolicy = mismatchPolicy
             request.networkPolicy = networkPolicy
             try request.check(at: entry.place)
             return request
@@ -194,6 +202,7 @@ extension GetOptions {
         request.conflictPolicy = conflictPolicy
         request.headers = headers
         request.refetchPolicy = refetchPolicy
+        request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
         try request.check(at: "--metalink: \(file.name): ")
         return request

@@ -36,6 +36,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
             try options.integrity.checksums(forFileNamed: [file], in: list) + (given?.checksums ?? [])
         request.pieceHashes = given?.pieceHashes
         request.expectedSize = given?.expectedSize
+        request.mismatchPolicy = options.mismatchPolicy
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {
             throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")

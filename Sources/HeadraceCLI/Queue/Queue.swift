@@ -12,8 +12,8 @@ extension Verb {
                 options: .those(
                     of: Option.ofNetwork.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
-                        .ifExists, .ifChanged, .network, .title, .group, .priority, .paused, .begin, .registry, .json,
-                        .quiet, .help,
+                        .ifExists, .ifChanged, .onMismatch, .network, .title, .group, .priority, .paused, .begin,
+                        .registry, .json, .quiet, .help,
                     ])
                 ),
                 notes: [

@@ -15,7 +15,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `V13 a download with its checksum has status 0, another one status 6 and no file`() async throws {
+    func `V13 a download with its checksum has status 0, another one status 6 and no file of the name`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/a").absoluteString
@@ -34,9 +34,31 @@ struct IntegrityTests {
                 )
                 #expect(bad.status == 6)
                 #expect(bad.errors.contains(digits) && bad.errors.contains(wrong))
-                #expect(bad.output.contains("\"event\":\"restarted\"") && bad.output.contains("\"code\":\"checksum\""))
-                #expect(bad.output.contains("\"exitStatus\":6"))
-                #expect(try names(in: folder) == ["a"])
+                #expect(!bad.output.contains("\"event\":\"restarted\"") && bad.output.contains("\"code\":\"checksum\""))
+                #expect(bad.output.contains("\"exitStatus\":6") && bad.errors.contains("/b.mismatch. Compare"))
+                #expect(try names(in: folder) == ["a", "b.mismatch"])
+                #expect(try FileProbe.bytes(of: folder.appending(path: "b.mismatch")) == Array("abc".utf8))
+                #expect(server.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func `with --on-mismatch delete, a file with a wrong checksum leaves nothing`() async throws {
+        try await withFaultServer(.ok("abc")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                let checksum = "sha256=\(wrong)"
+                let options = ["--on-mismatch", "delete", "--checksum", checksum, url]
+                for (command, status) in [
+                    (["get"] + options, 6), (["queue", "add", "--registry", "list"] + options, 0),
+                    (["queue", "run", "--registry", "list"], 6),
+                ] {
+                    var process = try ToolProcess(command, in: folder)
+                    let result = try await process.result()
+                    #expect(result.status == status, "\(result.errors)")
+                    #expect(result.errors.contains("It was deleted.") == (status == 6), "\(result.errors)")
+                }
+                #expect(try names(in: folder) == ["list"])
             }
         }
     }
@@ -63,7 +85,7 @@ struct IntegrityTests {
                 )
                 #expect(result.status == 6, "\(result.errors)")
                 #expect(result.errorLines.count == 1)
-                #expect(try FileProbe.names(in: folder.appending(path: "out")) == ["a"])
+                #expect(try FileProbe.names(in: folder.appending(path: "out")) == ["a", "b.mismatch"])
             }
         }
     }
@@ -100,7 +122,7 @@ struct IntegrityTests {
                             #expect(result.errors == "headrace: \(message)\n")
                         }
                     }
-                    #expect(try Set(names(in: folder)) == Set(there + (status == 0 ? ["a"] : [])))
+                    #expect(try Set(names(in: folder)) == Set(there + ["a.mismatch"] + (status == 0 ? ["a"] : [])))
                 }
             }
         }
@@ -243,7 +265,7 @@ struct IntegrityTests {
                 #expect(added.status == 0)
                 let run = try await ToolProcess.run("queue", "run", "--registry", "list", in: folder)
                 #expect(run.status == 6, "\(run.errors)")
-                #expect(try names(in: folder) == ["list"])
+                #expect(try names(in: folder) == ["a.mismatch", "list"])
             }
         }
     }

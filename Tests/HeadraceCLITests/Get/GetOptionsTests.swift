@@ -60,6 +60,7 @@ struct GetOptionsTests {
     func `options reach every request, in the order of the URLs`() throws {
         let options = try options(
             "--if-exists=skip",
+            "--on-mismatch=delete",
             "--header",
             "A:  1 ",
             "--header",
@@ -71,6 +72,7 @@ struct GetOptionsTests {
         #expect(requests.map(\.url.absoluteString) == ["http://h/a", "http://h/b", "http://h/c"])
         for request in requests {
             #expect(request.conflictPolicy == .skip && request.refetchPolicy == .always)
+            #expect(request.mismatchPolicy == .delete)
             #expect(request.headers == [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "")])
         }
     }
@@ -243,6 +245,7 @@ struct GetOptionsTests {
         (["--time-limit", "1h"], "--time-limit: \"1h\" is not a number of seconds"),
         (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
         (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
+        (["--on-mismatch", "rename"], "--on-mismatch: \"rename\" is neither keep nor delete"),
         (
             ["--if-exists", "skip", "--if-changed"],
             "--if-changed: it replaces the file, and --if-exists asks for something else"

@@ -25,7 +25,7 @@ struct AddedChecksumTests {
     ) throws -> DownloadRequest {
         var request = DownloadRequest(try #require(url), to: .file(folder.appending(path: "file.bin")))
         request.checksums = checksums
-        request.checksumPolicy = .fail
+        request.mismatchPolicy = .delete
         return request
     }
 

@@ -48,7 +48,6 @@ struct DiskRepairTests {
     private static func runs(
         _ then: Response,
         of file: Resource = resource(),
-        policy: DownloadRequest.ChecksumPolicy = .refetch,
         changing change: (URL) throws -> Void,
         after second: (FaultServer, URL, ResumeOutcome) async throws -> Void
     ) async throws {
@@ -62,10 +61,7 @@ struct DiskRepairTests {
                     from: server,
                     in: folder,
                     expecting: file,
-                    change: {
-                        $0.checksums = [expected]
-                        $0.checksumPolicy = policy
-                    }
+                    change: { $0.checksums = [expected] }
                 )
                 try await second(server, folder, outcome)
             }
@@ -105,19 +101,7 @@ struct DiskRepairTests {
         } after: { _, _, outcome in
             #expect(outcome.error?.code == .checksum)
             #expect(Self.repairs(outcome).isEmpty)
-            #expect(outcome.names == [])
-        }
-    }
-
-    @Test func `by policy the download fails, and only what changed is fetched by the next one`() async throws {
-        let file = Self.resource()
-        try await Self.runs(.file(file), policy: .fail) {
-            try Self.flip([0], in: $0)
-        } after: { server, folder, outcome in
-            #expect(outcome.error?.code == .checksum)
-            let next = try await Fixture.run(from: server, in: folder, expecting: file)
-            #expect(next.isExact)
-            #expect(Self.fetched(next) == Self.length)
+            #expect(outcome.names == ["file.bin.mismatch"])
         }
     }
 

@@ -17,18 +17,14 @@ struct ExpectedSizeTests {
 
     private func run(
         _ response: Response,
-        retries: Int = 1,
-        policy: DownloadRequest.ChecksumPolicy = .refetch
+        retries: Int = 1
     ) async throws -> ResumeOutcome {
         try await withTemporaryDirectory { folder in
             try await Fixture.run(
                 response,
                 in: folder,
                 retries: retries,
-                change: {
-                    $0.expectedSize = size
-                    $0.checksumPolicy = policy
-                }
+                change: { $0.expectedSize = size }
             )
         }
     }
@@ -93,7 +89,7 @@ struct ExpectedSizeTests {
         _ isChunked: Bool
     ) async throws {
         let response = Response.file(other(by: difference))
-        let outcome = try await run(isChunked ? response.chunked() : response.closeDelimited, policy: .fail)
+        let outcome = try await run(isChunked ? response.chunked() : response.closeDelimited)
         #expect(!outcome.names.contains("file.bin"))
         let error = try #require(outcome.error)
         #expect(error.code == .checksum || !isChunked && difference == -size && error.code == .connectionLost)

@@ -35,15 +35,13 @@ struct RepairTests {
     private func run(
         _ routes: [String: Response],
         hasWhole: Bool = true,
-        hasPieces: Bool = true,
-        policy: DownloadRequest.ChecksumPolicy = .refetch
+        hasPieces: Bool = true
     ) async throws -> ResumeOutcome {
         let whole = hasWhole ? [try Checksum(of: Fixture.old.body)] : []
         let pieces = hasPieces ? try pieces() : nil
         return try await Fixture.run(withMirrors: routes) {
             $0.checksums = whole
             $0.pieceHashes = pieces
-            $0.checksumPolicy = policy
         } configure: {
             $0.maxConnectionsPerDownload = 2
         }
@@ -228,8 +226,8 @@ struct RepairTests {
         let short = Resource(size: 100_000)
         let outcome = try await run(["/a": .file(short)], hasWhole: false)
         #expect(outcome.error?.code == .checksum)
-        #expect(outcome.names == [])
-        #expect(outcome.requests.count == 2)
+        #expect(outcome.names == ["file.bin.mismatch"])
+        #expect(outcome.requests.count == 1)
     }
 
     @Test func `V13 the bytes of a source that are wrong are fetched from the next one`() async throws {
@@ -249,17 +247,8 @@ struct RepairTests {
         let outcome = try await run(["/a": .file(Fixture.new), "/b": .file(Fixture.new)], hasPieces: false)
         #expect(outcome.error?.code == .checksum)
         #expect(outcome.requests.map(\.path) == ["/a", "/b"])
-        #expect(outcome.names == [])
-    }
-
-    @Test func `V13 by policy no other source is requested`() async throws {
-        let outcome = try await run(
-            ["/a": .file(Fixture.new), "/b": .file(resource())],
-            hasPieces: false,
-            policy: .fail
-        )
-        #expect(outcome.error?.code == .checksum)
-        #expect(outcome.requests.map(\.path) == ["/a"])
+        #expect(outcome.names == ["file.bin.mismatch"])
+        #expect(outcome.error?.savedFile?.lastPathComponent == "file.bin.mismatch")
     }
 
     @Test func `a repair takes the wrong pieces from the next source`() async throws {

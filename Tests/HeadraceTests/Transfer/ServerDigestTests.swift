@@ -34,8 +34,8 @@ struct ServerDigestTests {
             }
             #expect(outcome.isExact == isRight)
             #expect(outcome.error?.code == (isRight ? nil : .checksum))
-            #expect(outcome.requests.count == (isRight ? 1 : 2))
-            #expect(isRight || outcome.names == [])
+            #expect(outcome.requests.count == 1)
+            #expect(isRight || outcome.names == ["file.bin.mismatch"])
             let isVerified = outcome.events.contains { if case .verified = $0 { true } else { false } }
             #expect(isVerified == isRight)
         }

@@ -20,7 +20,7 @@ struct VerificationTests {
         _ response: Response,
         _ checksums: [Checksum],
         expecting expected: Resource = Fixture.old,
-        policy: DownloadRequest.ChecksumPolicy = .refetch,
+        policy: DownloadRequest.MismatchPolicy = .keep,
         onEvent: (DownloadEvent) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withTemporaryDirectory { folder in
@@ -30,7 +30,7 @@ struct VerificationTests {
                 expecting: expected,
                 change: {
                     $0.checksums = checksums
-                    $0.checksumPolicy = policy
+                    $0.mismatchPolicy = policy
                 },
                 onEvent: onEvent
             )
@@ -48,7 +48,7 @@ struct VerificationTests {
         #expect(!outcome.events.contains(.verifying))
     }
 
-    @Test func `V13 a file that is not its checksum is fetched again once, and then gets no name`() async throws {
+    @Test func `V13 one fresh response with a wrong checksum fails at once, and gets no name`() async throws {
         let expected = try checksum()
         let outcome = try await run(.file(other), [expected])
         let error = try #require(outcome.error)
@@ -57,41 +57,30 @@ struct VerificationTests {
         for text in [expected.hexadecimal, try checksum(other).hexadecimal, "/file.bin"] {
             #expect(error.message.contains(text))
         }
-        #expect(outcome.names == [])
-        #expect(outcome.ranges == [nil, nil])
-        #expect(outcome.restarts.map(\.bytes) == [size])
+        #expect(outcome.names == ["file.bin.mismatch"])
+        #expect(outcome.ranges == [nil])
+        #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `V13 the second time it may be right`() async throws {
-        let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()])
-        #expect(outcome.isExact)
-        #expect(outcome.requests.count == 2)
-        #expect(outcome.restarts.map(\.bytes) == [size])
-    }
-
-    @Test func `V13 by policy it is not fetched again`() async throws {
-        let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()], policy: .fail)
+    @Test func `V13 by policy its bytes are deleted`() async throws {
+        let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()], policy: .delete)
         #expect(outcome.error?.code == .checksum)
+        #expect(outcome.error?.savedFile == nil)
         #expect(outcome.requests.count == 1)
         #expect(outcome.names == [])
     }
 
     /// The second source is asked for parts beside the first, and has none.
-    @Test(arguments: [DownloadRequest.ChecksumPolicy.fail, .refetch])
-    func `V13 bytes of one source are believed to be, whoever else was requested for some`(
-        _ policy: DownloadRequest.ChecksumPolicy
-    ) async throws {
+    @Test func `V13 bytes of one source are believed to be, whoever else was requested for some`() async throws {
         let (wrong, right) = (Resource(size: 3 << 20, seed: 5), Resource(size: 3 << 20, seed: 6))
         let expected = try checksum(right)
         let outcome = try await Fixture.run(withMirrors: ["/a": .file(wrong), "/b": .status(404)]) {
             $0.checksums = [expected]
-            $0.checksumPolicy = policy
         } configure: {
             $0.maxConnectionsPerDownload = nil
         }
         #expect(outcome.error != nil)
-        let wasted = outcome.restarts.map(\.bytes)
-        #expect(wasted == (policy == .fail ? [] : [3 << 20]), "\(outcome.restarts)")
+        #expect(outcome.restarts.map(\.bytes) == [3 << 20], "\(outcome.restarts)")
     }
 
     @Test func `of several checksums the strongest counts`() async throws {
@@ -211,10 +200,10 @@ struct VerificationTests {
             #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil])
             #expect(outcome.restarts.map(\.bytes) == [size])
         } else {
-            // The one of two versions is not held against the server.
+            // The file of two versions is downloaded again, the fresh one is not.
             #expect(outcome.error?.code == .checksum)
-            #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil, nil])
-            #expect(outcome.names == [])
+            #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil])
+            #expect(outcome.names == ["file.bin.mismatch"])
         }
     }
 

@@ -124,7 +124,7 @@ extension SegmentedFetch {
             }
             let piece = slicer.slice(chunk.count).written
             do {
-                guard try !take(chunk, piece, at: position, of: connection.id, &digester) else { return .complete }
+                guard try !take(chunk, piece, at: position, of: connection, &digester) else { return .complete }
             } catch {
                 return .failed(error)
             }
@@ -205,6 +205,12 @@ extension SegmentedFetch.Cause {
 }
 
 extension SegmentedFetch.State {
+    /// Records that a connection has brought bytes beside those of the first response.
+    mutating func compose(_ connection: SegmentedFetch.Connection) {
+        guard connection.id != .first else { return }
+        session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
+    }
+
     /// Takes note of a lost connection; false where the only one was cut that there may be, which is a failure of the download.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil

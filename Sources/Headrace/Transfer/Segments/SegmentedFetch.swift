@@ -323,14 +323,14 @@ final class SegmentedFetch: Sendable {
         _ chunk: Chunk,
         _ piece: Range<Int>,
         at position: Int64,
-        of id: SegmentID,
+        of connection: Connection,
         _ digester: inout PieceDigester?
     ) throws -> Bool {
         let now = clock.now()
         let acceptance = state.withLock { state in
             state.attempts.fetched(chunk.count)
             state.writers += 1
-            return state.planner.accept(piece.count, for: id, at: now)
+            return state.planner.accept(piece.count, for: connection.id, at: now)
         }
         defer { state.withLock { $0.writers -= 1 } }
         guard let range = acceptance.range else { return acceptance.isDone }
@@ -342,16 +342,21 @@ final class SegmentedFetch: Sendable {
             try file.write(new, at: range.lowerBound)
             return digester?.update(new, at: range.lowerBound) ?? []
         }
-        try wrote(range, completing: whole)
+        try wrote(range, of: connection, completing: whole)
         return acceptance.isDone
     }
 
     /// Takes note of bytes that are in the file now, and has them recorded when it is time.
-    private func wrote(_ range: Range<Int64>, completing pieces: [ReceivedPieces.Digest]) throws {
+    private func wrote(
+        _ range: Range<Int64>,
+        of connection: Connection,
+        completing pieces: [ReceivedPieces.Digest]
+    ) throws {
         let now = clock.now()
         let work = try state.withLock { state in
             let count = Int(range.upperBound - range.lowerBound)
             if let progress = state.attempts.meter.received(count, at: now) { transfer.publish(progress) }
+            state.compose(connection)
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
             // What a failure asks for waits for the disk, which nobody may under the lock: it is done at the end.

@@ -100,7 +100,7 @@ struct RegistryRequestTests {
             request.networkPolicy = .notExpensive
             request.rateLimit = 1
             request.checksums = Checksum.Algorithm.allCases.compactMap { ChecksumFixture.checksum($0) }
-            request.checksumPolicy = .fail
+            request.mismatchPolicy = .delete
             request.mirrors = [try #require(URL(string: "http://mirror.example/a%20b"))]
             (request.group, request.title, request.userInfo) = ("group", "title", ["key": "value"])
             let kept = RegistryRequest(request, bases: bases)

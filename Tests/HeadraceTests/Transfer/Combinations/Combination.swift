@@ -108,7 +108,7 @@ struct Combination: Sendable {
     var checksum: Version?
     var pieces: Version?
     var expectedSize: Version?
-    var checksumPolicy = DownloadRequest.ChecksumPolicy.refetch
+    var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var resumePolicy = DownloadRequest.ResumePolicy.validated
     var resumesPartials = true
     var durability = DownloadConfiguration.Durability.none
@@ -223,7 +223,7 @@ extension Combination {
         connections = random.pick([1, 2, 3, 4])
         if random.isTrue(0.35) {
             checksum = random.pick([.old, .new, .new])
-            checksumPolicy = random.pick([.refetch, .refetch, .fail])
+            mismatchPolicy = random.pick([.keep, .keep, .delete])
         }
         if random.isTrue(0.15) { pieces = checksum ?? random.pick(Version.allCases) }
         resumePolicy = random.isTrue(0.3) ? .overlap : .validated

@@ -141,7 +141,7 @@ final class CombinationRun: Sendable {
         )
         request.mirrors = combination.mirrors.indices.map { traffic.url("/m\($0)/file.bin", host: host) }
         request.checksums = try combination.checksum.map { [try Checksum(of: combination.body($0))] } ?? []
-        request.checksumPolicy = combination.checksumPolicy
+        request.mismatchPolicy = combination.mismatchPolicy
         request.expectedSize = combination.expectedSize.map(combination.size)
         request.pieceHashes = try combination.pieces.flatMap { try pieces(of: $0) }
         request.rateLimit = combination.rateLimit
@@ -331,8 +331,7 @@ final class CombinationRun: Sendable {
 
     private var mustFinish: Bool {
         if combination.isWanted(server.present) { return true }
-        return combination.checksumPolicy == .refetch
-            && combination.mirrors.contains { combination.isWanted($0.version) }
+        return combination.mirrors.contains { combination.isWanted($0.version) }
     }
 
     /// What is wrong in a folder that should have this file, if any.
@@ -346,11 +345,17 @@ final class CombinationRun: Sendable {
             names.removeAll { $0 == "file.bin" }
         }
         if let file, combination.conflict != .skip || !combination.fileExists {
+            names.removeAll(where: isKept)
             if names != [file.lastPathComponent] { wrong.append("beside \(file.lastPathComponent) there is \(names)") }
-        } else if names.contains(where: { !$0.contains(".part") }) {
+        } else if names.contains(where: { !$0.contains(".part") && !isKept($0) }) {
             wrong.append("what failed left \(names)")
         }
         return wrong
+    }
+
+    /// Whether a name is that of a file with a wrong checksum.
+    private func isKept(_ name: String) -> Bool {
+        combination.mismatchPolicy == .keep && name.hasSuffix(MismatchNames.suffix)
     }
 
     /// Asks again for the file that is there, of a server that behaves.

@@ -216,6 +216,15 @@ struct SegmentMirrorTests {
         #expect(outcome.isExact, "\(outcome.events)")
     }
 
+    @Test func `of two sources with one tag, the right one is found by the checksum`() async throws {
+        let checksum = try Checksum(of: Fixture.file.body)
+        var wrong = Fixture.other
+        wrong.etag = Fixture.file.etag
+        let routes = ["/a": Fixture.file, "/b": wrong].mapValues { Response.file($0).limited(bytesPerSecond: 6 << 20) }
+        let outcome = try await run(routes) { $0.checksums = [checksum] }
+        #expect(outcome.isExact, "\(outcome.events)")
+    }
+
     @Test func `with one connection, one source is requested`() async throws {
         let whole = Response.file(Fixture.file)
         let outcome = try await run(["/a": whole, "/b": whole], connections: 1)

@@ -1,0 +1,146 @@
+import HeadracePlatform
+
+/// A complete file whose checksum or size is wrong.
+struct Mismatch {
+    /// The expected and the actual value.
+    let error: DownloadError
+    /// The checksum of the bytes, if it was computed.
+    var found: Checksum?
+    /// The bytes that are wrong; `nil` if it is not known which.
+    private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
+    /// Whether the wrong bytes have changed on the disk, so that no source is to blame.
+    private(set) var isDiskFailure = false
+    /// Whether the bytes are all that the source has.
+    var isWhole = true
+
+    init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
+        self.error = error
+        self.found = found
+        self.isWhole = isWhole
+    }
+
+    /// The same mismatch with the bytes that are wrong.
+    func limited(to ranges: ByteRangeSet, pieces: Int, isDiskFailure: Bool = false) -> Mismatch {
+        var mismatch = self
+        mismatch.bad = (ranges, pieces)
+        mismatch.isDiskFailure = isDiskFailure
+        return mismatch
+    }
+}
+
+/// The steps after a complete file that is wrong.
+extension DownloadTransfer {
+    private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
+
+    /// Releases the bytes that are wrong, to be fetched again from the same source; otherwise throws the error.
+    ///
+    /// A file that is not fetched again is saved under another name or deleted before that.
+    func giveUp(
+        _ mismatch: Mismatch,
+        _ session: inout PartialDownload,
+        _ attempts: inout TransferState,
+        _ path: String
+    ) async throws {
+        let next = attempts.mismatched(
+            session.composition,
+            keepsBytes: mismatch.bad != nil,
+            isDiskFailure: mismatch.isDiskFailure
+        )
+        let wasted = mismatch.bad?.ranges.count ?? session.held.count
+        if let bad = mismatch.bad {
+            session.giveUp(bad.ranges)
+            attempts.meter.correct(to: session.held.count)
+            if next == .fail {
+                throw mismatch.error.followed(
+                    by: "The right bytes are kept as \(session.path): start again to download only the others."
+                )
+            }
+            publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
+        } else {
+            if next == .fail { throw try await save(mismatch, &session, path) }
+            try session.discard()
+            attempts.meter.correct(to: 0)
+            publish(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
+        }
+        if next == .otherSource { throw mismatch.error }
+    }
+
+    /// Saves or deletes the bytes of a file that is wrong, and returns the error with their place.
+    private func save(
+        _ mismatch: Mismatch,
+        _ session: inout PartialDownload,
+        _ path: String
+    ) async throws -> DownloadError {
+        guard request.mismatchPolicy == .keep, mismatch.isWhole, session.heldBytes > 0 else {
+            try session.discard()
+            return mismatch.error.followed(by: "It was deleted. \(Self.advice)")
+        }
+        let same = try await savedFile(mismatch, session, path)
+        do throws(DownloadError) {
+            let saved: String
+            if let same {
+                try session.discard()
+                saved = same
+            } else {
+                saved = try session.setAside(for: path) { environment.claims.claim($0, for: record) }
+            }
+            var error = mismatch.error.followed(
+                by: "It was saved as \(saved). Compare the checksum with its publisher's: if that is the actual one, "
+                    + "rename the file; otherwise delete it, and download the file from another source."
+            )
+            error.savedFile = URL(filePath: saved, directoryHint: .notDirectory)
+            return error
+        } catch {
+            let reason = "It could not be saved under another name: \(error.message)"
+            return mismatch.error.followed(by: "\(reason) \(Self.advice)")
+        }
+    }
+
+    /// The path of a file with the same bytes that an earlier download has saved; `nil` if there is none.
+    ///
+    /// A command that is run again and again then leaves one file, not one each time.
+    private func savedFile(_ mismatch: Mismatch, _ session: PartialDownload, _ path: String) async throws -> String? {
+        guard let checksum = mismatch.found else { return nil }
+        var names = MismatchNames(path, session.names)
+        while let name = names.next(), let status = try? environment.files.status(name) {
+            guard status.kind == .regular, status.size == session.heldBytes else { continue }
+            let file = URL(filePath: name, directoryHint: .notDirectory)
+            do {
+                if try await Checksum.compute(checksum.algorithm, ofFileAt: file) == checksum { return name }
+            } catch is DownloadError {
+                // A file that cannot be read is another one.
+            }
+        }
+        return nil
+    }
+}
+
+extension DownloadError {
+    static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
+        let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
+        return DownloadError(
+            .checksum,
+            "\(path) is not what it should be: it has \(found), and \(expected) are expected."
+        )
+    }
+
+    static func checksum(
+        of path: String,
+        _ expected: Checksum,
+        found: Checksum,
+        isFromServer: Bool
+    ) -> DownloadError {
+        DownloadError(
+            .checksum,
+            "\(path) is complete and not what it should be: its \(found.algorithm) checksum is \(found.hexadecimal), and "
+                + "\(expected.hexadecimal) \(isFromServer ? "is what the server sent" : "is expected")."
+        )
+    }
+
+    /// The same error with one more sentence.
+    fileprivate func followed(by sentence: String) -> DownloadError {
+        var error = self
+        error.message += " \(sentence)"
+        return error
+    }
+}

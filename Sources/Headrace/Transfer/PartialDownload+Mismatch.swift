@@ -1,0 +1,77 @@
+import HeadracePlatform
+
+/// The names that a complete file may be saved under whose checksum or size is wrong: `NAME.mismatch`, `NAME (1).mismatch` and so on.
+struct MismatchNames {
+    static let suffix = ".mismatch"
+
+    private var first: String?
+    private var others: NumberedNames
+
+    /// - Parameters:
+    ///   - finalPath: The path that the file would have if it were right.
+    ///   - names: The paths of the download.
+    init(_ finalPath: String, _ names: DestinationPaths) {
+        let name = SafeFileName.truncated(names.name(of: finalPath), to: SafeFileName.maxBytes, suffix: Self.suffix)
+        let path = names.directory + "/" + name
+        first = path
+        others = NumberedNames(path, names, mayRename: true)
+    }
+
+    mutating func next() -> String? { first.take() ?? others.next() }
+}
+
+/// A complete partial file whose bytes are wrong.
+extension PartialDownload {
+    /// Renames the partial file to a name that is free: data, name, folder, record, in this order.
+    ///
+    /// A process that is killed meanwhile leaves the partial file or the renamed one. The file stays readable for its owner only, and
+    /// has no validator, by which a later download might take it for the finished file.
+    /// - Parameters:
+    ///   - finalPath: The path that the file would have if it were right.
+    ///   - mayUse: Whether a path is no other download's.
+    /// - Returns: The new path.
+    /// - Throws: A file-system error; the partial file is kept.
+    mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
+        let partial = try opened()
+        var candidates = MismatchNames(finalPath, names)
+        if readers.recordWriter.ended() { policy.recordWritten() }
+        let saved: String
+        do throws(SystemError) {
+            guard try partial.namedStatus()?.size == heldBytes else { throw SystemError(errno: ENOENT) }
+            if environment.configuration.durability == .full { try partial.sync() }
+            // From a time when the file was right, and only its name was taken.
+            if (try? environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)) != nil {
+                try partial.setAttribute(SavedValidator.attribute, [])
+            }
+            while true {
+                guard let candidate = candidates.next(), names.contains(candidate) else {
+                    throw SystemError(errno: EEXIST)
+                }
+                guard mayUse(candidate), try partial.move(to: candidate, mode: FileSystem.privateMode) else { continue }
+                saved = candidate
+                break
+            }
+        } catch {
+            throw .storage("\(path) could not be renamed", error, " The download is kept as \(path).")
+        }
+        readers.change { $0.lost() }
+        // A folder that cannot be synced may lose the new name after a power cut, and then has the old one.
+        try? syncFolder()
+        recordFile.remove()
+        self.partial = nil
+        partial.close()
+        holdNothing()
+        return saved
+    }
+
+    /// Whether the partial file of a record was renamed by ``setAside(for:mayUse:)``, and its process ended before it removed the
+    /// record.
+    func isSetAside(_ record: ControlRecord) -> Bool {
+        let finalPath = names.knownPath ?? names.directory + "/" + record.fileName
+        var candidates = MismatchNames(finalPath, names)
+        while let path = candidates.next(), let status = try? environment.files.status(path) {
+            if record.matches(status.identity) { return true }
+        }
+        return false
+    }
+}
