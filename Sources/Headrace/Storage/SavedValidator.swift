@@ -87,7 +87,7 @@ struct SavedValidator: Sendable, Hashable {
     /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
     ///
     /// Of a file that others can write, or that is another user's, nothing is believed.
-    func isOf(
+    func matches(
         _ status: FileStatus,
         from source: URL,
         variant: String = "",

@@ -53,7 +53,7 @@ extension DownloadTransfer {
         guard !requester.isAnonymous else { return false }
         // The caller has asked for the server's word on it.
         if !kept.version.condition.isDate, record.requested({ $0.refetchPolicy == .ifChanged }) { return true }
-        return fingerprint.isOf(requester)
+        return fingerprint.matches(requester)
     }
 
     /// The file that a 304 to this condition is about is the result; nil asks without a condition.
@@ -198,13 +198,13 @@ extension DownloadTransfer {
         let (request, configuration) = (request, environment.configuration)
         return there.compactMap { path, status in
             guard let version = savedValidator(of: path, status) else { return nil }
-            func isOf(_ variant: String) -> Bool {
-                version.isOf(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
+            func matches(_ variant: String) -> Bool {
+                version.matches(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
             }
-            let isKnown = isOf(request.variant)
+            let isKnown = matches(request.variant)
             let lacksRequester =
                 !isKnown && version.requester == nil && request.refetchPolicy == .ifChanged
-                && isOf(request.variant(configuration, tellingLogins: version.condition.isDate))
+                && matches(request.variant(configuration, tellingLogins: version.condition.isDate))
             guard isKnown || lacksRequester else { return nil }
             return ExistingFile(path: path, size: status.size, version: version, lacksRequester: lacksRequester)
         }

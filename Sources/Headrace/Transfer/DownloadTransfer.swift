@@ -153,62 +153,6 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// How long to wait before the same source is asked again; nil where it is given up, and the error where all is.
-    private func delay(
-        after error: DownloadError,
-        holdingBytes: Bool,
-        _ attempts: inout TransferState
-    ) async throws -> Duration? {
-        let policy = environment.configuration.retryPolicy
-        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isHostUnreachable, !holdingBytes,
-            !environment.hosts.hasResponded(attempts.sources.current)
-        {
-            return nil
-        }
-        guard let decide = policy.decide else { return attempts.failed(error, holdingBytes: holdingBytes) }
-        switch await decide(error, attempts.count + 1) {
-        // The same file would only be wrong again.
-        case .retry where error.code == .checksum: fallthrough
-        case .standard: return attempts.failed(error, holdingBytes: holdingBytes)
-        case .fail: throw error
-        case .retry(let delay):
-            guard stop.reason == nil else { throw error }
-            attempts.failedAnyway()
-            return max(.zero, delay)
-        }
-    }
-
-    /// Goes on to a source whose host does not ask to wait, or leaves the download's place to others meanwhile.
-    private func waitForHost(_ attempts: inout TransferState) throws {
-        while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
-            let now = environment.clock.now()
-            guard time > now else { return }
-            let source = attempts.sources.current
-            let wait = "The host has asked to wait \((time - now).inSeconds), also for its other files."
-            guard let next = attempts.postponeSource() else {
-                publish(.fellBack(wait))
-                throw Retry(attempts: attempts, time: time)
-            }
-            publish(.sourceFailed(DownloadError(.httpStatus, wait).about(source), next: next.withoutCredentials))
-        }
-    }
-
-    /// Begins a retry, or puts it off again where more of them are due at its host than go there at once.
-    private func waitForPace(_ attempts: inout TransferState) throws {
-        guard let failure = attempts.unpacedFailure.take() else { return }
-        let now = environment.clock.now()
-        let begin = environment.hosts.beginRetry(attempts.sources.current, at: now)
-        guard begin > now, !attempts.isHastened else { return }
-        throw retry(attempts, after: failure, begin - now)
-    }
-
-    private func retry(_ attempts: TransferState, after error: DownloadError, _ delay: Duration) -> Retry {
-        publish(.retrying(error, attempt: attempts.count, after: delay))
-        var attempts = attempts
-        attempts.lastFailure = error
-        return Retry(attempts: attempts, time: environment.clock.now() + delay)
-    }
-
     /// One request with its redirects, and its answer; nil asks for another one at once.
     private func exchange(
         _ session: inout PartialDownload,

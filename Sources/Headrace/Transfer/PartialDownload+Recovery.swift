@@ -118,7 +118,7 @@ extension PartialDownload {
     /// What a record tells of a partial that is gone.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
-            record.url == ControlRecord.identity(of: url), !record.written.isEmpty, !isSetAside(record)
+            record.url == url.identity, !record.written.isEmpty, !isSetAside(record)
         else { return .nothing }
         let reason =
             "The partial file is gone: somebody has removed it, perhaps the system to make room, or has given it a second "

@@ -70,38 +70,15 @@ struct Requester: Sendable, Hashable {
     }
 }
 
-/// What a finished file saves of a ``Requester``: a salt and a hash, which tell another requester and not who it is.
-///
-/// The salt is random for each file, so that a file's hash does not tell which other files have the same requester, and guesses of a
-/// token have to be hashed for each file anew.
-struct RequesterFingerprint: Sendable, Hashable {
-    /// The digits of the salt, and of the hash.
-    fileprivate static let length = 16
-
-    private let salt: String
-    private let hash: String
-
-    /// The digits of the salt before those of the hash.
-    var text: String { salt + hash }
-
-    /// Returns `nil` if the system does not compute SHA-256.
+extension RequesterFingerprint {
+    /// Hashes a requester; returns `nil` if the system does not compute SHA-256.
     init?(_ requester: Requester, salt: UInt64 = .random(in: 0...UInt64.max)) {
-        self.salt = salt.hexadecimal
-        guard let hash = requester.hash(salt: self.salt) else { return nil }
-        self.hash = hash
+        let salt = salt.hexadecimal
+        guard let hash = requester.hash(salt: salt) else { return nil }
+        self.init(salt: salt, hash: hash)
     }
 
-    /// Reads what ``text`` returned.
-    init?(parsing text: String) {
-        let digits = text.utf8
-        guard digits.count == 2 * Self.length, UInt64(hexadecimal: digits.prefix(Self.length)) != nil,
-            UInt64(hexadecimal: digits.suffix(Self.length)) != nil
-        else { return nil }
-        salt = String(text.prefix(Self.length))
-        hash = String(text.suffix(Self.length))
-    }
-
-    func isOf(_ requester: Requester) -> Bool { hash == requester.hash(salt: salt) }
+    func matches(_ requester: Requester) -> Bool { hash == requester.hash(salt: salt) }
 }
 
 extension HeaderField {

@@ -46,8 +46,8 @@ struct SavedValidatorTests {
         let prints = try (0..<2).map { _ in try #require(RequesterFingerprint(ada)) }
         #expect(prints[0] != prints[1])
         for print in prints {
-            #expect(print.isOf(ada))
-            #expect(try !print.isOf(requester("bob")))
+            #expect(print.matches(ada))
+            #expect(try !print.matches(requester("bob")))
             #expect(RequesterFingerprint(parsing: print.text) == print)
         }
         let salted = try #require(RequesterFingerprint(ada, salt: 1))
@@ -108,22 +108,22 @@ struct SavedValidatorTests {
 
     @Test(arguments: ["http://h/a?b=c", "http://user:word@h/a?b=c"])
     func `a file that is as it was is the version, whoever fetched it`(_ text: String) throws {
-        #expect(try version().isOf(status, from: source(text)) { "" })
+        #expect(try version().matches(status, from: source(text)) { "" })
         var copy = status
         (copy.inode, copy.device, copy.linkCount) = (3, 4, 2)
-        #expect(try version().isOf(copy, from: source(text)) { "" })
+        #expect(try version().matches(copy, from: source(text)) { "" })
     }
 
     @Test func `a file whose bytes may not be on the disk is the version until the system starts again`() throws {
         let version = try version(bootID: "8f5b-1")
-        #expect(try version.isOf(status, from: source()) { "8f5b-1" })
-        #expect(try !version.isOf(status, from: source()) { "8f5b-2" })
-        #expect(try !version.isOf(status, from: source()) { throw SystemError(errno: 5) })
+        #expect(try version.matches(status, from: source()) { "8f5b-1" })
+        #expect(try !version.matches(status, from: source()) { "8f5b-2" })
+        #expect(try !version.matches(status, from: source()) { throw SystemError(errno: 5) })
     }
 
     @Test(arguments: ["http://h/a?b=d", "http://h/a", "https://h/a?b=c", "http://g/a?b=c", "http://h/b?b=c"])
     func `a file from elsewhere is not the version`(_ text: String) throws {
-        #expect(try !version().isOf(status, from: source(text)) { "" })
+        #expect(try !version().matches(status, from: source(text)) { "" })
     }
 
     @Test func `a file of another size, time, kind or owner is not the version`() throws {
@@ -133,7 +133,7 @@ struct SavedValidatorTests {
         ] {
             var other = status
             change(&other)
-            #expect(try !version().isOf(other, from: source()) { "" })
+            #expect(try !version().matches(other, from: source()) { "" })
         }
     }
 }
