@@ -6,7 +6,7 @@ struct AnyClock: Sendable {
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
     /// More than any clock counts to; later times may be none that it has.
-    private static let never = Duration.seconds(1 << 40)
+    private static let never = Duration.seconds(Int64(1) << 40)
 
     /// Opens a clock.
     /// - Parameter clock: The clock, whose instants are durations apart.

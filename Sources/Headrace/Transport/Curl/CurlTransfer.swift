@@ -11,11 +11,11 @@ final class CurlTransfer {
     let handle: hr_easy
     let stream: ResponseStream
     /// The time at which it counts as stalled if nothing comes, as far as is known.
-    private(set) var deadline: ContinuousClock.Instant
+    private(set) var deadline: SuspendingClock.Instant
 
     private let request: TransportRequest
     private let time: CurlTime
-    private let start: ContinuousClock.Instant
+    private let start: SuspendingClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
@@ -29,7 +29,7 @@ final class CurlTransfer {
     private(set) var endingConnection: UnsafeRawPointer?
     /// Set when the server has said that nothing follows on ``endingConnection``.
     var hasGoAway = false
-    private var lastActivity: ContinuousClock.Instant?
+    private var lastActivity: SuspendingClock.Instant?
     private var isPaused = false
     private var isDelivered = false
     private var headers: CurlHeaderList?
@@ -224,7 +224,7 @@ final class CurlTransfer {
     // MARK: Stalls
 
     /// Moves the deadline to where the activity since puts it.
-    func extendDeadline(at now: ContinuousClock.Instant) {
+    func extendDeadline(at now: SuspendingClock.Instant) {
         if isPaused {
             deadline = now + request.stallTimeout
         } else if let lastActivity {
