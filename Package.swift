@@ -20,6 +20,15 @@ let staticLinking = ["-static-stdlib"]
 let inLinuxReleases = BuildSettingCondition.when(platforms: [.linux], configuration: .release)
 let cSettings: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []
 
+// The App Store requires it in each library. Elsewhere the code that SwiftPM generates for a resource would link Foundation.
+let privacyManifest = "PrivacyInfo.xcprivacy"
+// Of the machine that builds, which has to be a Mac for Apple platforms.
+#if canImport(Darwin)
+let isForApple = true
+#else
+let isForApple = false
+#endif
+
 let package = Package(
     name: "headrace",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -41,7 +50,13 @@ let package = Package(
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
         .target(name: "HeadracePlatform", swiftSettings: settings),
-        .target(name: "Headrace", dependencies: ["CHeadrace", "HeadracePlatform"], swiftSettings: settings),
+        .target(
+            name: "Headrace",
+            dependencies: ["CHeadrace", "HeadracePlatform"],
+            exclude: isForApple ? [] : [privacyManifest],
+            resources: isForApple ? [.copy(privacyManifest)] : [],
+            swiftSettings: settings
+        ),
         .target(name: "HeadraceFoundation", dependencies: ["Headrace"], swiftSettings: settings),
         .executableTarget(
             name: "HeadraceCLI",

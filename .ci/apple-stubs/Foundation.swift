@@ -108,6 +108,11 @@ open class FileManager: NSObject, @unchecked Sendable {
         withIntermediateDirectories createIntermediates: Bool,
         attributes: [FileAttributeKey: Any]? = nil
     ) throws {}
+    open func createDirectory(
+        atPath path: String,
+        withIntermediateDirectories createIntermediates: Bool,
+        attributes: [FileAttributeKey: Any]? = nil
+    ) throws {}
     open func removeItem(at URL: URL) throws {}
     open func removeItem(atPath path: String) throws {}
     open func moveItem(at srcURL: URL, to dstURL: URL) throws {}

@@ -68,6 +68,23 @@ struct DocumentationTests {
         #expect(count >= 10)
     }
 
+    @Test func `the table of platforms names every file in which they differ`() throws {
+        let page = try text(of: "Platforms")
+        let folder = library.deletingLastPathComponent()
+        let differences = ["#if canImport(", "#if os(", "#elseif canImport("]
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
+        #expect(files.count > 200)
+        let missing = try files.filter { file in
+            guard !file.contains("/Transport/Curl/"), !page.contains("`\(file.split(separator: "/").last ?? "")`")
+            else {
+                return false
+            }
+            let text = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+            return differences.contains(where: text.contains)
+        }
+        #expect(missing == [])
+    }
+
     /// The lines with something in them, without what is before it.
     private static func lines(of text: String) -> [Substring] {
         text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }

@@ -179,11 +179,9 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         )
     }
 
-    #if !os(macOS)
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
         transfers?.reportedAll()
     }
-    #endif
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         state.withLock { ($0.session, $0.tasks) = (nil, [:]) }

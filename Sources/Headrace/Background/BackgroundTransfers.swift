@@ -263,7 +263,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         guard state.fetches[id] != nil else { return }
         var meter = state.fetches[id]?.meter ?? ProgressMeter(start: now, bytesReceived: receivedBytes)
         meter.totalBytes = totalBytes
-        let progress = meter.received(Int(receivedBytes - meter.bytesReceived), at: now)
+        let progress = meter.received(Int(clamping: receivedBytes - meter.bytesReceived), at: now)
         state.fetches[id]?.meter = meter
         if let progress { list[id]?.status.publish(progress) }
     }

@@ -56,7 +56,7 @@ extension DownloadTransfer {
         }
         attempts.meter.correct(to: session.heldBytes)
         attempts.meter.totalBytes = file.body.totalBytes
-        attempts.fetched(Int(session.heldBytes))
+        attempts.fetched(Int(clamping: session.heldBytes))
         let response = URL(filePath: file.path, directoryHint: .notDirectory)
         publish(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: response))
         try expect(file.head, &session, &attempts, file.path)

@@ -100,6 +100,9 @@ public struct DownloadConfiguration: Sendable {
     /// by ``durability``, it is synced for this.
     public var storesOrigin = false
     /// A PEM file of certificate authorities that replaces the system's.
+    ///
+    /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport Security does
+    /// not know these authorities: see <doc:Transports>.
     public var certificateAuthorities: URL?
     /// The keys that servers may have, besides a valid certificate; none for any key.
     ///

@@ -6,6 +6,10 @@ package struct ProxyServer: Sendable, Hashable {
 
     /// As in `socks5h://proxy.example:1080`: never with user and password, so that it can be shown.
     package let address: String
+    /// The name or address, without the brackets of IPv6.
+    let host: String
+    /// The port.
+    let port: UInt16
     /// Nil for a proxy that is used without a login.
     let user: String?
     let password: String?
@@ -16,10 +20,10 @@ package struct ProxyServer: Sendable, Hashable {
     package init(parsing text: String) throws(DownloadError) {
         let text = text.contains("://") ? text : "http://\(text)"
         let url = URL(string: text)
-        guard let url, let scheme = url.scheme?.lowercased(), let port = Self.ports[scheme],
+        guard let url, let scheme = url.scheme?.lowercased(), let usualPort = Self.ports[scheme],
             let host = url.host(percentEncoded: false), !host.isEmpty,
             !host.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }), url.path() == "" || url.path() == "/",
-            url.query() == nil, url.fragment() == nil, (1...65_535).contains(url.port ?? port)
+            url.query() == nil, url.fragment() == nil, let port = UInt16(exactly: url.port ?? usualPort), port > 0
         else {
             throw DownloadError(
                 .invalidRequest,
@@ -28,7 +32,9 @@ package struct ProxyServer: Sendable, Hashable {
             )
         }
         let isBare = host.contains(":") && !host.hasPrefix("[")
-        address = "\(scheme)://\(isBare ? "[\(host)]" : host):\(url.port ?? port)"
+        address = "\(scheme)://\(isBare ? "[\(host)]" : host):\(port)"
+        self.host = String(host.drop { $0 == "[" }.prefix { $0 != "]" })
+        self.port = port
         (user, password) = url.login.map { ($0.user, $0.password) } ?? (nil, nil)
         guard user?.utf8.contains(0) != true, password?.utf8.contains(0) != true else {
             throw DownloadError(.invalidRequest, "The user or password of the proxy \(address) has a NUL in it.")

@@ -1,9 +1,5 @@
 import HeadracePlatform
 
-#if os(Linux)
-import CHeadrace
-#endif
-
 /// The file system as the storage layer uses it: one closure a system call, so that tests can fail and record them.
 ///
 /// All of them block and throw the call's `errno`; meaning is added by the caller, with the path.
@@ -60,6 +56,10 @@ package struct FileSystem: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// The bytes that this user can still write to the open file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
+    /// The bytes that this user could write if the system purged what it can, which takes longer to find out than ``freeSpace``.
+    package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
+    /// How the file system of a directory compares names.
+    package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
     /// What tells one run of the kernel from another; empty where the system does not tell.
     package var bootID: @Sendable () throws(SystemError) -> String
 }
@@ -140,7 +140,7 @@ extension FileSystem {
         syncDirectory: { path throws(SystemError) in
             let directory = try checked { libraryOpen(path + "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
             defer { _ = libraryClose(directory) }
-            _ = try checked { fsync(directory) }
+            _ = try checked { syncEntries(directory) }
         },
         setMode: { file, mode throws(SystemError) in
             _ = try checked { fchmod(file, mode_t(mode)) }
@@ -224,21 +224,14 @@ extension FileSystem {
             _ = try checked { access(path + "/", W_OK | X_OK) }
         },
         freeSpace: { file throws(SystemError) in
-            #if canImport(Darwin)
-            // The other call has 32 bits for the number of blocks.
-            var status = statfs()
-            _ = try checked { fstatfs(file, &status) }
-            let size = UInt64(status.f_bsize)
-            #else
-            var status = statvfs()
-            _ = try checked { fstatvfs(file, &status) }
-            let size = UInt64(status.f_frsize)
-            #endif
+            let (size, blocks, available) = try fileSystemBlocks(file)
             // One that counts no blocks does not tell, and is not full.
-            guard status.f_blocks > 0 else { throw SystemError(errno: ENOTSUP) }
-            let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: size)
+            guard blocks > 0 else { throw SystemError(errno: ENOTSUP) }
+            let (bytes, overflow) = available.multipliedReportingOverflow(by: size)
             return overflow ? .max : Int64(clamping: bytes)
         },
+        spaceAfterPurging: { file throws(SystemError) in try capacityAfterPurging(file) },
+        nameComparison: { directory in volumeComparison(of: directory) },
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
@@ -307,7 +300,7 @@ private func readAll(_ file: Int32, _ offset: Int64, _ maxBytes: Int) throws(Sys
 }
 
 /// Repeats a call that a signal interrupted, and throws its `errno`.
-private func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) -> Result {
+func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) -> Result {
     while true {
         let result = call()
         if result != -1 { return result }
@@ -326,66 +319,3 @@ extension stat {
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
-
-#if canImport(Darwin)
-private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
-    renamex_np(path, newPath, UInt32(RENAME_EXCL))
-}
-
-private func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
-    futimens(file, [timespec(tv_sec: 0, tv_nsec: Int(UTIME_OMIT)), timespec(tv_sec: Int(seconds), tv_nsec: 0)])
-}
-
-private func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
-    fsetxattr(file, name, bytes, count, 0, 0)
-}
-
-private func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-    getxattr(path, name, bytes, count, 0, XATTR_NOFOLLOW)
-}
-
-private func syncData(_ file: Int32) -> Int32 {
-    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not. What has failed otherwise
-    // is not tried again: the second call may succeed for the bytes that the first has lost.
-    let result = fcntl(file, F_FULLFSYNC)
-    return result == -1 && [ENOTSUP, ENOTTY, EINVAL, ENODEV].contains(errno) ? fsync(file) : result
-}
-
-private func currentMask() -> mode_t {
-    let mask = umask(0o022)
-    _ = umask(mask)
-    return mask
-}
-#else
-private func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
-    path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
-}
-
-private func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
-    hr_set_modified(file, seconds)
-}
-
-private func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
-    hr_set_attribute(file, name, bytes, count)
-}
-
-private func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-    hr_attribute(path, name, bytes, count)
-}
-
-private func syncData(_ file: Int32) -> Int32 {
-    fdatasync(file)
-}
-
-/// Reads the mask where it can be read; `umask` would change it for a moment under other threads.
-private func currentMask() -> mode_t {
-    guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    while fgets(&line, Int32(line.count), file) != nil {
-        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        if text.hasPrefix("Umask:") { return mode_t(text.dropFirst(6).trimmed.dropLast(), radix: 8) ?? 0o022 }
-    }
-    return 0o022
-}
-#endif

@@ -128,7 +128,9 @@ final class PartialFile: Sendable {
     /// Throws `diskFull` unless so many more bytes fit on the file system.
     func requireSpace(for count: Int64) throws(DownloadError) {
         // Not every file system tells; then the write will.
-        guard let free = try? shared.calls.freeSpace(file), free < count else { return }
+        guard var free = try? shared.calls.freeSpace(file), free < count else { return }
+        guard let purged = try? shared.calls.spaceAfterPurging(file), purged < count else { return }
+        free = max(free, purged)
         throw DownloadError(
             .diskFull,
             "\(path) needs \(count.inBytes) more, and the disk has \(free.inBytes) left. Make room and start again."

@@ -6,7 +6,7 @@ struct AnyClock: Sendable {
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
     /// A time that no clock reaches; a clock may be unable to represent later ones.
-    private static let never = Duration.seconds(1 << 40)
+    private static let never = Duration.seconds(Int64(1) << 40)
 
     /// Wraps a clock; its current time becomes zero.
     init(_ clock: some Clock<Duration>) {

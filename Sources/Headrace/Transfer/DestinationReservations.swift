@@ -1,9 +1,9 @@
 /// Which download has which name where files are kept up to date: of two with one name, each would replace the other's file as if
 /// it were a new version of it.
 ///
-/// Names are compared by bytes: as texts, two files of some file systems have one name.
+/// Names are compared as the file system of their directory does, where two texts may be one file, or one text two files.
 final class DestinationReservations: Sendable {
-    private typealias Name = [UInt8]
+    private typealias Name = NameComparison.Key
 
     private struct Reservation {
         var name: Name
@@ -21,8 +21,8 @@ final class DestinationReservations: Sendable {
     private let state = Locked(State())
 
     /// Gives a name to a download, which loses the one that it had; false where another one has it.
-    func claim(_ path: String, for record: DownloadRecord) -> Bool {
-        let (name, partialPath) = (Name(path.utf8), record.names.partialPath)
+    func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
+        let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in
             guard state.holders[name, default: partialPath] == partialPath else { return false }
             let claim = Reservation(name: name, download: record.id)

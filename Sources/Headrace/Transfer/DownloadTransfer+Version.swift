@@ -110,7 +110,8 @@ extension DownloadTransfer {
     @discardableResult
     func takesName(_ path: String) -> Bool {
         guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
-        return environment.claims.claim(path, for: record)
+        let comparison = environment.files.nameComparison(record.names.directory)
+        return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
     /// Reserves the name of a file that the download may replace; throws if it is another download's.

@@ -8,6 +8,9 @@ struct ProxySettings: Sendable, Hashable {
     private var https: ProxyServer?
     private var exceptions = ProxyExceptions()
 
+    /// Whether there is a proxy for any URL, whatever the exceptions are.
+    var hasProxy: Bool { http != nil || https != nil }
+
     /// Without any.
     init() {}
 

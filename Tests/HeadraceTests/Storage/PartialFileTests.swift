@@ -191,10 +191,27 @@ struct PartialFileTests {
         try await withTemporaryDirectory { folder in
             var calls = FileSystem.system
             calls.freeSpace = { _ in 1 }
+            calls.spaceAfterPurging = { _ in 0 }
             let error = try await failure(to: .directory(folder), calls: calls)
             #expect(error.code == .diskFull)
             #expect(error.message.contains(" needs 5 bytes more, and the disk has 1 byte left."))
             #expect(try FileProbe.names(in: folder) == [])
+        }
+    }
+
+    @Test(arguments: [Int64?.none, 5])
+    func `L17 a file that fits after the system has purged what it can is written, and so is one if that is not known`(
+        _ space: Int64?
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            var calls = FileSystem.system
+            calls.freeSpace = { _ in 1 }
+            calls.spaceAfterPurging = { _ throws(SystemError) in
+                guard let space else { throw SystemError(errno: ENOTSUP) }
+                return space
+            }
+            let file = try await download(to: .directory(folder), calls: calls)
+            #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
         }
     }
 

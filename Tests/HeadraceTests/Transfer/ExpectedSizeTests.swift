@@ -138,6 +138,7 @@ struct ExpectedSizeTests {
             request.expectedSize = 2
             var calls = FileSystem.system
             calls.freeSpace = { _ in 1 }
+            calls.spaceAfterPurging = { _ in 0 }
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: DownloadConfiguration(),

@@ -71,6 +71,28 @@ struct NameClaimTests {
         #expect(!claims.claim("/folder/caf\u{e9}", for: b))
     }
 
+    @Test(arguments: [
+        ("A.bin", "a.bin", NameComparison.bytes, false), ("A.bin", "a.bin", .normalForms, false),
+        ("A.bin", "a.bin", .ignoringCase, true), ("caf\u{e9}", "cafe\u{301}", .bytes, false),
+        ("caf\u{e9}", "cafe\u{301}", .normalForms, true), ("CAF\u{c9}", "cafe\u{301}", .ignoringCase, true),
+        ("stra\u{df}e", "STRASSE", .ignoringCase, true), ("\u{17f}", "s", .ignoringCase, true),
+        ("\u{212a}", "k", .ignoringCase, true), ("a.bin", "b.bin", .ignoringCase, false),
+    ])
+    func `two names of one file are one name, as its file system compares them`(
+        _ name: String,
+        _ other: String,
+        _ comparison: NameComparison,
+        _ isSame: Bool
+    ) throws {
+        #expect((comparison.key(of: name) == comparison.key(of: other)) == isSame)
+        let claims = DestinationReservations()
+        let (a, b) = (try record("http://h/a"), try record("http://h/b"))
+        #expect(claims.claim("/folder/\(name)", comparedBy: comparison, for: a))
+        #expect(claims.claim("/folder/\(other)", comparedBy: comparison, for: b) == !isSame)
+        claims.release(a)
+        #expect(claims.claim("/folder/\(other)", comparedBy: comparison, for: b))
+    }
+
     @Test func `the name of a download that has gone is not taken from a later one of the same file`() throws {
         let claims = DestinationReservations()
         let (first, second, other) = (try record("http://h/a"), try record("http://h/a"), try record("http://h/b"))

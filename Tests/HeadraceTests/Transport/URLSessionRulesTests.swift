@@ -21,7 +21,7 @@ struct URLSessionRulesTests {
         let table: [(word: String, abilities: [URLSessionCapabilities], configuration: Configuration)] = [
             ("allowsAddress", [.apple, .corelibs], Configuration { $0.allowsAddress = { $0.isPublic } }),
             ("clientCertificate", [.apple, .corelibs], Configuration { $0.clientCertificate = .init(file: file) }),
-            ("a proxy", [.apple, .corelibs], Configuration { $0.proxy = .url(proxy) }),
+            ("a proxy", [.corelibs], Configuration { $0.proxy = .url(proxy) }),
             ("certificateAuthorities", [.corelibs], Configuration { $0.certificateAuthorities = file }),
             ("pinnedPublicKeys", [.corelibs], Configuration { $0.pinnedPublicKeys = [TestCertificate.pin] }),
             ("http_proxy", [.corelibs], Configuration { $0.proxy = .none }),
@@ -45,12 +45,53 @@ struct URLSessionRulesTests {
 
     @Test func `a request through a proxy is refused, and its password is not told`() throws {
         var request = TransportRequest(url: try Self.url())
-        #expect(Self.error { try URLSessionCapabilities.apple.validate(request) } == nil)
+        #expect(Self.error { try URLSessionCapabilities.corelibs.validate(request) } == nil)
         request.proxy = try ProxyServer(parsing: "http://me:secret@proxy.example:3128")
-        let error = try #require(Self.error { try URLSessionCapabilities.apple.validate(request) })
+        #expect(Self.error { try URLSessionCapabilities.apple.validate(request) } == nil)
+        let error = try #require(Self.error { try URLSessionCapabilities.corelibs.validate(request) })
         #expect(error.code == .proxy)
         #expect(error.message.contains("http://proxy.example:3128"))
         #expect(!error.message.contains("secret"))
+    }
+
+    @Test func `the settings of the system choose a proxy only if neither the configuration nor the environment does`()
+        throws
+    {
+        let proxy = DownloadConfiguration.Proxy.url(try Self.url("http://proxy.example:3128"))
+        for (way, environment, expected) in [
+            (.environment, [:], .system), (.environment, ["https_proxy": "http://proxy.example:3128"], .direct),
+            (.environment, ["no_proxy": "*"], .system), (.none, [:], .direct), (proxy, [:], .direct),
+        ] as [(Configuration.Proxy, [String: String], URLSessionRoute)] {
+            let configuration = Configuration { $0.proxy = way }
+            #expect(
+                try URLSessionRoute.withoutProxy(configuration, environment: environment) == expected,
+                "\(way) \(environment)"
+            )
+        }
+    }
+
+    @Test func `a proxy has a host without brackets and a port`() throws {
+        for (text, host, port) in [
+            ("proxy.example:3128", "proxy.example", 3128), ("https://proxy.example", "proxy.example", 443),
+            ("socks5h://[2001:db8::1]:9050", "2001:db8::1", 9050), ("socks5://192.0.2.1", "192.0.2.1", 1080),
+        ] as [(String, String, UInt16)] {
+            let proxy = try ProxyServer(parsing: text)
+            #expect(proxy.host == host)
+            #expect(proxy.port == port)
+        }
+    }
+
+    @Test func `challenges of a proxy are the system's, and a login of a server is none of its`() {
+        let trust = "NSURLAuthenticationMethodServerTrust"
+        for (method, isProxy, evaluates, expected) in [
+            (trust, false, true, .evaluateServer), (trust, false, false, .handleByDefault),
+            (trust, true, true, .handleByDefault), ("NSURLAuthenticationMethodHTTPBasic", true, true, .handleByDefault),
+            ("NSURLAuthenticationMethodHTTPBasic", false, true, .reject),
+            ("NSURLAuthenticationMethodClientCertificate", false, false, .reject),
+        ] as [(String, Bool, Bool, URLSessionChallenge)] {
+            let challenge = URLSessionChallenge(method: method, isProxy: isProxy, evaluatesServers: evaluates)
+            #expect(challenge == expected, "\(method) \(isProxy) \(evaluates)")
+        }
     }
 
     // MARK: Heads
@@ -100,7 +141,8 @@ struct URLSessionRulesTests {
     // MARK: Failures
 
     @Test(arguments: [
-        (-999, "cancelled", true, DownloadError.Code.shutDown), (-1003, "no host", false, .nameResolution),
+        (-999, "cancelled", true, DownloadError.Code.connectionLost), (310, "no proxy", false, .connection),
+        (311, "407", false, .proxy), (-1003, "no host", false, .nameResolution),
         (-1004, "refused", false, .connection), (-1009, "offline", false, .connection),
         (-1001, "timed out", false, .connection), (-1001, "timed out", true, .connectionLost),
         (-1005, "lost", true, .connectionLost), (-1011, "Empty reply from server", false, .connectionLost),
@@ -126,10 +168,32 @@ struct URLSessionRulesTests {
         #expect(!error.message.contains(".."))
     }
 
+    @Test func `a cancelled task is a shutdown only if the transport was shut down`() throws {
+        let course = URLSessionTransferState(TransportRequest(url: try Self.url()), suspends: true, at: .now)
+        #expect(course.failure((code: -999, detail: "cancelled"), isShutDown: true)?.code == .shutDown)
+        let error = try #require(course.failure((code: -999, detail: "cancelled"), isShutDown: false))
+        #expect(error.code == .connectionLost)
+    }
+
+    @Test func `an unknown authority has its remedy, and authorities of the caller's need an exception in an app`()
+        throws
+    {
+        let request = TransportRequest(url: try Self.url())
+        for code in [-1200, -1201, -1202, -1203, -1204] {
+            var failure = URLSessionFailure(code: code, detail: "untrusted.", hasHead: false)
+            let isUnknown = [-1202, -1203].contains(code)
+            #expect(failure.error(for: request).remedy == (isUnknown ? .certificateAuthorities : nil), "\(code)")
+            failure.hasOwnAuthorities = true
+            let error = failure.error(for: request)
+            #expect(error.remedy == nil)
+            #expect(error.message.contains("NSExceptionAllowsInsecureHTTPLoads"))
+        }
+    }
+
     // MARK: Time and room
 
     @Test func `before the head the time to connect counts too, and after it each byte begins the wait anew`() throws {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let request = TransportRequest(url: try Self.url(), connectTimeout: .seconds(15), stallTimeout: .seconds(30))
         var course = URLSessionTransferState(request, suspends: true, at: start)
         #expect(course.check(at: start + .seconds(44)) == .wait(until: start + .seconds(45)))
@@ -142,7 +206,7 @@ struct URLSessionRulesTests {
     }
 
     @Test func `a task is suspended once, does not stall meanwhile, and goes on once`() throws {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         let request = TransportRequest(url: try Self.url(), stallTimeout: .seconds(30))
         var course = URLSessionTransferState(request, suspends: true, at: start)
         course.headArrived(try Self.head(), at: start)
@@ -189,7 +253,7 @@ struct URLSessionRulesTests {
         try ResponseHead(url: url(), status: 200, joined: [:])
     }
 
-    private static func stalls(_ course: URLSessionTransferState, at time: ContinuousClock.Instant) -> Bool {
+    private static func stalls(_ course: URLSessionTransferState, at time: SuspendingClock.Instant) -> Bool {
         guard case .stalled(let error) = course.check(at: time) else { return false }
         return error.code == .stalled
     }

@@ -258,7 +258,9 @@ final class SegmentedFetch: Sendable {
 
     /// Reports that a source gets no further connections while there is another one.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
-        guard let next = sources.indices.first(where: { $0 != source && !state.planner.sources[$0].isRetired }) else {
+        // Copied first: a closure cannot capture the borrowed state if the size of its URLs is not known, as on Apple platforms.
+        let planned = state.planner.sources
+        guard let next = sources.indices.first(where: { $0 != source && !planned[$0].isRetired }) else {
             return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
         }
         let url = sources[source].url
@@ -373,7 +375,7 @@ final class SegmentedFetch: Sendable {
 extension SegmentedFetch.State {
     /// Throws where all connections together were too slow for too long; the disk's time, and that of limits, do not count.
     fileprivate mutating func checkFloor(at now: Duration, isLimited: Bool) throws(DownloadError) {
-        let count = Int(attempts.fetchedBytes - lastFetchedBytes)
+        let count = Int(clamping: attempts.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
         (lastTick, lastFetchedBytes) = (now, attempts.fetchedBytes)
         floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)

@@ -3,7 +3,7 @@ import CHeadrace
 
 /// The time at which the last events were looked for, on the loop's thread: what comes in a burst comes at one time.
 final class CurlTime {
-    fileprivate(set) var now = ContinuousClock.now
+    fileprivate(set) var now = SuspendingClock.now
 }
 
 /// Drives libcurl's multi handle on the loop's thread; nothing here is used from another.
@@ -18,7 +18,7 @@ final class CurlDriver {
 
     private let poller: hr_poller
     private let configuration: DownloadConfiguration
-    private let clock = ContinuousClock()
+    private let clock = SuspendingClock()
     private let time = CurlTime()
     private let multi: hr_multi
     private var transfers: [TransferID: CurlTransfer] = [:]
@@ -28,11 +28,11 @@ final class CurlDriver {
     /// Transfers whose body ends with their TLS connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// When libcurl wants to be called without an event.
-    fileprivate var timer: ContinuousClock.Instant?
+    fileprivate var timer: SuspendingClock.Instant?
     /// When the next transfer could turn out to be stalled.
-    private var stallCheck: ContinuousClock.Instant?
+    private var stallCheck: SuspendingClock.Instant?
     /// Until then, idle connections may be of no use.
-    private var freshUntil: ContinuousClock.Instant?
+    private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
@@ -192,7 +192,7 @@ final class CurlDriver {
         if let connection = transfer.endingConnection { endingConnections[connection] = nil }
     }
 
-    private func checkForStalls(at now: ContinuousClock.Instant) {
+    private func checkForStalls(at now: SuspendingClock.Instant) {
         stallCheck = nil
         let transfers = Array(transfers.values)
         for transfer in transfers { transfer.extendDeadline(at: now) }
@@ -242,7 +242,7 @@ private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
 private let timerChanged: hr_timer_callback = { _, milliseconds, context in
     guard let context else { return 0 }
     let driver = Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue()
-    driver.timer = milliseconds < 0 ? nil : ContinuousClock.now + .milliseconds(milliseconds)
+    driver.timer = milliseconds < 0 ? nil : SuspendingClock.now + .milliseconds(milliseconds)
     return 0
 }
 #endif

@@ -11,12 +11,12 @@ final class CurlTransfer {
     let handle: hr_easy
     let stream: ResponseStream
     /// The time at which it counts as stalled if nothing comes, as far as is known.
-    private(set) var deadline: ContinuousClock.Instant
+    private(set) var deadline: SuspendingClock.Instant
 
     let server: ConnectionReuse.Server
     private let request: TransportRequest
     private let time: CurlTime
-    private let start: ContinuousClock.Instant
+    private let start: SuspendingClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
@@ -30,7 +30,7 @@ final class CurlTransfer {
     private(set) var endingConnection: UnsafeRawPointer?
     /// Set when the server has said that nothing follows on ``endingConnection``.
     var hasGoAway = false
-    private var lastActivity: ContinuousClock.Instant?
+    private var lastActivity: SuspendingClock.Instant?
     private var stallWatch: StallWatch
     private var isPaused = false
     private var isDelivered = false
@@ -247,7 +247,7 @@ final class CurlTransfer {
     private static let longestTrust: Duration = .seconds(1)
 
     /// Since when the server has sent nothing although the reader had room; `nil` while the connection is made.
-    private var silentSince: ContinuousClock.Instant? {
+    private var silentSince: SuspendingClock.Instant? {
         guard !isPaused else { return nil }
         if let lastActivity { return lastActivity }
         var microseconds: Int64 = 0
@@ -256,20 +256,20 @@ final class CurlTransfer {
     }
 
     /// How long the server has sent nothing although the reader had room; `nil` while the connection is made.
-    func silence(at now: ContinuousClock.Instant) -> Duration? { silentSince.map { now - $0 } }
+    func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
     /// Whether the connection may be dead, so that no later request should be sent on it.
-    func isSuspect(at now: ContinuousClock.Instant) -> Bool {
+    func isSuspect(at now: SuspendingClock.Instant) -> Bool {
         silence(at: now).map { $0 >= Self.longestTrust } ?? false
     }
 
     /// Moves the deadline to where the activity since puts it.
-    func extendDeadline(at now: ContinuousClock.Instant) {
+    func extendDeadline(at now: SuspendingClock.Instant) {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
     /// Another transfer from the server has stalled.
-    func otherStalled(at now: ContinuousClock.Instant) {
+    func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
     }

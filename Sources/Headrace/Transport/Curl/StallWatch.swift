@@ -12,13 +12,13 @@ struct StallWatch: Sendable {
     /// How long nothing may come while the reader has room.
     let timeout: Duration
     /// When another transfer from the server last stalled.
-    private var otherStall: ContinuousClock.Instant?
+    private var otherStall: SuspendingClock.Instant?
 
     init(timeout: Duration) {
         self.timeout = timeout
     }
 
-    mutating func otherStalled(at now: ContinuousClock.Instant) {
+    mutating func otherStalled(at now: SuspendingClock.Instant) {
         otherStall = now
     }
 
@@ -29,10 +29,10 @@ struct StallWatch: Sendable {
     ///   - now: The present time.
     /// - Returns: A time that may have passed.
     func deadline(
-        silentSince start: ContinuousClock.Instant?,
+        silentSince start: SuspendingClock.Instant?,
         isPaused: Bool,
-        at now: ContinuousClock.Instant
-    ) -> ContinuousClock.Instant {
+        at now: SuspendingClock.Instant
+    ) -> SuspendingClock.Instant {
         if isPaused { return now + timeout }
         guard let start else { return now + min(timeout, Self.connectInterval) }
         let isShort = otherStall.map { start <= $0 } ?? false

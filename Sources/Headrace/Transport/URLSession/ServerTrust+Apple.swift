@@ -1,13 +1,15 @@
 #if canImport(Security)
+import Dispatch
 import Foundation
 import Security
 
-/// Judges a server by the configuration's authorities and pins.
+/// Evaluates a server by the configuration's authorities and pins.
 struct ServerTrust: Sendable {
+    private let queue = DispatchQueue(label: "headrace-trust")
     private let authorities: [[UInt8]]
     private let pins: [String]
 
-    /// Reads the authorities; nil where the system's own judgement is all that is asked for.
+    /// Reads the authorities; `nil` if the configuration has neither authorities nor pins.
     init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {
@@ -25,27 +27,51 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Why a server is not to be told anything; nil where it is the right one.
+    /// Evaluates the server of a challenge, and calls `completion` with the reason to refuse it, or `nil` if it is trusted.
     ///
-    /// Blocks, as the system may ask the network.
-    func refusal(of trust: SecTrust, host: String) -> DownloadError? {
-        if !authorities.isEmpty {
-            let anchors = authorities.compactMap { SecCertificateCreateWithData(nil, Data($0) as CFData) }
-            guard anchors.count == authorities.count,
-                SecTrustSetAnchorCertificates(trust, anchors as CFArray) == errSecSuccess,
-                SecTrustSetAnchorCertificatesOnly(trust, true) == errSecSuccess
-            else { return DownloadError(.tls, "The certificate authorities could not be used: one is no certificate.") }
+    /// Returns at once, since the system may need the network for the evaluation.
+    func evaluate(
+        _ challenge: URLAuthenticationChallenge,
+        completion: @escaping @Sendable (DownloadError?) -> Void
+    ) {
+        let host = challenge.protectionSpace.host
+        // The system requires the call on the queue that the result is delivered on.
+        queue.async { [queue] in
+            guard let trust = challenge.protectionSpace.serverTrust else { return completion(.unpinned(host)) }
+            guard setAnchors(of: trust) else {
+                return completion(
+                    DownloadError(.tls, "The certificate authorities could not be used: one is no certificate.")
+                )
+            }
+            let status = SecTrustEvaluateAsyncWithError(trust, queue) { trust, isTrusted, error in
+                let reason = error.map { CFErrorCopyDescription($0) as String } ?? "it is not trusted"
+                completion(isTrusted ? rejection(ofKeyIn: trust, host: host) : .untrusted(host, reason))
+            }
+            // The result is delivered only if the evaluation was started.
+            if status != errSecSuccess { completion(.untrusted(host, "it could not be evaluated")) }
         }
-        var error: CFError?
-        guard SecTrustEvaluateWithError(trust, &error) else {
-            let reason = error.map { CFErrorCopyDescription($0) as String } ?? "it is not trusted"
-            return DownloadError(.tls, "The secure connection to \(host) failed: \(reason).")
-        }
+    }
+
+    private func setAnchors(of trust: SecTrust) -> Bool {
+        guard !authorities.isEmpty else { return true }
+        let anchors = authorities.compactMap { SecCertificateCreateWithData(nil, Data($0) as CFData) }
+        return anchors.count == authorities.count
+            && SecTrustSetAnchorCertificates(trust, anchors as CFArray) == errSecSuccess
+            && SecTrustSetAnchorCertificatesOnly(trust, true) == errSecSuccess
+    }
+
+    private func rejection(ofKeyIn trust: SecTrust, host: String) -> DownloadError? {
         guard !pins.isEmpty else { return nil }
         let leaf = (SecTrustCopyCertificateChain(trust) as? [SecCertificate])?.first
         let certificate = leaf.map { [UInt8](SecCertificateCopyData($0) as Data) } ?? []
         guard let pin = try? ServerKey.pin(of: certificate), pins.contains(pin) else { return .unpinned(host) }
         return nil
+    }
+}
+
+extension DownloadError {
+    fileprivate static func untrusted(_ host: String, _ reason: String) -> DownloadError {
+        DownloadError(.tls, "The secure connection to \(host) failed: \(reason.withoutFullStop).")
     }
 }
 #endif

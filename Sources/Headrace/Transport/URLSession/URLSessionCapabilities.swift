@@ -6,17 +6,15 @@ struct URLSessionCapabilities: Sendable, Hashable {
     var suspends: Bool
     /// Whether a server can be judged by other authorities than the system's, and by its key.
     var evaluatesServerTrust: Bool
-    /// Whether it goes by the variables of the environment that name proxies, whatever it is told.
-    var readsProxyVariables: Bool
+    /// Whether each request can be sent through the proxy that is chosen for it, or through none.
+    var choosesProxies: Bool
 
     /// Apple's.
-    static let apple = URLSessionCapabilities(suspends: true, evaluatesServerTrust: true, readsProxyVariables: false)
-    /// That of swift-corelibs-foundation, where a task that is suspended begins anew.
-    static let corelibs = URLSessionCapabilities(
-        suspends: false,
-        evaluatesServerTrust: false,
-        readsProxyVariables: true
-    )
+    static let apple = URLSessionCapabilities(suspends: true, evaluatesServerTrust: true, choosesProxies: true)
+    /// That of swift-corelibs-foundation.
+    ///
+    /// A task that is suspended begins anew there. The proxies are those of the environment, whatever it is told.
+    static let corelibs = URLSessionCapabilities(suspends: false, evaluatesServerTrust: false, choosesProxies: false)
 
     /// This platform's.
     static var current: URLSessionCapabilities {
@@ -45,26 +43,26 @@ struct URLSessionCapabilities: Sendable, Hashable {
                 "on this platform it judges servers alone"
             )
         }
+        guard !choosesProxies else { return }
         switch configuration.proxy {
         case .environment: break
-        case .url: throw Self.refusal("a proxy", "it goes through those of the system's settings")
-        case .none where readsProxyVariables:
+        case .url: throw Self.refusal("a proxy", "on this platform it chooses proxies by itself")
+        case .none:
             guard try ProxySettings(environment: environment) == ProxySettings() else {
                 throw Self.refusal(
                     "a proxy of none",
                     "on this platform it goes by http_proxy and its like all the same"
                 )
             }
-        case .none: break
         }
     }
 
-    /// Throws where a request would have to go another way than it is told to.
+    /// Throws if a request would be sent another way than it is told to.
     func validate(_ request: TransportRequest) throws(DownloadError) {
-        guard let proxy = request.proxy else { return }
+        guard !choosesProxies, let proxy = request.proxy else { return }
         throw DownloadError(
             .proxy,
-            "The environment names the proxy \(proxy), and URLSession goes through those of the system's settings. "
+            "The environment names the proxy \(proxy), and on this platform URLSession chooses proxies by itself. "
                 + "Remove the variable or take another transport."
         )
     }

@@ -11,6 +11,8 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
         /// Sessions that were not yet told to be over.
         var openSessions = 0
+        /// Whether a session was ended with its tasks.
+        var isShutDown = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -21,12 +23,15 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     private let state = Locked(State())
     #if canImport(Darwin)
     private let trust: ServerTrust?
+    private var evaluatesServers: Bool { trust != nil }
 
     init(_ trust: ServerTrust?) {
         self.trust = trust
         for queue in [deliveries, endings] { queue.maxConcurrentOperationCount = 1 }
     }
     #else
+    private let evaluatesServers = false
+
     override init() {
         for queue in [deliveries, endings] { queue.maxConcurrentOperationCount = 1 }
     }
@@ -41,6 +46,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
 
     /// Ends a session, with its tasks or after them.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
+        if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {
             if finishingTasks { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
         }
@@ -111,24 +117,31 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        // Nobody but the library logs in: the 401 is delivered, and no identity is looked for.
-        guard challenge.protectionSpace.authenticationMethod == "NSURLAuthenticationMethodServerTrust" else {
-            return completionHandler(.rejectProtectionSpace, nil)
-        }
-        #if canImport(Darwin)
-        if let trust {
-            let host = challenge.protectionSpace.host
-            let server = challenge.protectionSpace.serverTrust
-            let refusal = server.map { trust.refusal(of: $0, host: host) } ?? .unpinned(host)
-            if let server, refusal == nil {
-                return completionHandler(.useCredential, URLCredential(trust: server))
+        let space = challenge.protectionSpace
+        let response = URLSessionChallenge(
+            method: space.authenticationMethod,
+            isProxy: space.isProxy(),
+            evaluatesServers: evaluatesServers
+        )
+        switch response {
+        case .handleByDefault: completionHandler(.performDefaultHandling, nil)
+        case .reject: completionHandler(.rejectProtectionSpace, nil)
+        case .evaluateServer:
+            #if canImport(Darwin)
+            trust?.evaluate(challenge) { [self] rejection in
+                guard let rejection else {
+                    return completionHandler(
+                        .useCredential,
+                        challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                    )
+                }
+                transfer(ObjectIdentifier(task))?.stream.fail(rejection)
+                completionHandler(.cancelAuthenticationChallenge, nil)
             }
-            guard let refusal else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-            transfer(ObjectIdentifier(task))?.stream.fail(refusal)
-            return completionHandler(.cancelAuthenticationChallenge, nil)
+            #else
+            completionHandler(.cancelAuthenticationChallenge, nil)
+            #endif
         }
-        #endif
-        completionHandler(.performDefaultHandling, nil)
     }
 
     func urlSession(
@@ -155,7 +168,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     #endif
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        remove(ObjectIdentifier(task))?.end(error)
+        remove(ObjectIdentifier(task))?.end(error, isShutDown: state.withLock { $0.isShutDown })
     }
 }
 #endif

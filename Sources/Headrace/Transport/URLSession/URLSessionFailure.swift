@@ -2,17 +2,29 @@ import HeadracePlatform
 
 /// How `URLSession` said that a task failed, and its meaning; pure.
 struct URLSessionFailure: Sendable {
-    /// Of `NSURLErrorDomain`.
+    /// Of `NSURLErrorDomain`, or of CFNetwork for the failures of proxies.
     var code: Int
     /// Its own words.
     var detail: String
     var hasHead: Bool
+    /// Whether the transport has ended its sessions.
+    var isShutDown = false
+    /// Whether servers are evaluated by authorities that the system does not have.
+    var hasOwnAuthorities = false
 
     func error(for request: TransportRequest) -> DownloadError {
         let server = request.url.server
         switch code {
-        // Whoever has cancelled the task does not wait for it.
-        case -999: return .shutDown()
+        case -999 where isShutDown: return .shutDown()
+        // The system did, as after the rejected challenge of another task: one that was cancelled here reports nothing.
+        case -999:
+            return DownloadError(.connectionLost, "The system cancelled the request to \(server).")
+        case 306, 310:
+            let proxy = request.proxy.map { "the proxy \($0)" } ?? "the proxy of the system's settings"
+            return DownloadError(.connection, "No connection to \(proxy) could be made: \(words).")
+        case 307, 311:
+            let proxy = request.proxy.map { "The proxy \($0)" } ?? "The proxy of the system's settings"
+            return DownloadError(.proxy, "\(proxy) refuses a connection to \(server): \(words). Check its login.")
         case -1003, -1006:
             return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")
         case -1004, -1009, -1018, -1019, -1020:
@@ -24,9 +36,17 @@ struct URLSessionFailure: Sendable {
                 .tls,
                 "The server \(server) asks for a client certificate, which URLSession has none of."
             )
+        // The configuration's authorities have passed, or their own error is reported: it is the system that knows none of them.
+        case -1204 ... -1200 where hasOwnAuthorities:
+            return DownloadError(
+                .tls,
+                "The secure connection to \(server) failed: \(words). In an app, App Transport Security does not know "
+                    + "certificateAuthorities: set NSExceptionAllowsInsecureHTTPLoads for the domain in the app's Info.plist."
+            )
         case -1204 ... -1200:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(words).")
-                .remedied(by: code == -1203 ? .certificateAuthorities : nil)
+                // The system says of an unknown authority mostly that the certificate is not trusted.
+                .remedied(by: [-1202, -1203].contains(code) ? .certificateAuthorities : nil)
         case -1022:
             return DownloadError(
                 .invalidRequest,

@@ -12,12 +12,19 @@ final class URLSessionTransfer: Sendable {
     private let request: TransportRequest
     private let course: Locked<URLSessionTransferState>
 
-    init(_ task: URLSessionDataTask, _ request: TransportRequest, _ stream: ResponseStream) {
+    init(
+        _ task: URLSessionDataTask,
+        _ request: TransportRequest,
+        _ stream: ResponseStream,
+        hasOwnAuthorities: Bool
+    ) {
         self.task = task
         self.request = request
         self.stream = stream
         let suspends = URLSessionCapabilities.current.suspends
-        course = Locked(URLSessionTransferState(request, suspends: suspends, at: .now))
+        course = Locked(
+            URLSessionTransferState(request, suspends: suspends, hasOwnAuthorities: hasOwnAuthorities, at: .now)
+        )
     }
 
     /// Returns why nothing will come any more, as soon as nothing has come for too long; nil when the task is cancelled.
@@ -25,7 +32,7 @@ final class URLSessionTransfer: Sendable {
         while true {
             switch course.withLock({ $0.check(at: .now) }) {
             case .wait(let time):
-                guard (try? await ContinuousClock().sleep(until: time)) != nil else { return nil }
+                guard (try? await SuspendingClock().sleep(until: time)) != nil else { return nil }
             case .stalled(let error): return error
             }
         }
@@ -51,7 +58,9 @@ final class URLSessionTransfer: Sendable {
     }
 
     func receive(_ data: Data) {
-        let demand = data.withUnsafeBytes { stream.deliver($0) }
+        // As a whole, data of several parts would be copied to one place.
+        let demands = data.regions.map { $0.withUnsafeBytes { stream.deliver($0) } }
+        let demand = demands.contains(.pause) ? ResponseStreamState.Demand.pause : .more
         if course.withLock({ $0.bytesArrived(demand, at: .now) }) == .suspend { task.suspend() }
         stream.flush()
     }
@@ -65,9 +74,9 @@ final class URLSessionTransfer: Sendable {
         course.withLock { $0.isProtocol(protocolName) }
     }
 
-    func end(_ error: (any Error)?) {
+    func end(_ error: (any Error)?, isShutDown: Bool) {
         let error = error.map { (code: ($0 as NSError).code, detail: $0.localizedDescription) }
-        if let failure = course.withLock({ $0.failure(error) }) {
+        if let failure = course.withLock({ $0.failure(error, isShutDown: isShutDown) }) {
             stream.fail(failure)
         } else {
             stream.finish()

@@ -1,6 +1,7 @@
 /// How far a transfer on `URLSession` is, and when it has waited too long; pure.
 ///
-/// `URLSession` does not tell when it has connected, so that before the head the two limits hold one after the other.
+/// `URLSession` does not tell when it has connected, so that before the head the two limits hold one after the other. The clock
+/// does not run while the machine sleeps, when no byte can come.
 struct URLSessionTransferState: Sendable {
     /// What is to be done with the task when bytes were delivered.
     enum Step: Equatable {
@@ -11,20 +12,28 @@ struct URLSessionTransferState: Sendable {
     /// What a look at the time finds.
     enum Finding: Equatable {
         /// Nothing; look again then.
-        case wait(until: ContinuousClock.Instant)
+        case wait(until: SuspendingClock.Instant)
         case stalled(DownloadError)
     }
 
     private let request: TransportRequest
     private let suspends: Bool
-    private let start: ContinuousClock.Instant
-    private var lastActivity: ContinuousClock.Instant?
+    /// Whether servers are evaluated by authorities that the system does not have.
+    private let hasOwnAuthorities: Bool
+    private let start: SuspendingClock.Instant
+    private var lastActivity: SuspendingClock.Instant?
     private(set) var isSuspended = false
     /// Whether only the end of a TLS connection tells the end of the body.
     private var endsWithTLS = false
 
-    init(_ request: TransportRequest, suspends: Bool, at now: ContinuousClock.Instant) {
+    init(
+        _ request: TransportRequest,
+        suspends: Bool,
+        hasOwnAuthorities: Bool = false,
+        at now: SuspendingClock.Instant
+    ) {
         self.request = request
+        self.hasOwnAuthorities = hasOwnAuthorities
         self.suspends = suspends
         start = now
     }
@@ -32,7 +41,7 @@ struct URLSessionTransferState: Sendable {
     /// Whether the head is there.
     var hasHead: Bool { lastActivity != nil }
 
-    mutating func headArrived(_ head: ResponseHead, at now: ContinuousClock.Instant) {
+    mutating func headArrived(_ head: ResponseHead, at now: SuspendingClock.Instant) {
         lastActivity = now
         endsWithTLS = head.endsWithTLSConnection
     }
@@ -42,7 +51,7 @@ struct URLSessionTransferState: Sendable {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
 
-    mutating func bytesArrived(_ demand: ResponseStreamState.Demand, at now: ContinuousClock.Instant) -> Step {
+    mutating func bytesArrived(_ demand: ResponseStreamState.Demand, at now: SuspendingClock.Instant) -> Step {
         lastActivity = now
         // Some may come after the task was suspended.
         guard demand == .pause, suspends, !isSuspended else { return .proceed }
@@ -51,14 +60,14 @@ struct URLSessionTransferState: Sendable {
     }
 
     /// The reader has room again; true where the task has to go on.
-    mutating func resumed(at now: ContinuousClock.Instant) -> Bool {
+    mutating func resumed(at now: SuspendingClock.Instant) -> Bool {
         guard isSuspended else { return false }
         isSuspended = false
         lastActivity = now
         return true
     }
 
-    func check(at now: ContinuousClock.Instant) -> Finding {
+    func check(at now: SuspendingClock.Instant) -> Finding {
         guard !isSuspended else { return .wait(until: now + request.stallTimeout) }
         let deadline = (lastActivity ?? start + request.connectTimeout) + request.stallTimeout
         guard deadline <= now else { return .wait(until: deadline) }
@@ -74,10 +83,17 @@ struct URLSessionTransferState: Sendable {
     }
 
     /// What a task that has ended with this error, or with none, has failed of; nil where all of the body is there.
-    func failure(_ error: (code: Int, detail: String)?) -> DownloadError? {
+    func failure(_ error: (code: Int, detail: String)?, isShutDown: Bool = false) -> DownloadError? {
         if error != nil || !hasHead {
             let (code, detail) = error ?? (-1, "it had no answer")
-            return URLSessionFailure(code: code, detail: detail, hasHead: hasHead).error(for: request)
+            let failure = URLSessionFailure(
+                code: code,
+                detail: detail,
+                hasHead: hasHead,
+                isShutDown: isShutDown,
+                hasOwnAuthorities: hasOwnAuthorities
+            )
+            return failure.error(for: request)
         }
         guard endsWithTLS else { return nil }
         return DownloadError(

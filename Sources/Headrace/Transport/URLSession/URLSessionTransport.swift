@@ -13,12 +13,14 @@ final class URLSessionTransport: Transport {
     private static let maxConnectionsPerHost = 4096
 
     private let settings: URLSessionConfiguration
+    private let routeWithoutProxy: URLSessionRoute
+    private let hasOwnAuthorities: Bool
     private let userAgent: String
     private let relay: URLSessionEventHandler
     private let pool = ChunkPool()
     private let budget = BufferBudget()
-    /// Nil after the shutdown.
-    private let session: Locked<URLSession?>
+    /// One for each route that was taken; `nil` after the shutdown.
+    private let sessions = Locked<[URLSessionRoute: URLSession]?>([:])
 
     /// Makes a session.
     /// - Parameters:
@@ -29,7 +31,10 @@ final class URLSessionTransport: Transport {
         _ configuration: DownloadConfiguration,
         on base: URLSessionConfiguration = .ephemeral
     ) throws(DownloadError) {
-        try URLSessionCapabilities.current.validate(configuration, environment: ProcessInfo.processInfo.environment)
+        let environment = ProcessInfo.processInfo.environment
+        try URLSessionCapabilities.current.validate(configuration, environment: environment)
+        routeWithoutProxy = try .withoutProxy(configuration, environment: environment)
+        hasOwnAuthorities = configuration.certificateAuthorities != nil
         guard base.identifier == nil, let settings = base.copy() as? URLSessionConfiguration else {
             throw DownloadError(
                 .invalidRequest,
@@ -46,18 +51,16 @@ final class URLSessionTransport: Transport {
         #if canImport(Darwin)
         settings.waitsForConnectivity = false
         settings.tlsMinimumSupportedProtocolVersion = .TLSv12
-        if configuration.proxy == .none { settings.connectionProxyDictionary = [:] }
         relay = URLSessionEventHandler(try ServerTrust(configuration))
         #else
         relay = URLSessionEventHandler()
         #endif
         self.settings = settings
         userAgent = configuration.userAgent
-        session = Locked(relay.open(settings))
     }
 
     deinit {
-        if let session = session.withLock({ $0.take() }) { relay.end(session) }
+        for session in takeSessions() { relay.end(session) }
     }
 
     func perform<Result: Sendable>(
@@ -91,35 +94,56 @@ final class URLSessionTransport: Transport {
     }
 
     func dropIdleConnections() {
-        session.withLock { session in
-            guard let old = session else { return }
-            session = relay.open(settings)
-            relay.end(old, finishingTasks: true)
+        sessions.withLock { sessions in
+            guard let old = sessions else { return }
+            for session in old.values { relay.end(session, finishingTasks: true) }
+            sessions = [:]
         }
     }
 
     func shutdown() async {
-        if let session = session.withLock({ $0.take() }) { relay.end(session) }
+        for session in takeSessions() { relay.end(session) }
         await relay.waitUntilAllEnded()
     }
 
     /// Nil after the shutdown, which the stream tells.
     private func start(_ request: TransportRequest, _ stream: ResponseStream) -> URLSessionTransfer? {
         // Under the lock, since a session that was ended takes no task.
-        let task = session.withLock { $0?.dataTask(with: URLRequest(request, userAgent: userAgent)) }
+        let route = request.proxy.map(URLSessionRoute.proxy) ?? routeWithoutProxy
+        let task = sessions.withLock { sessions -> URLSessionDataTask? in
+            guard sessions != nil, let session = sessions?[route] ?? open(route) else { return nil }
+            sessions?[route] = session
+            return session.dataTask(with: URLRequest(request, userAgent: userAgent, timeout: Self.longestTime))
+        }
         guard let task else {
             stream.fail(.shutDown())
             return nil
         }
-        let transfer = URLSessionTransfer(task, request, stream)
+        let transfer = URLSessionTransfer(task, request, stream, hasOwnAuthorities: hasOwnAuthorities)
         relay.begin(transfer)
         return transfer
+    }
+
+    private func open(_ route: URLSessionRoute) -> URLSession? {
+        #if canImport(Darwin)
+        settings.routed(route).map(relay.open)
+        #else
+        relay.open(settings)
+        #endif
+    }
+
+    private func takeSessions() -> [URLSession] {
+        sessions.withLock { sessions in
+            defer { sessions = nil }
+            return sessions.map { Array($0.values) } ?? []
+        }
     }
 }
 
 extension URLRequest {
-    fileprivate init(_ request: TransportRequest, userAgent: String) {
-        self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData)
+    /// The time-out of a request holds in the place of its session's, and is a minute if none is given.
+    fileprivate init(_ request: TransportRequest, userAgent: String, timeout: TimeInterval) {
+        self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: timeout)
         httpShouldHandleCookies = false
         for field in request.fields.withDefaults(userAgent: userAgent) {
             addValue(field.value, forHTTPHeaderField: field.name)

@@ -1,0 +1,114 @@
+import HeadracePlatform
+
+#if os(Linux)
+import CHeadrace
+#endif
+
+// The calls that differ between Linux and Apple platforms, under one name each.
+
+#if canImport(Darwin)
+func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
+    renamex_np(path, newPath, UInt32(RENAME_EXCL))
+}
+
+func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
+    futimens(file, [timespec(tv_sec: 0, tv_nsec: Int(UTIME_OMIT)), timespec(tv_sec: Int(seconds), tv_nsec: 0)])
+}
+
+func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
+    fsetxattr(file, name, bytes, count, 0, 0)
+}
+
+func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    getxattr(path, name, bytes, count, 0, XATTR_NOFOLLOW)
+}
+
+func syncData(_ file: Int32) -> Int32 {
+    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not. What has failed otherwise
+    // is not tried again: the second call may succeed for the bytes that the first has lost.
+    let result = fcntl(file, F_FULLFSYNC)
+    return result == -1 && [ENOTSUP, ENOTTY, EINVAL, ENODEV].contains(errno) ? fsync(file) : result
+}
+
+func currentMask() -> mode_t {
+    let mask = umask(0o022)
+    _ = umask(mask)
+    return mask
+}
+
+/// A name is on the disk when the directory's bytes are, which need the same call as a file's.
+func syncEntries(_ directory: Int32) -> Int32 { syncData(directory) }
+
+/// The size of a block, and how many blocks there are and are free; `fstatvfs` has 32 bits for their number.
+func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
+    var status = statfs()
+    _ = try checked { fstatfs(file, &status) }
+    return (UInt64(status.f_bsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
+}
+
+/// Includes what the system purges on demand, such as caches and local snapshots.
+func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 {
+    #if os(tvOS) || os(watchOS)
+    // The system does not report it there, and purges too.
+    throw SystemError(errno: ENOTSUP)
+    #else
+    var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    _ = try checked { fcntl(file, F_GETPATH, &path) }
+    let url = URL(filePath: String(decoding: path.prefix { $0 != 0 }, as: UTF8.self), directoryHint: .notDirectory)
+    let values = try? url.resourceValues(forKeys: [.volumeAvailableCapacityForImportantUsageKey])
+    guard let bytes = values?.volumeAvailableCapacityForImportantUsage else { throw SystemError(errno: ENOTSUP) }
+    return bytes
+    #endif
+}
+
+/// APFS ignores case unless the volume was made otherwise, and always compares normal forms.
+func volumeComparison(of directory: String) -> NameComparison {
+    pathconf(directory, _PC_CASE_SENSITIVE) == 1 ? .normalForms : .ignoringCase
+}
+#else
+func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
+    path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
+}
+
+func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
+    hr_set_modified(file, seconds)
+}
+
+func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
+    hr_set_attribute(file, name, bytes, count)
+}
+
+func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    hr_attribute(path, name, bytes, count)
+}
+
+func syncData(_ file: Int32) -> Int32 {
+    fdatasync(file)
+}
+
+/// Reads the mask where it can be read; `umask` would change it for a moment under other threads.
+func currentMask() -> mode_t {
+    guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, Int32(line.count), file) != nil {
+        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        if text.hasPrefix("Umask:") { return mode_t(text.dropFirst(6).trimmed.dropLast(), radix: 8) ?? 0o022 }
+    }
+    return 0o022
+}
+
+func syncEntries(_ directory: Int32) -> Int32 { fsync(directory) }
+
+/// The size of a block, and how many blocks there are and are free.
+func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
+    var status = statvfs()
+    _ = try checked { fstatvfs(file, &status) }
+    return (UInt64(status.f_frsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
+}
+
+/// Nothing is purged on demand.
+func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 { 0 }
+
+func volumeComparison(of directory: String) -> NameComparison { .bytes }
+#endif

@@ -1,0 +1,37 @@
+#if canImport(Network)
+import Foundation
+import Network
+
+extension URLSessionConfiguration {
+    /// A copy with the proxies of a route; `nil` if there can be none, so that no request goes another way.
+    func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
+        guard let copy = copy() as? URLSessionConfiguration else { return nil }
+        switch route {
+        case .system: return copy
+        case .direct: copy.proxyConfigurations = []
+        case .proxy(let proxy):
+            guard let configuration = ProxyConfiguration(proxy) else { return nil }
+            copy.proxyConfigurations = [configuration]
+        }
+        // Those of the system's settings.
+        copy.connectionProxyDictionary = [:]
+        return copy
+    }
+}
+
+extension ProxyConfiguration {
+    /// `nil` for no port, which a `ProxyServer` always has.
+    fileprivate init?(_ proxy: ProxyServer) {
+        guard let port = NWEndpoint.Port(rawValue: proxy.port) else { return nil }
+        let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(proxy.host), port: port)
+        if proxy.isSOCKS {
+            self.init(socksv5Proxy: endpoint)
+        } else {
+            self.init(httpCONNECTProxy: endpoint, tlsOptions: proxy.speaksTLS ? NWProtocolTLS.Options() : nil)
+        }
+        // Without the proxy no request goes out.
+        allowFailover = false
+        if let user = proxy.user { applyCredential(username: user, password: proxy.password ?? "") }
+    }
+}
+#endif
