@@ -78,7 +78,7 @@ struct ConnectionReuseTests {
 /// The time after which a silent transfer counts as stalled.
 @Suite(.timeLimit(.minutes(1)))
 struct StallWatchTests {
-    private static let start = ContinuousClock.now
+    private static let start = SuspendingClock.now
     private static let now = start + .seconds(100)
 
     /// The deadline in seconds after the start, with a time-out of 30 s.
