@@ -39,7 +39,7 @@ package final class FakeTransport: Transport {
 
         /// Creates a copy of a response that ends differently.
         /// - Parameters:
-        ///   - answer: The response.
+        ///   - response: The response.
         ///   - end: How it ends.
         package init(_ response: Reply, end: End) {
             self = response
@@ -61,7 +61,7 @@ package final class FakeTransport: Transport {
     /// Creates a transport.
     /// - Parameters:
     ///   - chunkBytes: The size of the chunks in which a body is read.
-    ///   - answer: Returns the response to a request, or throws the transport's error instead of a head.
+    ///   - response: Returns the response to a request, or throws the transport's error instead of a head.
     package init(chunkBytes: Int = 1 << 18, _ response: @escaping @Sendable (TransportRequest) throws -> Reply) {
         self.chunkBytes = chunkBytes
         self.response = response

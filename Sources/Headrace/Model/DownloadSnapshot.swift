@@ -35,7 +35,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - state: Where the download stands.
     ///   - priority: Its present priority.
     ///   - progress: How far it is.
-    ///   - networkObstacle: What of the network keeps it from running.
+    ///   - networkBlocker: What of the network keeps it from running.
     ///   - nextAttempt: When it may run at the earliest.
     ///   - lastFailure: The failure after which it is to be tried again.
     public init(

@@ -23,4 +23,15 @@ enum WallTime {
         clock_gettime(CLOCK_REALTIME, &time)
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
+
+    /// The time of day in the time zone of the system: the day from 1, Monday, to 7, and the minutes since midnight.
+    static func local() -> (weekday: Int, minute: Int, second: Int) {
+        var seconds = time(nil)
+        var parts = tm()
+        // Without this, the time zone stays the one of the first call in the process.
+        tzset()
+        localtime_r(&seconds, &parts)
+        // C counts days from Sunday, 0.
+        return ((Int(parts.tm_wday) + 6) % 7 + 1, Int(parts.tm_hour) * 60 + Int(parts.tm_min), Int(parts.tm_sec))
+    }
 }

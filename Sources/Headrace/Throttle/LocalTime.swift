@@ -1,5 +1,3 @@
-import HeadracePlatform
-
 /// A day and time of day in the system's time zone.
 struct LocalTime: Sendable, Hashable {
     var weekday: RateSchedule.Weekday
@@ -16,15 +14,9 @@ struct LocalTime: Sendable, Hashable {
 }
 
 extension LocalTime {
-    /// The current time in the system's time zone.
+    /// The time now, in the time zone of the system.
     static func now() -> LocalTime {
-        var seconds = time(nil)
-        var parts = tm()
-        // Otherwise a change of the time zone would go unnoticed after the first call.
-        tzset()
-        localtime_r(&seconds, &parts)
-        // C counts weekdays from Sunday, which is 0.
-        let weekday = RateSchedule.Weekday(rawValue: (Int(parts.tm_wday) + 6) % 7 + 1) ?? .monday
-        return LocalTime(weekday, minute: Int(parts.tm_hour) * 60 + Int(parts.tm_min), second: Int(parts.tm_sec))
+        let time = WallTime.local()
+        return LocalTime(RateSchedule.Weekday(rawValue: time.weekday) ?? .monday, minute: time.minute, second: time.second)
     }
 }

@@ -190,7 +190,7 @@ struct TransferState: Sendable {
     /// - Parameters:
     ///   - composition: The responses that the file was put together from.
     ///   - keepsBytes: Whether some bytes are known to be right, so that only the others are fetched.
-    ///   - isOfDisk: Whether the wrong bytes have changed on the disk.
+    ///   - isDiskFailure: Whether the wrong bytes have changed on the disk.
     /// - Returns: The next step.
     mutating func mismatched(
         _ composition: PartialDownload.Composition,

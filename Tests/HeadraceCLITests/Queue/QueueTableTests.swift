@@ -101,7 +101,7 @@ struct QueueTableTests {
         var snapshot = DownloadSnapshot.sample(1)
         snapshot.networkBlocker = .expensive
         #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waits for a network that costs nothing") == true)
-        #expect(snapshot.json(place: 1).hasSuffix(#","networkBlocker":"expensive"}"#))
+        #expect(snapshot.json(place: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
     }
 
     @Test

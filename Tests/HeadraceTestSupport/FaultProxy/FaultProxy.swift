@@ -118,7 +118,7 @@ package final class FaultProxy: Sendable {
 /// - Parameters:
 ///   - server: The server that connections are carried to.
 ///   - certificate: Presented to clients, which must then use TLS; the server itself never does.
-///   - asksForCertificate: Whether the client must present a certificate too; any will do.
+///   - requiresCertificate: Whether the client must present a certificate too; any will do.
 ///   - link: How a connection is carried, given its number, counted from zero.
 ///   - body: Receives the proxy.
 /// - Returns: The body's result.

@@ -39,7 +39,7 @@ package struct Resource: Sendable {
     ///   - date: The literal value of `Date`; the default makes the default of `lastModified` a strong validator.
     ///   - acceptRanges: The literal value of `Accept-Ranges`.
     ///   - contentType: The literal value of `Content-Type`.
-    ///   - honoursRange: Whether ranges are served.
+    ///   - supportsRanges: Whether ranges are served.
     ///   - ifRange: How the origin treats `If-Range`.
     package init(
         _ body: Response.Body,

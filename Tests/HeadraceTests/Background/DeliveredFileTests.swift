@@ -104,9 +104,9 @@ struct DeliveredFileTests {
             $0.backgroundSession = BackgroundSessionName(identifier: "a")
             $0.registryDirectory = URL(filePath: "/list")
         }
-        try configuration.validate()
+        try BackgroundLimits.check(configuration)
         change(&configuration)
-        let error = #expect(throws: DownloadError.self) { try configuration.validate() }
+        let error = #expect(throws: DownloadError.self) { try BackgroundLimits.check(configuration) }
         #expect(error?.code == .invalidRequest)
     }
 }

@@ -160,7 +160,7 @@ struct ExpectedSizeTests {
 
     /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
     @Test(arguments: [true, false], [(true, "application/octet-stream"), (true, "image/png"), (false, "image/png")])
-    func `held bytes of another size are given up for an reply that has the right one, and only for that`(
+    func `held bytes of another size are given up for a response that has the right one, and only for that`(
         _ isChunked: Bool,
         _ reply: (isRight: Bool, mediaType: String)
     ) async throws {

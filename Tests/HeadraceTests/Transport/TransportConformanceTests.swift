@@ -210,7 +210,7 @@ struct TransportConformanceTests {
             .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
         ]
     )
-    func `L09 L18 L19 L20 an reply that is no HTTP is a violation`(
+    func `L09 L18 L19 L20 a response that is no HTTP is a violation`(
         _ tested: TestedTransport,
         _ response: Response
     ) async throws {
