@@ -44,7 +44,7 @@ extension DownloadManager {
 
     /// Takes commands as they come, until the manager is shut down or the task is cancelled.
     ///
-    /// PollCoordinator for them twice a second as well, as not every system tells of them.
+    /// Polls for them twice a second as well, as not every system tells of them.
     /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
     /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/isRegistryLost`` tells.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {

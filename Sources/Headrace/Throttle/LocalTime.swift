@@ -17,6 +17,10 @@ extension LocalTime {
     /// The time now, in the time zone of the system.
     static func now() -> LocalTime {
         let time = WallTime.local()
-        return LocalTime(RateSchedule.Weekday(rawValue: time.weekday) ?? .monday, minute: time.minute, second: time.second)
+        return LocalTime(
+            RateSchedule.Weekday(rawValue: time.weekday) ?? .monday,
+            minute: time.minute,
+            second: time.second
+        )
     }
 }

@@ -34,7 +34,7 @@ struct ConflictResolver: Sendable {
     /// The final path for an answer, as ``DestinationPaths/path(for:)`` has it.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// PollCoordinator whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
+    /// Checks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // A free name is looked for at the end, when it is taken in the same step. But who names a directory wants
         // the file in it, and not beside it under the next number.

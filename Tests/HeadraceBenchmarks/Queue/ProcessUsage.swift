@@ -28,7 +28,7 @@ enum ProcessUsage {
     }
 }
 
-/// ThrottledValues the number of descriptors of this process continuously, on a thread.
+/// Samples the number of descriptors of this process continuously, on a thread.
 final class DescriptorWatch: Sendable {
     private let most = Mutex(0)
 

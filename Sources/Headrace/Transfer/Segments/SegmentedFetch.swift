@@ -195,7 +195,7 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// PollCoordinator at the speeds and at the host's limit at each interval.
+    /// Checks the speeds and at the host's limit at each interval.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in

@@ -66,7 +66,7 @@ final class CredentialStore: Sendable {
         return .basic(user: login.user, password: login.password)
     }
 
-    /// PollCoordinator into the book; where somebody asks, not before there is an answer.
+    /// Looks into the cache; where somebody asks, not before there is an answer.
     private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> Finding {
         let id = state.withLock { state in
             state.lastWaiter += 1

@@ -310,7 +310,7 @@ final class CombinationRun: Sendable {
         if case .finished(let file) = end { file } else { target }
     }
 
-    /// PollCoordinator at how it ended when the server behaved, or before.
+    /// Checks how it ended when the server behaved, or before.
     private func check(_ end: DownloadState) throws {
         switch end {
         case .finished(let file):
