@@ -1,23 +1,23 @@
-/// Reads a journal from its start, piece by piece, and takes nothing for granted about the bytes.
+/// Reads a journal from its start, piece by piece, without trusting its bytes.
 ///
-/// A damaged line costs what it told and nothing else. The work is linear in the bytes.
+/// A damaged line loses its own changes and no others. Takes time linear in the number of bytes.
 struct RegistryReader {
-    /// The list was written by a later release and has to be left as it is.
+    /// The journal was written by a later release and must not be changed.
     struct TooNew: Error, Hashable {
         let version: Int
     }
 
     private(set) var image = RegistrySnapshot()
     private(set) var findings = RegistryDiagnostics()
-    /// The bytes from the start that are lines; those after them belong to none.
+    /// The length of the complete lines from the start; the bytes after them are torn.
     private(set) var goodBytes: Int64 = 0
-    /// How many downloads the lines told of; what is more than the image has is dead.
+    /// The number of records in the lines; those that are not in the snapshot are dead.
     private(set) var recordCount = 0
 
     private var bytesRead: Int64 = 0
-    /// The number of the line that is read, from 1.
+    /// The number of the current line, from 1.
     private var number = 1
-    /// What there is of that line, no more than is needed to tell that it is too long.
+    /// The start of the current line, up to one byte more than a line may have.
     private var begun: [UInt8] = []
     private var begunBytes = 0
 
@@ -42,7 +42,7 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Takes what is after the last line end: a line that lacks only that, or the torn beginning of one.
+    /// Reads the bytes after the last newline: a line that lacks only that, or the torn start of one.
     mutating func finish() throws(TooNew) {
         let rest = begun[...]
         let isWhole =
