@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The number of descriptors that the process may have.
+/// The limit on file descriptors of the process.
 package enum DescriptorLimit {
     #if canImport(Darwin)
     /// `OPEN_MAX`, the highest limit that the system accepts.
@@ -9,10 +9,10 @@ package enum DescriptorLimit {
     private static let most: rlim_t = 65_536
     #endif
 
-    /// The number of unused descriptors in a row after which no more are looked at: the system gives out the lowest number.
+    /// The number of unused descriptors in a row after which the search stops: the system assigns the lowest number first.
     private static let longestGap = 256
 
-    /// Allows as many as the system lets the process have; for programs of our own, a library leaves the limit as it is.
+    /// Raises the limit as far as the system allows; for our own programs, since a library must not change it.
     package static func raise() {
         guard var limit = current else { return }
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))
@@ -21,7 +21,7 @@ package enum DescriptorLimit {
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// It opens none itself, and looks at little more than the ones in use: about 20 microseconds.
+    /// Opens none itself, and checks few more than are in use: about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)
