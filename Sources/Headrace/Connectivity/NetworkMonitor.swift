@@ -30,25 +30,25 @@ public final class NetworkMonitor: Sendable {
     }
 
     private let cell: Cell
-    private let watch: NetworkPathObserver?
+    private let observer: NetworkPathObserver?
 
     /// Starts to observe the path, which stays `nil` if the system does not report it.
     public init() {
         let cell = Cell(nil)
         self.cell = cell
-        watch = NetworkPathObserver { cell.update($0) }
+        observer = NetworkPathObserver { cell.update($0) }
     }
 
     /// Creates a monitor of a path that only the caller changes.
     /// - Parameter path: The path; `nil` if it is unknown.
     init(fixed path: NetworkPath?) {
         cell = Cell(path)
-        watch = nil
+        observer = nil
     }
 
     /// The current path; `nil` if it is unknown, at the start or permanently.
     public var path: NetworkPath? {
-        watch?.refresh()
+        observer?.refresh()
         return cell.state.withLock { $0.path }
     }
 
@@ -71,7 +71,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Stops the observer and returns when its thread has finished; for the last owner of the monitor.
     package func close() async {
-        await watch?.end()
+        await observer?.end()
     }
 
     /// Changes the path of a monitor created with a fixed one.

@@ -55,7 +55,7 @@ extension DownloadQueue {
         do throws(DownloadError) {
             for refusal in added.refusals {
                 guard skippingUnknown else { throw refusal }
-                observers.publish(finding: "What another process has added is passed over: \(refusal.message)")
+                observers.publish(finding: "An addition by another process was skipped: \(refusal.message)")
             }
             try flush()
         } catch {
@@ -202,7 +202,7 @@ extension DownloadQueue {
                 guard state.records.count > index, index >= 0 else {
                     throw DownloadError(
                         .unknownDownload,
-                        "The list has no place \(index): it has \(state.records.count) downloads, counted from 0."
+                        "The queue has no position \(index): it has \(state.records.count) downloads, counted from 0."
                     )
                 }
             case .first, .last: break

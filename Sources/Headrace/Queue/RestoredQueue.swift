@@ -37,7 +37,7 @@ struct RestoredQueue: Sendable {
         files: FileSystem
     ) {
         findings = report.findings.sentences
-        if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
+        if let copy = report.unreadCopy { findings.append("A copy of the damaged file was saved as \(copy).") }
         var folder: DownloadRequest.Destination?
         // Downloads that have not ended, by partial-file path.
         var open: [String: DownloadID] = [:]
@@ -93,7 +93,7 @@ struct RestoredQueue: Sendable {
 extension RegistryEntry {
     /// The finding for an entry that cannot become a download.
     var leftOut: String {
-        "The download \(DownloadID(rawValue: id)) is kept, but left out: its URL or its folder is none here."
+        "The saved download \(DownloadID(rawValue: id)) was skipped: its URL is invalid or its folder unknown here."
     }
 }
 
@@ -190,6 +190,6 @@ extension DownloadRecord {
 
 extension DownloadError {
     fileprivate static func sameFile(_ url: URL, as other: DownloadID) -> DownloadError {
-        DownloadError(.busy, "The download \(other) of the list has the same file. Remove one of the two.", url: url)
+        DownloadError(.busy, "The download \(other) has the same file. Remove one of the two.", url: url)
     }
 }

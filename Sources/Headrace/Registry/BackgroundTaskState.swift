@@ -38,13 +38,13 @@ enum BackgroundRestart: Sendable, Hashable {
     /// The reason as a sentence for the user.
     var sentence: String {
         switch self {
-        case .noResumeData: "The system stopped the download and gave nothing to go on with."
-        case .resumeDataInvalid: "What the system gave to go on with is damaged."
-        case .resumeDataTooOld: "What the system gave to go on with is more than a week old."
-        case .resumeDataRefused: "The system cannot go on with what it gave, perhaps since it removed the bytes."
-        case .taskLost: "The system has the download no more, and gave nothing to go on with."
-        case .filePurged: "The system removed the file before it could be taken over."
-        case .otherBytesHeld: "A background session cannot go on with bytes that it has not fetched itself."
+        case .noResumeData: "The system stopped the download and returned no data to resume it."
+        case .resumeDataInvalid: "The system's resume data is damaged."
+        case .resumeDataTooOld: "The system's resume data is more than a week old."
+        case .resumeDataRefused: "The system rejected its resume data, perhaps because it deleted the bytes."
+        case .taskLost: "The system no longer has the download, and returned no data to resume it."
+        case .filePurged: "The system removed the file before it could be moved into place."
+        case .otherBytesHeld: "A background session cannot resume from bytes that it did not download itself."
         }
     }
 }

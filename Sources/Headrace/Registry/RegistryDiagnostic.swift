@@ -19,19 +19,19 @@ extension RegistryDiagnostic: CustomStringConvertible {
     var description: String {
         switch self {
         case .damagedLine(1, _):
-            "Line 1, which tells the version, is damaged."
+            "Line 1, which contains the version, is damaged."
         case .damagedLine(let line, let bytes):
-            "Line \(line) is damaged: what its \(bytes) bytes told is missing."
+            "Line \(line) is damaged: the changes in its \(bytes) bytes are lost."
         case .unreadableLine(let line):
-            "Line \(line) is no change of a list: it is passed over."
+            "Line \(line) is not a change of a queue: it was skipped."
         case .invalidEntries(let line, let count):
-            "Line \(line) adds \(count) downloads that cannot be: they are missing."
+            "Line \(line) adds invalid downloads, which were skipped: \(count)."
         case .unknown(let what, let line):
-            "Line \(line) has \(what.printable), which this release does not know: it is passed over."
+            "Line \(line) has \(what.printable), which this release does not know: it was skipped."
         case .missing(let ids):
-            "The list has changes of downloads that it lacks: \(ids.map(\.hexadecimal).joined(separator: ", "))."
+            "The queue has changes of missing downloads: \(ids.map(\.hexadecimal).joined(separator: ", "))."
         case .torn(let bytes):
-            "The last line was not written to its end: its \(bytes) bytes are dropped."
+            "The last line is incomplete: its \(bytes) bytes were dropped."
         }
     }
 
@@ -64,7 +64,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
 
     /// A sentence for each, and the number of others.
     var sentences: [String] {
-        list.map(\.description) + (omittedCount > 0 ? ["There is more of the like: \(omittedCount)."] : [])
+        list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
 
     /// The problems except for an incomplete last line, which another process may be writing.

@@ -41,8 +41,8 @@ enum RegistryEncoder {
         } catch {
             throw DownloadError(
                 .invalidRequest,
-                "The request for \(request.url.prefix(200)) holds more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
-                    + "that a list of downloads takes. Shorten its URL, headers, title or notes."
+                "The request for \(request.url.prefix(200)) takes more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
+                    + "that a queue can store. Shorten its URL, headers, title or notes."
             )
         }
     }

@@ -21,7 +21,7 @@ extension RegistryFile {
         do throws(SystemError) {
             bytes = try contents(path, calls)
         } catch {
-            throw .registry("The list \(path) could not be read", error)
+            throw .registry("The queue file \(path) could not be read", error)
         }
         do throws(RegistryReader.TooNew) {
             try reader.read(bytes)

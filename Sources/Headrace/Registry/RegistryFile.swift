@@ -123,7 +123,7 @@ extension FileSystem {
             guard try status(path) == nil else { return }
             try makeDirectory(path, mode: 0o700, syncs: true)
         } catch {
-            throw .registry("The folder \(path) could not be made", error)
+            throw .registry("The folder \(path) could not be created", error)
         }
     }
 }

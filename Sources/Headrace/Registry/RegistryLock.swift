@@ -42,7 +42,7 @@ struct RegistryLock: Sendable {
             case .refused(let holder): throw .registryHeld(directory, by: holder)
             case .removed: continue
             case .impossible(let error):
-                let advice = " A list needs a file system that has locks: give this manager another folder."
+                let advice = " A queue needs a file system that supports locks: choose another folder."
                 throw .storage("The lock \(path) could not be taken", error, advice)
             }
         }
@@ -148,7 +148,7 @@ extension DownloadError {
         case EEXIST, ELOOP, EISDIR:
             DownloadError(
                 .fileSystem,
-                "\(what): what has this name is no file of a list of downloads. Remove it and start again.",
+                "\(what): the file of this name does not belong to a download queue. Remove it and start again.",
                 cause: error
             )
         default: .storage(what, error)
@@ -161,9 +161,9 @@ extension DownloadError {
     fileprivate static func registryLost(_ lock: String) -> DownloadError {
         DownloadError(
             .fileSystem,
-            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
-                + "removed, moved or replaced while it was in use. Start again with the list that is there now. Partial files "
-                + "are kept, and a download that is added again goes on with its own.",
+            "The download queue in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
+                + "removed, moved or replaced while it was in use. Start again with the queue that is there now. Partial "
+                + "files are kept, and a download that is added again resumes from its own.",
             cause: RegistryLoss()
         )
     }
@@ -172,8 +172,8 @@ extension DownloadError {
         let process = holder.processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
         return DownloadError(
             .busy,
-            "The list of downloads in \(directory) is in use by \(process ?? "another process"). "
-                + "Wait for its end, or give this manager another folder.",
+            "The download queue in \(directory) is in use by \(process ?? "another process"). "
+                + "Wait until it finishes, or choose another folder.",
             cause: holder
         )
     }

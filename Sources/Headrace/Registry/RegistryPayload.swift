@@ -176,7 +176,7 @@ extension RegistryScanner {
                 PieceHashes(length: length, algorithm, digests: Array($0), fileSize: fileSize)
             }
         }
-        if pieces == nil || !isAtListEnd { unknown.append("the pieces of a download by \"\(name)\"") }
+        if pieces == nil || !isAtListEnd { unknown.append("the \"\(name)\" piece hashes of a download") }
         while !isAtListEnd { try skip() }
         try endList()
         return pieces
@@ -193,8 +193,8 @@ extension RegistryScanner {
             let time: Int64 = try integer()
             let data = Data(base64Encoded: try text())
             note = data.map { .resumable(ResumeData(bytes: Array($0), time: time)) }
-            if note == nil { unknown.append("what the system gave of a download") }
-        case nil: unknown.append("the note \"\(word)\" of a background session")
+            if note == nil { unknown.append("invalid resume data of a background session") }
+        case nil: unknown.append("the state \"\(word)\" of a background session")
         }
         while !isAtListEnd { try skip() }
         try endList()

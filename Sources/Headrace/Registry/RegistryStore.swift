@@ -105,14 +105,14 @@ struct RegistryStore: Sendable {
         } catch {
             cutTail(of: file)
             if case .encoding(.indivisible) = error { return .wholeListNeeded }
-            throw .registry("The list \(path)", error)
+            throw .registry("The queue file \(path)", error)
         }
         do throws(SystemError) {
             if syncing, isUnsynced || end > size { try calls.sync(file) }
         } catch {
             needsRewrite = true
             cutTail(of: file)
-            throw .registry("The list \(path) could not be written to the disk", error)
+            throw .registry("The queue file \(path) could not be written to the disk", error)
         }
         (hasTornTail, isUnsynced) = (false, !syncing)
         size = end
@@ -134,7 +134,7 @@ struct RegistryStore: Sendable {
             try? calls.remove(newPath)
             new = try calls.create(newPath)
         } catch {
-            throw .registry("\(newPath) could not be made", error)
+            throw .registry("\(newPath) could not be created", error)
         }
         do throws(DownloadError) {
             do throws(WriteFailure) {
@@ -146,7 +146,7 @@ struct RegistryStore: Sendable {
                 try calls.sync(new)
                 try calls.replace(newPath, path)
             } catch {
-                throw .registry("The list \(path) could not be replaced", error)
+                throw .registry("The queue file \(path) could not be replaced", error)
             }
         } catch {
             try? calls.close(new)
@@ -224,7 +224,7 @@ struct RegistryStore: Sendable {
             // A process that was killed may have left a name that is not synced.
             try calls.syncNames(in: directory)
         } catch {
-            throw .registry("The list \(path) could not be opened", error)
+            throw .registry("The queue file \(path) could not be opened", error)
         }
         let bytes = try forEachPiece { piece throws(DownloadError) in
             do throws(RegistryReader.TooNew) {
@@ -273,7 +273,7 @@ struct RegistryStore: Sendable {
             try? calls.remove(copyPath)
             copy = try calls.create(copyPath)
         } catch {
-            throw .registry("\(copyPath) could not be made", error)
+            throw .registry("\(copyPath) could not be created", error)
         }
         defer { try? calls.close(copy) }
         do throws(DownloadError) {
@@ -312,7 +312,7 @@ struct RegistryStore: Sendable {
                 let hasAll = offset + Int64(piece.count) >= status.size
                 guard hasAll || piece.count == Self.pieceBytes else { throw SystemError(errno: EIO) }
             } catch {
-                throw .registry("The list \(path) could not be read", error)
+                throw .registry("The queue file \(path) could not be read", error)
             }
             try body(piece)
             offset += Int64(piece.count)
@@ -330,11 +330,11 @@ extension DownloadError {
         case .encoding(.tooLarge(let id)):
             DownloadError(
                 .invalidRequest,
-                "The download \(id.hexadecimal) holds more than the \(maxEntrySize) that a list of downloads takes. "
+                "The download \(id.hexadecimal) takes more than the \(maxEntrySize) that a queue can store. "
                     + "Shorten its URL, headers, title or notes."
             )
         case .encoding(.indivisible):
-            DownloadError(.invalidRequest, "A change of the list is larger than the list takes. Make it in parts.")
+            DownloadError(.invalidRequest, "The change of the queue is too large to be stored. Split it.")
         }
     }
 
@@ -342,7 +342,7 @@ extension DownloadError {
         DownloadError(
             .fileSystem,
             "\(path) was written by a later release (version \(error.version)). "
-                + "Go on with that one, or give this manager another folder.",
+                + "Use that release, or choose another folder.",
             cause: error
         )
     }

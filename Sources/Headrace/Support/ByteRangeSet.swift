@@ -20,7 +20,7 @@ struct ByteRangeSet: Sendable, Hashable {
 
     /// Inserts a range; takes constant time at the end, where a stream writes.
     mutating func insert(_ range: Range<Int64>) {
-        precondition(range.lowerBound >= 0, "a file has no byte before its first: \(range)")
+        precondition(range.lowerBound >= 0, "a range must not start below zero: \(range)")
         guard !range.isEmpty else { return }
         guard let last = ranges.last, range.lowerBound <= last.upperBound else {
             ranges.append(range)
@@ -135,7 +135,7 @@ extension ByteRangeSet: Codable {
         let container = try decoder.singleValueContainer()
         for pair in try container.decode([[Int64]].self) {
             guard pair.count == 2, pair[0] < pair[1], pair[0] >= 0, ranges.isEmpty || pair[0] > end else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "\(pair) is out of place.")
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "\(pair) is out of order.")
             }
             ranges.append(pair[0]..<pair[1])
         }

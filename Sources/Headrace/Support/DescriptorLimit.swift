@@ -4,18 +4,18 @@ import HeadracePlatform
 package enum DescriptorLimit {
     #if canImport(Darwin)
     /// `OPEN_MAX`, the highest limit that the system accepts.
-    private static let most: rlim_t = 10_240
+    private static let maximum: rlim_t = 10_240
     #else
-    private static let most: rlim_t = 65_536
+    private static let maximum: rlim_t = 65_536
     #endif
 
     /// The number of unused descriptors in a row after which the search stops: the system assigns the lowest number first.
-    private static let longestGap = 256
+    private static let maxGap = 256
 
     /// Raises the limit as far as the system allows; for our own programs, since a library must not change it.
     package static func raise() {
         guard var limit = current else { return }
-        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, maximum))
         setrlimit(resource, &limit)
     }
 
@@ -26,7 +26,7 @@ package enum DescriptorLimit {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)
         var (number, used, gap): (Int32, Int, Int) = (0, 0, 0)
-        while number < limit, gap < longestGap {
+        while number < limit, gap < maxGap {
             let isUsed = fcntl(number, F_GETFD) != -1
             used += isUsed ? 1 : 0
             gap = isUsed ? 0 : gap + 1

@@ -12,7 +12,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     private static let maxExtensionBytes = 32
 
     /// The ends of the reserved names.
-    private static let ownEnds = ReservedFileNames.all.map {
+    private static let reservedEnds = ReservedFileNames.all.map {
         letters($0.utf8.suffix(4))
     }
     /// The starts of device names on Windows.
@@ -34,7 +34,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         var name = Self.fitted(Self.trimmed(Array(component.unicodeScalars.lazy.filter(Self.isAllowed))))
         guard !name.isEmpty else { return nil }
         if Self.isDeviceName(name) { name = Self.fitted("_" + name) }
-        if Self.isOwn(name[...]) { name = Self.truncated(name, to: Self.maxBytes, suffix: "_") }
+        if Self.isReserved(name[...]) { name = Self.truncated(name, to: Self.maxBytes, suffix: "_") }
         description = name
     }
 
@@ -128,7 +128,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let stem = name.prefix { $0 != UInt8(ascii: ".") }
         return first.isLetterOrDigit && last.isLetterOrDigit
             && !((3...4).contains(stem.count) && deviceNames.contains(letters(stem.prefix(3))))
-            && !ownEnds.contains(letters(name.suffix(4)))
+            && !reservedEnds.contains(letters(name.suffix(4)))
             && name.allSatisfy {
                 $0.isLetterOrDigit || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
             }
@@ -140,7 +140,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether a name is reserved: a file that a server named must not be taken for one that the library wrote.
-    private static func isOwn(_ name: Substring) -> Bool {
+    private static func isReserved(_ name: Substring) -> Bool {
         // Some file systems are case-insensitive.
         let name = name.lowercased()
         guard !ReservedFileNames.ofRegistry.contains(name) else { return true }

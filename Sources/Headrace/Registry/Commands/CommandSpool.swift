@@ -68,7 +68,7 @@ struct CommandSpool: Sendable {
         guard let bytes = command.encoded() else {
             throw DownloadError(
                 .invalidRequest,
-                "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
+                "The command is larger than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
             )
         }
         try calls.makeRegistryFolder(path)
@@ -113,9 +113,9 @@ struct CommandSpool: Sendable {
         guard calls.isMissing(unreadPath) else {
             throw DownloadError(
                 .fileSystem,
-                "The command was not done: the process that has the list does not know what is in it, or may not read it, "
-                    + "and keeps it as \(unreadPath). End that process, which may be of an earlier release or another "
-                    + "user's, and give the command again."
+                "The command was not executed: the process that owns the queue does not understand it, or cannot read "
+                    + "it, and saved it as \(unreadPath). Stop that process, which may be of an earlier release or another "
+                    + "user's, and repeat the command."
             )
         }
         return true
@@ -223,10 +223,10 @@ extension CommandSpool.Rejection: CustomStringConvertible {
     /// One sentence for the user.
     var description: String {
         switch reason {
-        case .damaged: "The command \(path) is damaged, and is not done."
+        case .damaged: "The command \(path) is damaged and was not executed."
         case .newer(let what):
-            "The command \(path) has \(what.printable), which this release does not know: it is not done."
-        case .unreadable(let error): "The command \(path) cannot be read: \(error). It is not done."
+            "The command \(path) has \(what.printable), which this release does not know: it was not executed."
+        case .unreadable(let error): "The command \(path) cannot be read: \(error). It was not executed."
         }
     }
 }

@@ -191,7 +191,7 @@ extension RegistryScanner {
         case .remove:
             let word = try text()
             guard let files = FilesKind(rawValue: word) else {
-                unknown.append("the files to \"\(word)\"")
+                unknown.append("the file option \"\(word)\"")
                 return nil
             }
             return .remove(try ids(), deletingFiles: files == .delete)
@@ -217,7 +217,7 @@ extension RegistryScanner {
         case .after: return .after(DownloadID(rawValue: try id()))
         case .index: return .index(try integer())
         case nil:
-            unknown.append("the place \"\(word)\"")
+            unknown.append("the position \"\(word)\"")
             return nil
         }
     }
