@@ -32,11 +32,11 @@ struct Scheduler: Sendable {
     /// Downloads that may run as soon as a slot is free.
     private var ready = Heap<Candidate>()
     /// Downloads that were next, but whose host is at its limit.
-    private var held: [Hosts.Number: Heap<Candidate>] = [:]
+    private var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkAdmission
     /// Downloads that were next, but that the network does not admit.
-    private var barred: [Candidate] = []
+    private var waitingForNetwork: [Candidate] = []
     /// The reason for which each of those waits.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
@@ -58,7 +58,9 @@ struct Scheduler: Sendable {
     var running: Set<ID> { Set(startNumbers.keys) }
 
     /// The number of heap elements, including stale ones.
-    var candidateCount: Int { ready.count + delayed.count + barred.count + held.values.reduce(0) { $0 + $1.count } }
+    var candidateCount: Int {
+        ready.count + delayed.count + waitingForNetwork.count + waitingForHost.values.reduce(0) { $0 + $1.count }
+    }
 
     /// The number of known hosts.
     var hostCount: Int { hosts.count }
@@ -171,7 +173,7 @@ struct Scheduler: Sendable {
     /// Changes the limit for each host; `nil` for none.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
-        for host in Array(held.keys) { release(host) }
+        for host in Array(waitingForHost.keys) { release(host) }
         guard let hostLimit else { return startNext() }
         let ofHosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
@@ -185,8 +187,8 @@ struct Scheduler: Sendable {
             return gate.blocker(for: need) != nil || needsConnections && !need.isLoopback
         }
         let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
-        for candidate in barred { ready.insert(candidate) }
-        barred = []
+        for candidate in waitingForNetwork { ready.insert(candidate) }
+        waitingForNetwork = []
         blockers = blockers.filter { id, blocker in
             entries[id].map { gate.blocker(for: $0.need) } == blocker
         }
@@ -303,7 +305,7 @@ struct Scheduler: Sendable {
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         // Its heap elements are stale, and must not be taken for those of the next host with this number.
-        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { held[entry.host] = nil }
+        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waitingForHost[entry.host] = nil }
         notBefore.discard(id)
         blockers.discard(id)
         order.remove(id)
@@ -335,9 +337,9 @@ struct Scheduler: Sendable {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
         ready.filter(isCurrent)
-        barred = barred.filter(isCurrent)
-        for host in Array(held.keys) {
-            held[host]?.filter(isCurrent)
+        waitingForNetwork = waitingForNetwork.filter(isCurrent)
+        for host in Array(waitingForHost.keys) {
+            waitingForHost[host]?.filter(isCurrent)
             release(host)
         }
         delayed.filter { entries[$0.id]?.generation == $0.generation }
@@ -355,7 +357,7 @@ struct Scheduler: Sendable {
                 continue
             }
             if let blocker = gate.blocker(for: entry.need) {
-                barred.append(candidate)
+                waitingForNetwork.append(candidate)
                 release(candidate.host)
                 if blockers.updateValue(blocker, forKey: candidate.id) != blocker {
                     actions.append(.hold(candidate.id, blocker))
@@ -363,7 +365,7 @@ struct Scheduler: Sendable {
                 continue
             }
             guard hosts[entry.host] < hostLimit ?? .max else {
-                held[entry.host, default: Heap()].insert(candidate)
+                waitingForHost[entry.host, default: Heap()].insert(candidate)
                 continue
             }
             guard descriptors.admit(isOnly: startNumbers.isEmpty) else {
@@ -381,13 +383,13 @@ struct Scheduler: Sendable {
 
     /// Makes the next held downloads of a host ready, as many as the host has room for.
     private mutating func release(_ host: Hosts.Number) {
-        guard var waiting = held[host] else { return }
+        guard var waiting = waitingForHost[host] else { return }
         var room = (hostLimit ?? .max) - hosts[host]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)
             room -= 1
         }
-        held[host] = waiting.count == 0 ? nil : waiting
+        waitingForHost[host] = waiting.count == 0 ? nil : waiting
     }
 }

@@ -74,7 +74,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
         return findings
     }
 
-    mutating func note(_ finding: RegistryDiagnostic) {
+    mutating func record(_ finding: RegistryDiagnostic) {
         guard list.count < Self.maxCount else {
             omittedCount += 1
             return
@@ -83,26 +83,26 @@ struct RegistryDiagnostics: Sendable, Equatable {
     }
 
     /// Only the first occurrence of the same text is recorded.
-    mutating func note(unknown what: String, line: Int) {
+    mutating func record(unknown what: String, line: Int) {
         guard unknown.count < Self.maxCount, unknown.insert(String(what.prefix(100))).inserted else { return }
-        note(.unknown(String(what.prefix(100)), line: line))
+        record(.unknown(String(what.prefix(100)), line: line))
     }
 
     /// Records changed downloads that are not in the queue.
-    mutating func miss(_ ids: [UInt64]) {
+    mutating func recordMissing(_ ids: [UInt64]) {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }
 
     /// Forgets missing downloads that were added or removed later.
-    mutating func settle(_ ids: some Sequence<UInt64>) {
+    mutating func forgetMissing(_ ids: some Sequence<UInt64>) {
         guard !missing.isEmpty else { return }
         missing.subtract(ids)
     }
 
     /// Adds the problems that are only known at the end.
     mutating func finish(tornBytes: Int64) {
-        if !missing.isEmpty, list.contains(where: \.isDamage) { note(.missing(missing.sorted())) }
-        if tornBytes > 0 { note(.torn(bytes: tornBytes)) }
+        if !missing.isEmpty, list.contains(where: \.isDamage) { record(.missing(missing.sorted())) }
+        if tornBytes > 0 { record(.torn(bytes: tornBytes)) }
         (missing, unknown) = ([], [])
     }
 }

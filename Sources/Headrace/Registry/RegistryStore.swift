@@ -69,7 +69,7 @@ struct RegistryStore: Sendable {
         do throws(DownloadError) {
             (image, report.findings) = try load()
             needsRewrite = image.numberEntries()
-            report.unreadCopy = try tidy(image, after: report.findings)
+            report.unreadCopy = try rewriteIfNeeded(image, after: report.findings)
         } catch {
             close()
             throw error
@@ -249,13 +249,13 @@ struct RegistryStore: Sendable {
     }
 
     /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
-    private mutating func tidy(
+    private mutating func rewriteIfNeeded(
         _ image: RegistrySnapshot,
         after findings: RegistryDiagnostics
     ) throws(DownloadError) -> String? {
         var copy: String?
         do throws(DownloadError) {
-            if findings.hasLoss { copy = try keepCopy() }
+            if findings.hasLoss { copy = try saveCopy() }
             if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
                 try replace(with: image.ordered)
             }
@@ -266,7 +266,7 @@ struct RegistryStore: Sendable {
     }
 
     /// Copies a journal that is not fully understood, before it is replaced.
-    private func keepCopy() throws(DownloadError) -> String {
+    private func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32
         do throws(SystemError) {

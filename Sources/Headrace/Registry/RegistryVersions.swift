@@ -68,11 +68,11 @@ struct VersionIndex: Sendable {
         /// The part of the line after its key.
         var text: Substring
         /// The order of the lines; higher is newer.
-        var turn: Int
+        var sequence: Int
     }
 
     private var entries: [Substring: Entry] = [:]
-    private var turn = 0
+    private var sequence = 0
 
     init(reading bytes: [UInt8]) {
         for line in String(decoding: bytes, as: UTF8.self).utf8.split(separator: UInt8(ascii: "\n")) {
@@ -89,15 +89,15 @@ struct VersionIndex: Sendable {
     subscript(key: Substring) -> Substring? {
         get { entries[key]?.text }
         set {
-            turn += 1
-            entries[key] = newValue.map { Entry(text: $0, turn: turn) }
+            sequence += 1
+            entries[key] = newValue.map { Entry(text: $0, sequence: sequence) }
         }
     }
 
     /// Drops the oldest lines beyond a size.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
-        let kept = entries.sorted { $0.value.turn > $1.value.turn }.prefix { key, entry in
+        let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in
             size += key.utf8.count + entry.text.utf8.count + 2
             return size <= maxBytes
         }
@@ -106,6 +106,7 @@ struct VersionIndex: Sendable {
 
     /// The contents of the file, from the oldest to the newest line.
     var bytes: [UInt8] {
-        Array(entries.sorted { $0.value.turn < $1.value.turn }.map { "\n\($0.key) \($0.value.text)" }.joined().utf8)
+        let lines = entries.sorted { $0.value.sequence < $1.value.sequence }.map { "\n\($0.key) \($0.value.text)" }
+        return Array(lines.joined().utf8)
     }
 }

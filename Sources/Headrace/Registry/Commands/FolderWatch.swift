@@ -18,7 +18,7 @@ final class FolderWatch: Sendable {
     private final class Core: Sendable {
         let state = Locked(State())
 
-        func note() {
+        func recordChange() {
             let waiting = state.withLock { state in
                 state.hasChanged = true
                 return state.waiting.take()
@@ -42,14 +42,14 @@ final class FolderWatch: Sendable {
             // The events are discarded: the folder itself shows what changed.
             var messages = [UInt8](repeating: 0, count: 4096)
             while read(file, &messages, messages.count) > 0 {}
-            core.note()
+            core.recordChange()
         }
         #else
         let file = open(path, O_EVTONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         let events: DispatchSource.FileSystemEvent = [.write, .delete, .rename]
         let source = DispatchSource.makeFileSystemObjectSource(fileDescriptor: file, eventMask: events, queue: queue)
-        source.setEventHandler { [core] in core.note() }
+        source.setEventHandler { [core] in core.recordChange() }
         #endif
         source.setCancelHandler { close(file) }
         source.activate()
