@@ -21,8 +21,7 @@ struct RestoredQueue: Sendable {
     private(set) var members: [Member] = []
     /// Entries that cannot become downloads in this process; they stay in the journal for one in which they can.
     private(set) var leftOut: [RegistryEntry] = []
-    /// Changes to the journal: interrupted downloads are paused or requeued, had finished, or share their file with another
-    /// one.
+    /// Changes to record: interrupted downloads are paused or requeued, had finished, or have the file of another one.
     private(set) var changes: [RegistryChange] = []
     /// A sentence for each problem in the journal.
     private(set) var findings: [String]

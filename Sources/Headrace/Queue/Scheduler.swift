@@ -16,12 +16,12 @@ struct Scheduler: Sendable {
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
-    /// How often all downloads were relabelled.
+    /// The number of times that all downloads were relabelled.
     private(set) var relabellings = 0
     /// Whether several operations form one decision, which a call of ``startNext()`` concludes.
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
-    /// The start times of waiting downloads; apart from the entries, since few have one.
+    /// The start times of waiting downloads; stored separately, since few downloads have one.
     private(set) var notBefore: [ID: Duration] = [:]
     /// The running downloads, with the order in which they started.
     private var startNumbers: [ID: Int] = [:]
@@ -37,7 +37,7 @@ struct Scheduler: Sendable {
     private var gate: NetworkAdmission
     /// Downloads that were next, but that the network does not admit.
     private var waitingForNetwork: [Candidate] = []
-    /// The reason for which each of those waits.
+    /// The blocker of each of those.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
     let descriptors: DescriptorShare

@@ -15,7 +15,7 @@ final class RegistryFile: Sendable {
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
     ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
-    ///   - isRun: Whether this process runs the queue's downloads; if so, its identity is written to the lock file.
+    ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
     ///   - compaction: When the journal is rewritten.
     ///   - calls: The file system.
     /// - Returns: The registry's file, the queue that was read, which the caller maintains from now on, and the problems found.

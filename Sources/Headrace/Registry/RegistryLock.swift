@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// The manager that owns a registry; the cause of the error that another manager gets.
 struct RegistryOwner: Error, Hashable {
-    /// The process; `nil` if it has not written its identity, or has removed it.
+    /// The process ID; `nil` if it has not been written yet, or was removed.
     let processID: Int32?
 }
 
@@ -32,8 +32,8 @@ struct RegistryLock: Sendable {
 
     /// Takes the lock; throws `busy` with a ``RegistryOwner`` if another manager has it.
     ///
-    /// With `isRun`, the process identity is written to the file. A process that only edits the queue does not write its own,
-    /// since other processes use it to stop the process that runs the queue, or to wait for it.
+    /// With `isRun`, the process ID is written to the file. A process that only edits the queue does not write its own, since
+    /// other processes use the ID to stop the process that runs the queue, or to wait for it.
     static func take(in directory: String, isRun: Bool, calls: FileSystem) throws(DownloadError) -> RegistryLock {
         let path = "\(directory)/\(fileName)"
         for _ in 0..<maxRounds {
@@ -56,7 +56,7 @@ struct RegistryLock: Sendable {
 
     /// Releases the lock.
     func release() {
-        // Otherwise the next owner would be reported as this process until it has written its own identity.
+        // Otherwise the next owner would be reported as this process until it has written its own ID.
         try? calls.truncate(file, 0)
         try? calls.close(file)
     }
@@ -88,13 +88,12 @@ struct RegistryLock: Sendable {
         do throws(SystemError) {
             guard try calls.lock(file) else { return .refused(RegistryOwner(processID: processID(in: file, calls))) }
         } catch  where error.tellsOfNoLocks {
-            // Without a lock, two processes could write the journal and lose each other's changes; a partial file has no such
-            // risk.
+            // Unlike a partial file, a journal needs the lock: two processes would lose each other's changes.
             return .impossible(error)
         }
         guard try calls.isNamed(path, opened) else { return .removed }
         let lock = RegistryLock(path: path, file: file, calls: calls)
-        // The identity is informational; a full disk must not prevent the queue from being read.
+        // The ID is informational; a full disk must not prevent the queue from being read.
         try? calls.truncate(file, 0)
         if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
         return .taken(lock)
@@ -109,7 +108,7 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether a process has a file open, or this cannot be determined: its identity may have been reused.
+    /// Whether a process has a file open, or this cannot be determined: its ID may have been reused.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
         #if os(Linux)
         guard let wanted = try? calls.status(path) else { return false }

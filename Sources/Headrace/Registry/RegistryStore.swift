@@ -9,7 +9,7 @@ struct RegistryStore: Sendable {
     struct Compaction: Sendable {
         /// A smaller journal is not rewritten.
         var minBytes: Int64 = 1 << 20
-        /// The ratio of records in the journal to downloads in the queue.
+        /// The minimum ratio of records in the journal to downloads in the queue.
         var factor = 2
     }
 
