@@ -187,10 +187,7 @@ final class DownloadQueue: Sendable {
         perform(state.withLock { $0.effects(of: verb(&$0.queue)) })
     }
 
-    /// Performs the effects of a decision.
-    /// - Parameters:
-    ///   - effects: The effects, in order.
-    ///   - isFromTransfer: Whether the caller is a task that the shutdown waits for and that may block.
+    /// Performs effects; with `isFromTransfer`, for a task that the shutdown waits for and that may block.
     /// - Returns: A latch that opens when files are deleted; `nil` if there are none to delete.
     @discardableResult
     func perform(_ effects: [QueueState.Effect], isFromTransfer: Bool = false) -> Latch? {
@@ -231,9 +228,7 @@ final class DownloadQueue: Sendable {
         _ = begin(.flush)
     }
 
-    /// Writes all decisions so far to the disk; blocks.
-    ///
-    /// With `always`, they survive a power cut even if the queue does not sync.
+    /// Writes all decisions so far to the disk and blocks; with `always`, they survive a power cut in any case.
     func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
         try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in

@@ -169,9 +169,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the fields that every download has, then the name and value of each option.
-    ///
-    /// An array is several times faster to read than an object with keys.
+    /// Writes the common fields, then each option's name and value: an array is read several times faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)

@@ -10,7 +10,7 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         case running
         /// Stopped until it is resumed.
         case paused
-        /// Verified and about to be renamed to this path: if the file there has the stamp, the rename took place.
+        /// Verified and about to be renamed to this path; if the file there has the stamp, it was renamed.
         case finishing(RelocatablePath, FileStamp)
         /// Finished, with the path of the file.
         case finished(RelocatablePath, FileStamp)
