@@ -59,9 +59,9 @@ struct NetworkAdmission: Sendable {
 }
 
 extension NetworkPath {
-    /// What of this path keeps a download of the request from running; nil where nothing does.
-    /// - Parameter request: What is to be downloaded.
-    /// - Returns: The obstacle; `offline` also where the download would rather fail than wait.
+    /// Returns the reason why a download of the request could not run on this path; `nil` if it could.
+    /// - Parameter request: The request.
+    /// - Returns: The reason; `offline` even if the manager would let the download fail instead of waiting.
     package func blocker(for request: DownloadRequest) -> NetworkBlocker? {
         NetworkAdmission(path: self).blocker(for: NetworkRequirement(request))
     }

@@ -1,12 +1,12 @@
-/// Follows the path of this machine to others, as it comes, goes and changes.
+/// Observes the network path of this machine.
 ///
 ///     for await path in NetworkMonitor().paths { print(path?.isUp ?? true) }
 ///
-/// On Linux the kernel tells of links, addresses and routes (`rtnetlink`), on Apple's platforms `NWPathMonitor` does. On Linux
-/// a path is up where a running interface has a default route; where none has, where one other than a bridge has an address
-/// that is not link-local.
+/// On Linux, the kernel reports links, addresses and routes (`rtnetlink`); on Apple platforms, `NWPathMonitor` reports paths.
+/// On Linux, the path is up if a running interface has a default route or, if none has, an address that is not link-local; for
+/// the latter, bridges do not count.
 public final class NetworkMonitor: Sendable {
-    /// What the watch writes and others read; apart, so that the watch does not keep the monitor.
+    /// The state shared with the observer, which must not keep the monitor alive.
     private final class Cell: Sendable {
         struct State {
             var path: NetworkPath?
@@ -20,7 +20,7 @@ public final class NetworkMonitor: Sendable {
         }
 
         func update(_ path: NetworkPath?) {
-            // Under the lock, so that paths are told in their order.
+            // Under the lock, so that paths are published in order.
             state.withLock { state in
                 guard path != state.path else { return }
                 state.path = path
@@ -30,51 +30,51 @@ public final class NetworkMonitor: Sendable {
     }
 
     private let cell: Cell
-    private let watch: NetworkPathObserver?
+    private let observer: NetworkPathObserver?
 
-    /// Begins to follow the path; where the system does not tell of it, the path stays nil.
+    /// Starts to observe the path, which stays `nil` if the system does not report it.
     public init() {
         let cell = Cell(nil)
         self.cell = cell
-        watch = NetworkPathObserver { cell.update($0) }
+        observer = NetworkPathObserver { cell.update($0) }
     }
 
-    /// Creates a monitor of a path that nobody but the caller changes.
-    /// - Parameter path: The path; nil for one that is not known.
+    /// Creates a monitor of a path that only the caller changes.
+    /// - Parameter path: The path; `nil` if it is unknown.
     init(fixed path: NetworkPath?) {
         cell = Cell(path)
-        watch = nil
+        observer = nil
     }
 
-    /// The path now; nil where it is not known, at the start or for good.
+    /// The current path; `nil` if it is unknown, at the start or permanently.
     public var path: NetworkPath? {
-        watch?.refresh()
+        observer?.refresh()
         return cell.state.withLock { $0.path }
     }
 
-    /// The path from now on: each access is a stream of its own, which begins with the current value.
+    /// A new stream of the path, which starts with the current value.
     ///
-    /// A slow reader misses paths in between, never the last one. The stream ends when the task that reads it is cancelled.
+    /// A slow reader misses intermediate paths, but never the last one. The stream ends when the reading task is cancelled.
     public var paths: AsyncStream<NetworkPath?> { follow().paths }
 
-    /// Follows the path until the continuation is finished.
+    /// Observes the path until the continuation is finished.
     func follow() -> (paths: AsyncStream<NetworkPath?>, end: AsyncStream<NetworkPath?>.Continuation) {
         let (paths, continuation) = AsyncStream.makeStream(of: NetworkPath?.self, bufferingPolicy: .bufferingNewest(1))
         let follower = cell.state.withLock { state in
             continuation.yield(state.path)
             return state.followers.add(continuation)
         }
-        // Whoever follows keeps the monitor.
+        // A follower keeps the monitor alive.
         continuation.onTermination = { _ in self.cell.state.withLock { $0.followers.remove(follower) } }
         return (paths, continuation)
     }
 
-    /// Ends the watch, for the last who has the monitor; returns when nothing is left of it.
+    /// Stops the observer and returns when its thread has finished; for the last owner of the monitor.
     package func close() async {
-        await watch?.end()
+        await observer?.end()
     }
 
-    /// Changes the path of a monitor that was made with a fixed one.
+    /// Changes the path of a monitor created with a fixed one.
     /// - Parameter path: The new path.
     func update(_ path: NetworkPath?) {
         cell.update(path)

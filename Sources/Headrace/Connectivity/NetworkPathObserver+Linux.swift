@@ -10,7 +10,7 @@ final class NetworkPathObserver: Sendable {
         var isOver = false
     }
 
-    /// The state of the thread, which must not keep the watch alive.
+    /// The state of the thread, which must not keep the observer alive.
     private final class Core: Sendable {
         /// The most that the kernel sends at once.
         private static let bufferBytes = 32 << 10

@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// How files go that nobody wants any more.
+/// Deleting the files of removed and cancelled downloads.
 extension DownloadQueue {
-    /// Removes files once the list on the disk tells of it, and then tells what became of the downloads; blocks.
+    /// Deletes files after the journal has recorded the removal, then publishes the new states; blocks.
     ///
-    /// A crash in between leaves files without a download, and no download without its bytes. Where the list cannot be
-    /// written the files stay.
+    /// A crash in between leaves files without a download, but no download without its bytes. If the journal cannot be written,
+    /// the files are kept.
     func carryOut(_ removals: Removals) {
         do throws(DownloadError) {
             try flush()
             for removal in removals.items { removeFiles(of: removal) }
         } catch {
-            // Those that fill the disk of the list go all the same: nothing else would ever make room for it.
+            // Files on the journal's full disk are deleted anyway: nothing else would make room for the journal.
             let filling = error.code == .diskFull ? removals.items.filter(sharesDisk) : []
             for removal in filling { removeFiles(of: removal) }
             if filling.isEmpty { observers.publish(.registryFailed(error)) } else { flushOrReport() }
@@ -25,14 +25,14 @@ extension DownloadQueue {
             session.removeLeftovers()
             removal.record.status.forgetBytes()
         }
-        // One that was there before is not this download's, nor another one that has the name now.
+        // A file that existed before, or that has replaced this one since, does not belong to the download.
         guard let file = removal.file, !file.wasThere,
             let status = try? environment.files.status(file.url.filePath), file.stamp == FileStamp(status)
         else { return }
         try? environment.files.remove(file.url.filePath)
     }
 
-    /// Whether the files are on the file system of the list.
+    /// Whether the files are on the same file system as the journal.
     private func sharesDisk(_ removal: Removal) -> Bool {
         guard let directory = environment.configuration.registryDirectory else { return false }
         let file = removal.file?.url.filePath ?? removal.record.names.partialPath

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// What the manager, its downloads and their transfers say to the list.
+/// The operations that the manager, its downloads and their transfers perform on the queue.
 extension DownloadQueue {
-    /// Takes over what an earlier run left; before anything else.
+    /// Restores the downloads of an earlier process; called before any other operation.
     func restore(_ list: RestoredQueue) {
         let now = clock.now()
         perform(state.withLock { $0.restore(list, observers: observers, at: now) })
@@ -10,8 +10,7 @@ extension DownloadQueue {
 
     /// Adds downloads, or finds those that have the same file; throws after the shutdown.
     ///
-    /// Blocks where there is a journal: nothing starts before it is known to outlive the process, and where that cannot
-    /// be, nothing is added.
+    /// Blocks if there is a journal: nothing starts before it is recorded there, and if that fails, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
         if let journal {
             for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
@@ -21,8 +20,9 @@ extension DownloadQueue {
         return try add(requests.map { QueueState.Addition(request: $0) }, skippingUnknown: false)
     }
 
-    /// Adds what another process has named; passes over what cannot be, but for checksums that contradict each other, of which
-    /// it is told instead where nobody waits for it.
+    /// Adds downloads that another process posted, except for invalid requests.
+    ///
+    /// Contradictory checksums are reported with `skippingUnknown`, and thrown without it.
     func add(_ entries: [RegistryEntry], skippingUnknown: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
@@ -55,7 +55,7 @@ extension DownloadQueue {
         do throws(DownloadError) {
             for refusal in added.refusals {
                 guard skippingUnknown else { throw refusal }
-                observers.publish(finding: "What another process has added is passed over: \(refusal.message)")
+                observers.publish(finding: "An addition by another process was skipped: \(refusal.message)")
             }
             try flush()
         } catch {
@@ -64,7 +64,7 @@ extension DownloadQueue {
             }
             for effect in added.effects {
                 if case .start(let run, _) = effect {
-                    // One that was taken over stays in the list, and tells what kept it from the disk.
+                    // A revived download stays in the queue and fails with this error.
                     _ = ended(run.record, .failed(error), taskIsCancelled: true)
                 } else {
                     perform([effect])
@@ -76,15 +76,15 @@ extension DownloadQueue {
         return added.records
     }
 
-    /// Downloads that were told to pause.
+    /// Downloads that are being paused.
     struct Pausing: Sendable {
         let records: [DownloadRecord]
-        /// Those of them that have yet to stop; the next state that is told of each, after this turn, is its end.
+        /// The downloads that have yet to stop: each has stopped when its next state after `turn` is published.
         let stopping: [DownloadRecord]
         fileprivate let turn: UInt64
 
-        /// Returns when all have stopped but ``DownloadQueue/transferring``; also when the task is cancelled, unless
-        /// `evenIfCancelled`.
+        /// Returns when all have stopped except ``DownloadQueue/transferring``, or when the task is cancelled, unless
+        /// `evenIfCancelled` is set.
         func wait(evenIfCancelled: Bool = false) async {
             for record in stopping where record !== DownloadQueue.transferring {
                 await record.status.waitForState(after: turn, evenIfCancelled: evenIfCancelled)
@@ -101,9 +101,9 @@ extension DownloadQueue {
         }
     }
 
-    /// Has downloads of a phase wait for their turn again, as one decision; those that are to begin later still do.
+    /// Requeues the downloads in the given phase, as one decision; start times still apply.
     ///
-    /// Those that have yet to stop for a pause are paused ones.
+    /// Downloads that are stopping for a pause count as paused.
     func resume(
         _ selection: DownloadSelection,
         only phase: Scheduler.Phase,
@@ -117,7 +117,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Has a download wait for its turn again, and for nothing else.
+    /// Requeues a download, and clears its earliest begin.
     func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
             state.forgetBegin(of: id)
@@ -125,7 +125,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Fetches a finished download again.
+    /// Downloads a finished file again.
     func restart(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { $0.queue.restart($1, at: $2) }
     }
@@ -134,28 +134,28 @@ extension DownloadQueue {
         apply { $0.preempt(for: id) }
     }
 
-    /// Downloads that were told to go.
+    /// Downloads that are being cancelled or removed.
     struct Stopping: Sendable {
         let records: [DownloadRecord]
-        /// The next state that is told of each that has not ended, after this turn, is its end.
+        /// An active download has stopped when its next state after this sequence number is published.
         fileprivate let turn: UInt64
-        /// Opens with the removal of files, where some are removed at once; one can wait for it.
+        /// Opens when the files of idle downloads are deleted; `nil` if there are none to delete.
         fileprivate let removal: Latch?
 
-        /// Whether there is something to wait for.
+        /// Whether there is anything to wait for.
         var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
 
-        /// Returns when the files are gone that are removed at once, those that have yet to stop.
+        /// Returns the downloads that have yet to stop, once the files of idle ones are deleted.
         ///
-        /// Does not wait where the task is cancelled, unless `evenIfCancelled`.
+        /// Does not wait if the task is cancelled, unless `evenIfCancelled` is set.
         func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
             await removal?.wait(evenIfCancelled: evenIfCancelled)
-            // The others have ended, and may be begun again by the time somebody waits for them.
+            // The others have ended, and may have started again by the time the caller waits for them.
             return records.filter { !$0.status.state.isEnded }
         }
 
-        /// Returns when all have gone but ``DownloadQueue/transferring``; also when the task is cancelled, unless
-        /// `evenIfCancelled`.
+        /// Returns when all have stopped except ``DownloadQueue/transferring``, or when the task is cancelled, unless
+        /// `evenIfCancelled` is set.
         func wait(evenIfCancelled: Bool = false) async {
             let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
             for record in records where record !== DownloadQueue.transferring {
@@ -172,7 +172,7 @@ extension DownloadQueue {
         return Stopping(records: records, turn: turn, removal: removal)
     }
 
-    /// Takes downloads out.
+    /// Removes downloads from the queue.
     func remove(
         _ selection: DownloadSelection,
         deletingFiles: Bool,
@@ -184,12 +184,12 @@ extension DownloadQueue {
         return Stopping(records: records, turn: turn, removal: removal)
     }
 
-    /// What a download does; nil where it is not in the list.
+    /// The phase of a download; `nil` if it is not in the queue.
     func phase(of id: DownloadID) -> Scheduler.Phase? {
         state.withLock { $0.queue.phase(of: id) }
     }
 
-    /// Throws `unknownDownload` for a place that is not there; does nothing to a download that is not.
+    /// Moves a download, if it is in the queue; throws `unknownDownload` if the position does not exist.
     func move(_ id: DownloadID, to place: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
@@ -202,7 +202,7 @@ extension DownloadQueue {
                 guard state.records.count > index, index >= 0 else {
                     throw DownloadError(
                         .unknownDownload,
-                        "The list has no place \(index): it has \(state.records.count) downloads, counted from 0."
+                        "The queue has no position \(index): it has \(state.records.count) downloads, counted from 0."
                     )
                 }
             case .first, .last: break
@@ -223,20 +223,20 @@ extension DownloadQueue {
         scheduleFlush()
     }
 
-    /// Does nothing to a download that is not in the list.
+    /// Ignores a download that is not in the queue.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
         guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
         scheduleFlush()
     }
 
-    /// Keeps what the system has of a download, where it is in the list.
+    /// Saves the state of a download's background task, if the download is in the queue.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) {
         guard state.withLock({ $0.setBackgroundNote(note, of: id) }) else { return }
         scheduleFlush()
     }
 
     func setLimit(_ limit: Int) {
-        // A list that is only kept starts nothing, whatever its limit.
+        // A limit of 0 belongs to a manager that starts nothing, and is never raised.
         apply { $0.limit == 0 ? [] : $0.setLimit(limit) }
         limitsChanged()
     }
@@ -265,7 +265,7 @@ extension DownloadQueue {
         perform(state.withLock { $0.effects(of: $0.queue.shutDown()) })
     }
 
-    /// Enters the outcome; returns the download that the ending task goes on with, unless it is cancelled.
+    /// Processes the outcome of a transfer; returns the download that its task runs next, unless the task is cancelled.
     func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> Run? {
         let now = clock.now()
         var effects = state.withLock { $0.ended(record.id, outcome, at: now) }

@@ -1,52 +1,52 @@
 import HeadracePlatform
 
-/// The downloads of a manager and what runs of them: the state behind the lock that every verb takes.
+/// The downloads of a manager, behind the lock that every operation takes.
 ///
-/// A verb is decided in one step, with nothing awaited, and performed after it, without the lock.
+/// An operation is decided in one step under the lock; its effects are performed afterwards, without the lock.
 final class DownloadQueue: Sendable {
     typealias Run = QueueState.Run
 
-    /// What a task of the manager is to do.
+    /// Work that the queue leaves to a task of the manager.
     enum Work: Sendable {
         case transfer(Run)
         case removals(Removals)
-        /// Call ``tick()`` at that time.
+        /// Call ``tick()`` at this time.
         case alarm(Duration)
         /// Call ``flush()``.
         case flush
-        /// Wait for what a command still waits for, and take note of it.
+        /// Wait until a decided command is carried out, and record that.
         case end(@Sendable () async -> Void)
-        /// Remove the file of a command that has ended.
+        /// Remove the file of a completed command.
         case ended(CommandSpool.Item)
     }
 
-    /// To remove what is on the disk of a download, and then to tell what became of it.
+    /// The files of one download to delete, and the state change to publish afterwards.
     struct Removal: Sendable {
         var record: DownloadRecord
-        /// Whether the partial is this download's.
+        /// Whether the partial file is deleted; it then belongs to this download alone.
         var partial: Bool
-        /// The finished file, where it has to go as well.
+        /// The finished file, if it is deleted as well.
         var file: FinishedFile?
         fileprivate var stateChange: QueueState.StateChange
     }
 
-    /// What one decision removes.
+    /// The removals of one decision.
     struct Removals: Sendable {
         let items: [Removal]
-        /// Opened when all is done.
+        /// Opened when all removals are complete.
         fileprivate let done = Latch()
     }
 
-    /// Whose transfer the task is part of, as in a hook, which that transfer waits for; nil elsewhere.
+    /// The download whose transfer runs the current task: set inside user hooks, which must not wait for their own transfer.
     @TaskLocal static var transferring: DownloadRecord?
 
     let observers: QueueObservers
-    /// Nil where the list ends with the process.
+    /// `nil` if the queue is not saved.
     let journal: QueueJournal?
     let state: Locked<QueueState>
-    /// What was there before the list: nothing in it leads back here.
+    /// The dependencies of all transfers; none of them references the queue.
     let environment: TransferEnvironment
-    /// Has a task do the work; false once none does any more.
+    /// Starts a task for the work; returns `false` after the shutdown.
     private let begin: @Sendable (Work) -> Bool
 
     init(
@@ -65,18 +65,18 @@ final class DownloadQueue: Sendable {
 
     var clock: AnyClock { environment.clock }
 
-    // MARK: Looking up
+    // MARK: Lookup
 
     subscript(id: DownloadID) -> DownloadRecord? {
         state.withLock { $0.records[id] }
     }
 
-    /// All downloads in their order.
+    /// All downloads in queue order.
     var records: [DownloadRecord] {
         state.withLock { state in state.queue.ids.compactMap { state.records[$0] } }
     }
 
-    /// The downloads of a selection in their order.
+    /// The downloads of a selection, in the order of ``QueueState/ids(_:skippingUnknown:)``.
     func records(
         _ selection: DownloadSelection,
         skippingUnknown: Bool = false
@@ -88,7 +88,7 @@ final class DownloadQueue: Sendable {
 
     var isShutDown: Bool { state.withLock { $0.queue.isShutDown } }
 
-    /// How the downloads of a group, or all of them, stand.
+    /// Snapshots of the downloads of a group, or of all downloads, in queue order.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
         let now = clock.now()
         return state.withLock { state in
@@ -105,14 +105,14 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.queue.networkBlocker(of: id) }
     }
 
-    /// A finished file as it was when it got its name.
+    /// The stamp of a finished file, taken when it was renamed into place.
     func stamp(of id: DownloadID) -> FileStamp? {
         state.withLock { $0.stamp(of: id) }
     }
 
     // MARK: Waiting
 
-    /// Returns when nothing runs and nothing waits, or when the task is cancelled.
+    /// Returns once no download waits or runs, or when the task is cancelled.
     func waitUntilIdle() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         let subscriber: Int? = state.withLock { $0.openCount == 0 ? nil : $0.idleSubscribers.add(continuation) }
@@ -121,13 +121,13 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Has a task wait for the end of a command that was decided, and take note of it; false after the shutdown.
+    /// Starts a task that waits for a decided command and records its end; returns `false` after the shutdown.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)
         let isFollowed = begin(
             .end { [self] in
                 await end.wait()
-                // By a shutdown nothing is carried out, and the next manager may have the list.
+                // A shutdown does not carry out the command, and the next manager may own the queue by now.
                 journal.recordEnd(of: item, isCarriedOut: !isShutDown)
                 _ = begin(.ended(item))
             }
@@ -140,9 +140,9 @@ final class DownloadQueue: Sendable {
 
     typealias Verb = (inout Scheduler, DownloadID, Duration) -> [Scheduler.Action]
 
-    /// Does a verb to each download of a selection, in one step; nothing after the shutdown.
-    /// - Returns: The downloads of the selection, what opens with the removal of files, where some are removed, and the last turn
-    ///   of what was decided.
+    /// Applies an operation to each download of a selection, in one step; does nothing after the shutdown.
+    /// - Returns: The selected downloads, a latch that opens when files are deleted (`nil` if there are none to delete), and
+    ///   the sequence number of the last state change.
     @discardableResult
     func apply(
         _ selection: DownloadSelection,
@@ -160,7 +160,7 @@ final class DownloadQueue: Sendable {
         return (records, perform(effects), turn)
     }
 
-    /// Has downloads wait again whose file no other one has, and then starts those whose turn it is.
+    /// Requeues those of the selected downloads whose file is free, and then starts the next downloads.
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
@@ -172,7 +172,7 @@ final class DownloadQueue: Sendable {
                 let ids = try state.ids(selection, skippingUnknown: skippingUnknown)
                 guard !state.queue.isShutDown else { return [] }
                 state.queue.isGathering = true
-                // One after the other, since two of them may be of the same file.
+                // One by one, since two of them may have the same file.
                 var effects = ids.flatMap { id in
                     state.mayReopen(id) ? state.effects(of: verb(&state, id, now)) : []
                 }
@@ -187,8 +187,8 @@ final class DownloadQueue: Sendable {
         perform(state.withLock { $0.effects(of: verb(&$0.queue)) })
     }
 
-    /// Does what was decided; `isFromTransfer` where a task of the manager calls, which its shutdown waits for and may block.
-    /// - Returns: What opens with the removal of files, where there are some to remove.
+    /// Performs effects; with `isFromTransfer`, for a task that the shutdown waits for and that may block.
+    /// - Returns: A latch that opens when files are deleted; `nil` if there are none to delete.
     @discardableResult
     func perform(_ effects: [QueueState.Effect], isFromTransfer: Bool = false) -> Latch? {
         var removals: [Removal] = []
@@ -214,7 +214,7 @@ final class DownloadQueue: Sendable {
         guard !removals.isEmpty else { return nil }
         let work = Removals(items: removals)
         if !begin(.removals(work)) {
-            // After the shutdown nobody touches the disk any more; a transfer that was cancelled before ends during it.
+            // After the shutdown, only the transfers that it still waits for may touch the disk.
             if isFromTransfer { carryOut(work) } else { ended(work) }
         }
         return work.done
@@ -224,11 +224,11 @@ final class DownloadQueue: Sendable {
 
     func scheduleFlush() {
         guard let journal, journal.takesFlush() else { return }
-        // After the shutdown its end writes the rest.
+        // After the shutdown, closing the journal writes the rest.
         _ = begin(.flush)
     }
 
-    /// Writes to the disk what was decided so far, with `always` so that it outlives a power cut in any case; blocks.
+    /// Writes all decisions so far to the disk and blocks; with `always`, they survive a power cut in any case.
     func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
         try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in
@@ -238,9 +238,9 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Brings the records of the running downloads, and the journal, up to date; blocks.
+    /// Saves the resume records of the running downloads, and the journal; blocks.
     ///
-    /// What outlives the process comes first, since it is quick; what outlives a power cut too follows.
+    /// The first pass survives the end of the process and is quick; the second one also survives a power cut.
     func save() {
         let records = records
         for record in records { record.save(syncing: false) }
@@ -248,8 +248,7 @@ final class DownloadQueue: Sendable {
         for record in records { record.save(syncing: true) }
     }
 
-    /// As ``flush(syncing:always:)``, for those who can do nothing about a failure but tell it; what could not be written is
-    /// written the next time.
+    /// Like ``flush(syncing:always:)``, but publishes a failure instead of throwing it; the next flush tries again.
     func flushOrReport(syncing: Bool = true) {
         do throws(DownloadError) {
             try flush(syncing: syncing)
@@ -258,11 +257,11 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Removes the file of a command that has ended, once what it changed outlives a power cut; blocks.
+    /// Removes the file of a completed command once its changes are synced; blocks.
     ///
-    /// Not every program looks for commands after its start, and the next start would do it again.
+    /// Not every program polls for commands after its start, and the next process would repeat the command.
     func ended(_ item: CommandSpool.Item) {
-        // A look does so for all of its commands together.
+        // A running poll does this for all of its commands together.
         guard let journal, journal.isCarriedOut(item), !journal.requestPoll() else { return }
         do throws(DownloadError) {
             try flush(always: true)
@@ -272,7 +271,7 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Takes note that the files are gone, or stay.
+    /// Publishes the outcome of removals, and releases the downloads that waited for them.
     func ended(_ removals: Removals) {
         for removal in removals.items {
             publish(removal.record, removal.stateChange)
@@ -282,8 +281,8 @@ final class DownloadQueue: Sendable {
         removals.done.open()
     }
 
-    /// Returns when nobody has or removes the partial of a download any more, which was another one's before.
-    /// - Returns: False where it has been stopped, or has made way for the next one, meanwhile: the partial is none of its own.
+    /// Returns when no earlier download uses, or is about to delete, the partial file of this download.
+    /// - Returns: `false` if this download was stopped or replaced meanwhile, so that the partial file is not its own.
     func waitForRemoval(before record: DownloadRecord) async -> Bool {
         guard state.withLock({ $0.isRemoving(record) }) else { return true }
         let latch = Latch()
@@ -294,13 +293,13 @@ final class DownloadQueue: Sendable {
         return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }
     }
 
-    /// Tells a download its state, and those who wait for the last one.
+    /// Publishes a state change and, after the last one, that the queue is idle.
     func publish(_ record: DownloadRecord, _ stateChange: QueueState.StateChange) {
         record.enter(stateChange.state, stateChange.event, turn: stateChange.turn) { state in
-            // Not by one that is told late: the next run may have claimed the name again.
+            // Not called for an outdated state: the next run may have reserved the name again.
             switch state {
             case .paused, .failed, .cancelled: environment.claims.release(record)
-            // Only a file that is kept up to date stays its download's.
+            // Only a file that is kept up to date stays reserved.
             case .finished:
                 if record.requested({ $0.refetchPolicy != .ifChanged }) { environment.claims.release(record) }
             case .waiting, .running: break

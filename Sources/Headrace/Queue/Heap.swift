@@ -1,4 +1,4 @@
-/// A binary heap: the least element at once, adding and taking it in logarithmic time.
+/// A binary heap: the minimum in constant time, insertion and removal in logarithmic time.
 struct Heap<Element: Comparable & Sendable>: Sendable {
     private var elements: [Element] = []
 
@@ -14,9 +14,9 @@ struct Heap<Element: Comparable & Sendable>: Sendable {
         }
     }
 
-    /// Keeps only what belongs to `isKept`, in one go.
+    /// Removes all elements for which `isKept` returns `false`.
     mutating func filter(_ isKept: (Element) -> Bool) {
-        // Any ascending order is a heap.
+        // A sorted array is a valid heap.
         elements = elements.filter(isKept).sorted()
     }
 

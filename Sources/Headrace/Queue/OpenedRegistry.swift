@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// The registry of a configuration, held, and what it told.
+/// The registry of a configuration, opened and locked, and the queue read from it.
 struct OpenedRegistry: Sendable {
     let journal: QueueJournal
     let list: RestoredQueue
     let versions: RegistryVersions
 
-    /// Opens the registry, nil where the configuration has none; blocks.
+    /// Opens the registry, or returns `nil` if the configuration has none; blocks.
     init?(_ configuration: DownloadConfiguration, files: FileSystem) throws(DownloadError) {
         guard let directory = configuration.registryDirectory else { return nil }
         let bases = RegistryBaseDirectories(of: directory)
@@ -31,18 +31,18 @@ struct OpenedRegistry: Sendable {
 }
 
 extension RegistryBaseDirectories {
-    /// The folders from which the registry in a directory tells its paths.
+    /// The base directories of the registry in a directory.
     ///
-    /// Blocks. By whichever link the directory is opened, its paths mean the same files.
+    /// Blocks to resolve a link, so that the paths mean the same files whichever link the directory is opened by.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RelocatablePath.Base.allCases
         #else
-        // No container moves here, and who has the list next, as another user or a service, has another home.
+        // Containers do not move here, and the next process to open the registry may have another user's home.
         let used = [RelocatablePath.Base.registry]
         #endif
         self.init(
-            // In an app's sandbox that is its container.
+            // In a sandboxed app this is its container.
             home: URL.homeDirectory.filePath,
             registry: Self.target(of: directory).deletingLastPathComponent().filePath,
             temporary: FileManager.default.temporaryDirectory.filePath,
@@ -50,10 +50,10 @@ extension RegistryBaseDirectories {
         )
     }
 
-    /// Where a directory is that may be a link to it.
+    /// Resolves a directory that may be a link.
     private static func target(of directory: URL) -> URL {
         let directory = directory.absoluteURL.standardized
-        // With the slash at its end, a link's path would be its target's.
+        // With a trailing slash, the link would be followed.
         let isLink = (try? FileSystem.system.status(directory.path))?.kind == .link
         return isLink ? directory.resolvingSymlinksInPath() : directory
     }

@@ -1,23 +1,24 @@
-/// The partials that are about to go, by their paths, and the downloads that are to begin after that.
+/// The partial files that are about to be deleted, by path, and the downloads that wait for that before they start.
 struct PartialRemovals {
-    /// By how many at a time, and the downloads that wait for the last of them.
+    /// The number of pending removals of a path, and the downloads that wait for the last one.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
-    /// Those that still run and have made way for another download of the same file.
+    /// Downloads that are being cancelled or removed and still use their partial file.
     private var leaving: [String: DownloadID] = [:]
 
-    /// Whether a download has to wait before it begins; never for its own end.
+    /// Whether a download has to wait before it starts; never for its own end.
     func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
 
-    /// The one that still has a partial open, and whose it is until it has ended.
+    /// The stopping download that still uses the partial file.
     func owner(of path: String) -> DownloadID? { leaving[path] }
 
     mutating func begin(_ path: String) {
         removals[path, default: (0, [:])].count += 1
     }
 
-    /// Has a partial count as one that is about to go until its download has ended.
+    /// Makes later downloads of the file wait until this one has stopped.
     ///
-    /// One that waits for a removal itself has none yet, and must not wait for its own end: then false.
+    /// Returns `false` if this download itself waits for a removal: it has no partial file yet, and must not wait for its own
+    /// end.
     mutating func makeWay(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
         leaving[path] = id
@@ -25,26 +26,26 @@ struct PartialRemovals {
         return true
     }
 
-    /// Takes note that a download has ended; returns those who wait for that.
+    /// Records that a download has stopped; returns the latches to open.
     mutating func ended(_ path: String, _ id: DownloadID) -> [Latch] {
         guard leaving[path] == id else { return [] }
         leaving[path] = nil
         return end(path)
     }
 
-    /// Has what a download waits for told; false where there is nothing.
+    /// Registers a latch to open after the removal; returns `false` if there is none to wait for.
     mutating func follow(_ latch: Latch, _ path: String, before id: DownloadID) -> Bool {
         guard isRemoving(path, before: id) else { return false }
         removals[path]?.waiting[id] = latch
         return true
     }
 
-    /// Takes note that a download waits no more.
+    /// Removes the latch of a download.
     mutating func endFollowing(_ path: String, before id: DownloadID) {
         removals[path]?.waiting[id] = nil
     }
 
-    /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
+    /// Records that a partial file was deleted; returns the latches to open if no other removal is pending.
     mutating func end(_ path: String) -> [Latch] {
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
@@ -66,17 +67,17 @@ extension QueueState {
         removals.isRemoving(record.names.partialPath, before: record.id)
     }
 
-    /// Follows the removal of a download's partial, which another one before it has asked for; false where there is none.
+    /// Registers a latch for a pending removal of the download's partial file; returns `false` if there is none.
     mutating func follow(_ latch: Latch, removalFor record: DownloadRecord) -> Bool {
         removals.follow(latch, record.names.partialPath, before: record.id)
     }
 
-    /// Takes note that a download does not wait for the removal of its partial any more.
+    /// Removes the latch of a download that does not wait any more.
     mutating func endFollowing(removalFor record: DownloadRecord) {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }
 
-    /// Takes note that a partial is gone; returns those who wait for that, unless somebody else is about to remove it too.
+    /// Records that a partial file was deleted; returns the latches to open if no other removal is pending.
     mutating func removed(_ record: DownloadRecord) -> [Latch] {
         removals.end(record.names.partialPath)
     }

@@ -1,18 +1,18 @@
-/// What a command that was decided still waits for: transfers that are to end, and files that are to go.
+/// A decided command that still waits for transfers to stop or files to be deleted.
 struct PendingCommand: Sendable {
-    /// All that the command is about: as long as its file is there, it may be done again by the next process.
+    /// All downloads of the command: while its file exists, the next process may repeat it.
     let records: [DownloadRecord]
-    /// Returns when that has come about, or when the task is cancelled.
+    /// Returns when the command is carried out, or when the task is cancelled.
     let wait: @Sendable () async -> Void
 
-    /// Waits for downloads to pause; nil where none of them still runs.
+    /// Waits for downloads to pause; `nil` if none of them is still running.
     init?(_ pausing: DownloadQueue.Pausing) {
         guard !pausing.stopping.isEmpty else { return nil }
         records = pausing.records
         wait = { await pausing.wait() }
     }
 
-    /// Waits for downloads, and maybe files, to go; nil where all have.
+    /// Waits for downloads to stop and their files to be deleted; `nil` if nothing is pending.
     init?(_ stopping: DownloadQueue.Stopping) {
         guard stopping.isPending else { return nil }
         records = stopping.records
@@ -20,11 +20,11 @@ struct PendingCommand: Sendable {
     }
 }
 
-/// The downloads of commands that have not ended: later commands are to find them as those leave them.
+/// The downloads of pending commands, for which later commands have to wait.
 struct CommandConflicts {
     private let bases: RegistryBaseDirectories
     private var ids: Set<UInt64> = []
-    /// Under which an addition finds them.
+    /// The partial-file paths of these downloads, used to detect conflicting additions.
     private var partialPaths: Set<String> = []
 
     init(_ ends: [PendingCommand], bases: RegistryBaseDirectories) {
@@ -39,14 +39,14 @@ struct CommandConflicts {
         }
     }
 
-    /// Inserts those of a command that waits for its turn.
+    /// Inserts the downloads of a command that has to wait.
     mutating func insert(_ command: RegistryCommand, in list: DownloadQueue) {
         ids.formUnion(command.ids)
         partialPaths.formUnion(paths(of: command))
         insert(command.ids.lazy.compactMap { list[DownloadID(rawValue: $0)] })
     }
 
-    /// Whether a command is about one of them.
+    /// Whether a command affects one of these downloads.
     func isTouched(by command: RegistryCommand) -> Bool {
         guard !ids.isEmpty else { return false }
         return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)

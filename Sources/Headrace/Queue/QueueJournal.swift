@@ -1,21 +1,21 @@
-/// What a list decides, on its way to the disk in the same order.
+/// The decisions of a queue, written to the disk in the order they were made.
 ///
-/// Decisions are noted under the list's lock, which costs no file call. ``flush(syncing:always:_:)`` writes them, and blocks.
+/// Decisions are recorded under the queue's lock, without file access. ``flush(syncing:always:_:)`` writes them, and blocks.
 final class QueueJournal: Sendable {
-    /// A download as the journal knows it, but for its state.
+    /// A download as the journal stores it, except for its state.
     struct Member: Sendable {
         var record: DownloadRecord
         var label: Int64
         var priority: Int
 
-        /// Where it stands when it comes into the list.
+        /// The state of a newly added download.
         fileprivate var firstState: RegistryEntry.State { record.request.startsPaused ? .paused : .waiting }
     }
 
-    /// Changes that were noted together.
-    private enum Noted {
+    /// Changes that were recorded together.
+    private enum Recorded {
         case change(RegistryChange)
-        /// Downloads that came in; their entries, which are large, are made one after the other when they are written.
+        /// Added downloads. Their entries are large, so each is created when it is written.
         case added([Member])
 
         var count: Int {
@@ -34,28 +34,28 @@ final class QueueJournal: Sendable {
     }
 
     private struct Pending {
-        var changes: [Noted] = []
-        /// Whether one of them, or one before, is to outlive a power cut.
+        var changes: [Recorded] = []
+        /// Whether one of the changes, or an earlier one, has to survive a power cut.
         var mustSync = false
         var isScheduled = false
-        /// After a failure: what could not be written is in the list, which is written as a whole the next time.
+        /// Set after a failed write: the next flush writes the whole queue.
         var isBehind = false
-        /// The states but `waiting`, with what has not been written yet.
+        /// All states except `waiting`, including those that have not been written yet.
         var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
-    /// One process may look for commands in two places of its program.
+    /// Coalesces polls for commands, which a process may start in two places.
     struct PollCoordinator {
-        private var isGoingOn = false
-        private var isWanted = false
-        /// Those who wait for the end of the one that is going on.
+        private var isRunning = false
+        private var isRequested = false
+        /// The callers that wait for the running poll.
         private var waiting = Subscribers<Void>()
 
-        /// Nil where a look begins; else what ends with the one that is going on, which looks again, after an element where that
-        /// has done all.
+        /// Starts a poll and returns `nil`, or, if one is running, asks it to poll again and returns a stream that finishes
+        /// with it (after yielding one element on success).
         mutating func begin() -> AsyncStream<Void>? {
             guard want() else {
-                isGoingOn = true
+                isRunning = true
                 return nil
             }
             let (end, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -63,16 +63,16 @@ final class QueueJournal: Sendable {
             return end
         }
 
-        /// Has the look that is going on look again; false where there is none.
+        /// Makes the running poll repeat; returns `false` if none is running.
         mutating func want() -> Bool {
-            if isGoingOn { isWanted = true }
-            return isGoingOn
+            if isRunning { isRequested = true }
+            return isRunning
         }
 
-        /// Ends the look, and returns those who waited for that; nil where another one was wanted during it, which follows.
+        /// Ends the poll and returns its waiters, or returns `nil` if another poll was requested and has to follow.
         mutating func endUnlessWanted() -> [AsyncStream<Void>.Continuation]? {
-            guard isWanted else { return end() }
-            isWanted = false
+            guard isRequested else { return end() }
+            isRequested = false
             return nil
         }
 
@@ -82,29 +82,29 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// What has become of commands, by their files.
+    /// The state of commands, by the paths of their files.
     private struct Commands {
-        /// Those that wait for transfers to end.
+        /// Commands that wait for transfers to stop.
         var decided: [String: PendingCommand] = [:]
-        /// Those that were carried out, whose files go when what they changed is on the disk, or may still be known to a look.
+        /// Commands that were carried out, but whose files are still there, or may still be known to a poll.
         var carriedOut: Set<String> = []
-        /// Whether the last look left some, for which others have to end, which have ended since, or as it was cancelled.
+        /// Whether the last poll left commands behind: they wait for commands that have ended since, or it was cancelled.
         var isBehind = false
-        /// Those who wait for the next end.
+        /// The callers that wait for the next command to end.
         var waiting = Subscribers<Never>()
     }
 
     let bases: RegistryBaseDirectories
-    /// Where other processes leave what they want of the list.
+    /// The commands that other processes post.
     let inbox: CommandSpool
     private let file: RegistryFile
-    /// What is in the journal and not in the list.
+    /// Entries in the journal that are not in the queue.
     private let leftOut: [RegistryEntry]
     private let pending: Locked<Pending>
-    private let looks = Locked(PollCoordinator())
+    private let polls = Locked(PollCoordinator())
     private let commands = Locked(Commands())
-    /// Held while changes are on their way, so that none overtakes another.
-    private let turn = Locked(())
+    /// Held during a write, so that changes stay in order.
+    private let writing = Locked(())
 
     init(
         _ file: RegistryFile,
@@ -124,7 +124,7 @@ final class QueueJournal: Sendable {
         self.pending = Locked(pending)
     }
 
-    // MARK: Noting
+    // MARK: Recording
 
     func note(_ change: RegistryChange) {
         pending.withLock { pending in
@@ -132,7 +132,7 @@ final class QueueJournal: Sendable {
             switch change {
             case .state(let id, let state):
                 pending.states[DownloadID(rawValue: id)] = state == .waiting ? nil : state
-                // What runs or waits is as good as waiting after a power cut.
+                // After a power cut, a running or requeued download is as good as a waiting one.
                 if ![.running, .waiting, .requeued].contains(state) { pending.mustSync = true }
             case .removed(let ids):
                 for id in ids { pending.states[DownloadID(rawValue: id)] = nil }
@@ -143,7 +143,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Notes downloads that came in.
+    /// Records added downloads.
     func note(added members: [Member]) {
         pending.withLock { pending in
             pending.changes.append(.added(members))
@@ -158,7 +158,7 @@ final class QueueJournal: Sendable {
         note(.state(id.rawValue, state))
     }
 
-    /// Notes a request that is another one now, of a download that stands as it did.
+    /// Records a changed request of a download whose state is unchanged.
     func recordRequest(of member: Member) {
         pending.withLock { pending in
             let state = pending.states[member.record.id] ?? .waiting
@@ -167,7 +167,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Whether a flush is wanted and none is on its way, which the caller then has to see to.
+    /// Returns `true` if a flush is needed and none is scheduled; the caller then has to schedule it.
     func takesFlush() -> Bool {
         pending.withLock { pending in
             guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }
@@ -176,24 +176,24 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Whether something could not be written, which the next flush writes.
+    /// Whether a write failed that the next flush repeats.
     var isBehind: Bool { pending.withLock { $0.isBehind } }
 
     // MARK: Commands
 
-    /// Nil where a look for commands begins; else what ends with the one that is going on, which looks again.
+    /// Starts a poll for commands, or joins the running one; see ``PollCoordinator/begin()``.
     func beginPoll() -> AsyncStream<Void>? {
-        looks.withLock { $0.begin() }
+        polls.withLock { $0.begin() }
     }
 
-    /// Has the look that is going on look again; false where there is none.
+    /// Makes the running poll repeat; returns `false` if none is running.
     func requestPoll() -> Bool {
-        looks.withLock { $0.want() }
+        polls.withLock { $0.want() }
     }
 
-    /// Whether another look was wanted during this one, which ends where it was not.
+    /// Returns whether another poll was requested during this one; if not, ends this one.
     func looksAgain() -> Bool {
-        let waiting = looks.withLock { $0.endUnlessWanted() }
+        let waiting = polls.withLock { $0.endUnlessWanted() }
         for continuation in waiting ?? [] {
             continuation.yield()
             continuation.finish()
@@ -201,12 +201,12 @@ final class QueueJournal: Sendable {
         return waiting == nil
     }
 
-    /// Ends a look that did not do all; who waited for it gets no element, and has to look itself.
+    /// Ends an incomplete poll: callers that waited for it get no element, and have to poll themselves.
     func endLook() {
-        for continuation in looks.withLock({ $0.end() }) { continuation.finish() }
+        for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
 
-    /// Reads the commands in the order of posting, which are for this list alone; blocks.
+    /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
         try file.check()
         let contents = try inbox.take()
@@ -214,50 +214,49 @@ final class QueueJournal: Sendable {
         return contents
     }
 
-    /// Whether a command was decided: done again, it would undo what was decided since.
+    /// Whether a command was decided: repeating it would undo later decisions.
     func isDecided(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) || $0.decided[item.path] != nil }
     }
 
-    /// Whether a command needs nothing more than the disk.
+    /// Whether a command is carried out, so that only its changes have to be synced.
     func isCarriedOut(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) }
     }
 
-    /// Takes note that a command was carried out, and is to be done no more by this process.
+    /// Records that a command was carried out, so that this process does not repeat it.
     func recordCarriedOut(_ item: CommandSpool.Item) {
         _ = commands.withLock { $0.carriedOut.insert(item.path) }
     }
 
-    /// Takes note that a command was decided, and waits for transfers to end.
+    /// Records a decided command that waits for transfers to stop.
     func recordDecided(_ item: CommandSpool.Item, _ end: PendingCommand) {
         commands.withLock { $0.decided[item.path] = end }
     }
 
-    /// Takes note that a command waits no more.
+    /// Records that a command does not wait any more.
     func recordEnd(of item: CommandSpool.Item, isCarriedOut: Bool) {
         let waiting = commands.withLock { commands in
             commands.decided[item.path] = nil
-            // Its file goes with the next look.
+            // The next poll removes its file.
             if isCarriedOut { (_, commands.isBehind) = (commands.carriedOut.insert(item.path), true) }
             return commands.waiting.removeAll()
         }
         for continuation in waiting { continuation.finish() }
     }
 
-    /// What the commands that were decided still wait for.
+    /// The decided commands that are still pending.
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
-    /// Takes note whether a look left commands, for which others have to end or as it was cancelled.
+    /// Records whether a poll left commands behind, because they wait for others or because it was cancelled.
     func noteLook(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }
 
-    /// Whether there are commands that need another look, after the next end or at once.
+    /// Whether another poll is needed, at once or after the next command ends.
     var needsLook: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
-    /// Returns when a command has ended that was decided, with an item when that one has; at once where there is none, and when
-    /// the task is cancelled.
+    /// Returns when a decided command has ended (`item`, if given), when none is pending, or when the task is cancelled.
     func waitForEnd(of item: CommandSpool.Item? = nil) async {
         repeat {
             let (ends, continuation) = AsyncStream.makeStream(of: Never.self)
@@ -271,7 +270,7 @@ final class QueueJournal: Sendable {
         } while item != nil && !Task.isCancelled
     }
 
-    /// Removes the files of commands that were carried out, once what they changed is on the disk; blocks.
+    /// Removes the files of commands that were carried out and whose changes are on the disk; blocks.
     func done(_ items: [CommandSpool.Item]) throws(DownloadError) {
         try file.check()
         for item in items { try inbox.done(item.path) }
@@ -279,19 +278,19 @@ final class QueueJournal: Sendable {
 
     // MARK: Writing
 
-    /// Writes what was noted; blocks.
+    /// Writes what was recorded; blocks.
     ///
     /// - Parameters:
-    ///   - syncing: False where what matters has only to outlive the process.
-    ///   - always: Whether all of it is to outlive a power cut, also where the list does not sync.
-    ///   - members: Gives all downloads of the list, under whose lock it calls what it is given.
-    /// - Throws: What keeps the registry from being written; what was noted is written the next time.
+    ///   - syncing: `false` if the changes only have to survive the end of the process.
+    ///   - always: Whether all changes have to survive a power cut, even if the queue does not sync.
+    ///   - members: Returns all downloads of the queue, and calls its argument under the queue's lock.
+    /// - Throws: The error that prevented the write; the next flush writes the changes.
     func flush(
         syncing: Bool,
         always: Bool,
         _ members: (_ atomically: () -> Void) -> [Member]
     ) throws(DownloadError) {
-        try turn.withLock { _ throws(DownloadError) in
+        try writing.withLock { _ throws(DownloadError) in
             let (changes, syncs, isBehind) = pending.withLock { pending in
                 defer {
                     pending.changes = []
@@ -303,12 +302,12 @@ final class QueueJournal: Sendable {
             guard !isBehind else { return try rewrite(members) }
             guard !changes.isEmpty || syncs else { return }
             do throws(DownloadError) {
-                let changes = changes.lazy.flatMap { [bases] noted in
-                    (0..<noted.count).lazy.map { noted.change(at: $0, bases: bases) }
+                let changes = changes.lazy.flatMap { [bases] recorded in
+                    (0..<recorded.count).lazy.map { recorded.change(at: $0, bases: bases) }
                 }
                 switch try file.append(changes, syncing: syncs, always: always) {
                 case .recorded: break
-                // It can be read as it is.
+                // The journal is readable as it is.
                 case .recordedAndDue: try? rewrite(members)
                 case .wholeListNeeded:
                     pending.withLock { $0.isBehind = true }
@@ -321,7 +320,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Frees the list for other managers; blocks.
+    /// Releases the registry for other managers; blocks.
     func close() {
         file.close()
     }

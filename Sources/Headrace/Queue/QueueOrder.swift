@@ -1,35 +1,35 @@
-/// The order of the list as its user sees it, in which anything can be moved anywhere.
+/// The order of the queue as the user sees it; every download can be moved to every position.
 ///
-/// Each download has a label, and the labels ascend. The list is kept in blocks, so that no verb costs time in proportion
-/// to its length, except for the rare one that finds no label between two neighbours and gives all of them new ones.
+/// Each download has a label, and labels ascend. The downloads are stored in blocks, so that no operation takes time
+/// proportional to their number, except when two neighbours leave no label between them and all downloads are relabelled.
 struct QueueOrder: Sendable {
     typealias Label = Int64
 
     private static let gap: Label = 1 << 32
     private static let maxBlock = 512
 
-    /// A download with its label beside it, so that looking for a label goes along a block.
+    /// A download and its label, stored together so that a search stays within the block.
     private struct Item {
         var id: DownloadID
         var label: Label
     }
 
     private var labels: [DownloadID: Label] = [:]
-    /// None of them is empty.
+    /// No block is empty.
     private var blocks: [[Item]] = []
 
     var ids: [DownloadID] { blocks.flatMap { $0.map(\.id) } }
 
     func label(of id: DownloadID) -> Label? { labels[id] }
 
-    /// Downloads of the list in its order.
+    /// Sorts downloads in queue order.
     func sorted(_ ids: some Sequence<DownloadID>) -> [DownloadID] {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }
 
-    /// Adds a download at the end; true means that all labels are new ones.
+    /// Adds a download at the end; returns `true` if all downloads were relabelled.
     ///
-    /// The label is that of an earlier run, and is kept where the labels ascend with it.
+    /// The label of an earlier run is reused if it is greater than the last one.
     mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
         guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
@@ -38,7 +38,7 @@ struct QueueOrder: Sendable {
         return false
     }
 
-    /// Gives all downloads new labels.
+    /// Relabels all downloads.
     mutating func relabel() {
         var label: Label = 0
         for block in blocks.indices {
@@ -50,9 +50,9 @@ struct QueueOrder: Sendable {
         }
     }
 
-    /// Adds a download, or moves it; true means that all labels are new ones.
+    /// Adds or moves a download; returns `true` if all downloads were relabelled.
     ///
-    /// `before` and `after` one that is not in the list mean the end.
+    /// `before` and `after` a download that is not in the queue mean the end.
     mutating func insert(_ id: DownloadID, at place: QueuePosition) -> Bool {
         remove(id)
         let position = position(of: place)
@@ -72,7 +72,7 @@ struct QueueOrder: Sendable {
 
     // MARK: Positions
 
-    /// Where something is, or would be inserted: the offset may be the end of its block.
+    /// The index of an item, or an insertion point: the offset may be the end of the block.
     private struct Position {
         var block: Int
         var offset: Int
@@ -102,7 +102,7 @@ struct QueueOrder: Sendable {
 
     private func position(of id: DownloadID) -> Position? {
         guard let label = labels[id] else { return nil }
-        // The last block, and in it the last download, whose label is not greater.
+        // The last block, and in it the last item, whose label is not greater.
         let block = blocks.partitionIndex { $0[0].label > label } - 1
         let offset = blocks[block].partitionIndex { $0.label > label } - 1
         return Position(block: block, offset: offset)
@@ -110,7 +110,7 @@ struct QueueOrder: Sendable {
 
     // MARK: Labels
 
-    /// A label for what is inserted at a position; nil where its neighbours leave none.
+    /// Returns a label for an insertion, or `nil` if the neighbours leave none.
     private func label(before position: Position) -> Label? {
         let next = item(at: position)?.label
         let previous = item(before: position)?.label
@@ -123,7 +123,7 @@ struct QueueOrder: Sendable {
             let (label, overflow) = next.subtractingReportingOverflow(Self.gap)
             return overflow ? nil : label
         case (let previous?, let next?):
-            // Their mean, rounded down; the sum may not fit.
+            // The mean, rounded down; the sum might overflow.
             let label = (previous & next) + ((previous ^ next) >> 1)
             return label > previous ? label : nil
         }
@@ -147,7 +147,7 @@ struct QueueOrder: Sendable {
         blocks[position.block].insert(item, at: position.offset)
         let block = blocks[position.block]
         guard block.count > Self.maxBlock else { return }
-        // At the end of the list blocks stay full, since most are added there.
+        // Blocks at the end of the queue stay full, since most downloads are added there.
         let isLast = position.block == blocks.count - 1 && position.offset == block.count - 1
         let cut = isLast ? block.count - 1 : block.count / 2
         blocks.replaceSubrange(position.block...position.block, with: [Array(block[..<cut]), Array(block[cut...])])
@@ -155,7 +155,7 @@ struct QueueOrder: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// The first index whose element, and all after it, belong to the second part.
+    /// The index of the first element in the second part, which must extend to the end.
     fileprivate func partitionIndex(where isInSecondPart: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

@@ -1,73 +1,73 @@
 import HeadracePlatform
 
-/// What comes into the list, and what is to be done about it.
+/// The inputs and results of a decision.
 extension QueueState {
-    /// What is to be done about a decision, without the lock.
+    /// An effect of a decision, to be performed without the lock.
     enum Effect {
         case start(Run, StateChange)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// `partial` where nobody else has it meanwhile.
+        /// `partial` if the partial file is deleted too.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
         case alarm(Duration)
-        /// Let those go on who wait for the end of the one before.
+        /// Open the latches of downloads that waited for an earlier one to stop.
         case release([Latch])
     }
 
-    /// A download whose turn it is.
+    /// A download that was started.
     struct Run: Sendable {
         let record: DownloadRecord
         let stop: StopSignal
-        /// What there is of earlier attempts.
+        /// The state carried over from earlier attempts; `nil` for the first attempt.
         let attempts: TransferState?
     }
 
-    /// A download that comes in.
+    /// A download to add.
     struct Addition {
-        /// The identity that another process has given it, or nil.
+        /// The identity that another process assigned, if any.
         var id: DownloadID?
         var request: DownloadRequest
-        /// What was kept of the request, where that is not all of it.
+        /// The request as it was saved, if that lacks secrets.
         var withoutSecrets: RegistryRequest?
     }
 
-    /// A state that a download is told after what goes before it is done.
+    /// A state change to publish after its effects are performed.
     struct StateChange: Sendable {
         var state: DownloadState?
         var event: DownloadEvent?
-        /// Of two states the later one holds, whichever is told last.
+        /// The sequence number: the state with the highest one is final, in whatever order states are published.
         var turn: UInt64
-        /// Whether the download was among those that wait or run, and is no more.
+        /// Whether the download leaves the set of waiting and running ones.
         var closes = false
     }
 
-    /// What came of ``add(_:skippingUnknown:observers:at:)``.
+    /// The result of ``add(_:skippingUnknown:observers:at:)``.
     struct Added {
-        /// A download for each addition.
+        /// The new or existing download for each addition.
         var records: [DownloadRecord]
-        /// Those of them that were not in the list.
+        /// The downloads that were newly added.
         var new: [DownloadID]
         var effects: [Effect]
-        /// Why some of the additions cannot be.
+        /// The errors of the invalid additions.
         var refusals: [DownloadError]
     }
 }
 
 extension [QueueState.Addition] {
-    /// Those that can be, and why the others cannot: what they tell of their file contradicts each other, or what is known.
+    /// Separates the additions whose expectations contradict each other, or those of an active download.
     ///
-    /// `twin` is the download that has not ended whose partial has a path.
+    /// `twin` returns the active download with the given partial-file path.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
         var known: [String: FileExpectations] = [:]
         var refusals: [DownloadError] = []
         let possible = filter { addition in
             let request = addition.request
-            var told = request.expectations
-            guard !told.isEmpty else { return true }
+            var expectations = request.expectations
+            guard !expectations.isEmpty else { return true }
             let path = DestinationPaths(request).partialPath
             do throws(DownloadError) {
-                if let earlier = known[path] { told = try earlier.adding(told, of: request.url) }
-                known[path] = try twin(path)?.expectations(joinedBy: told) ?? told
+                if let earlier = known[path] { expectations = try earlier.adding(expectations, of: request.url) }
+                known[path] = try twin(path)?.expectations(joinedBy: expectations) ?? expectations
                 return true
             } catch {
                 refusals.append(error)

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// What of a request is changed while its download is in the list.
+/// Changes to the request of a queued download.
 extension QueueState {
-    /// Has a download begin that was to begin later, now and after a restart.
+    /// Clears a download's earliest begin, for this process and later ones.
     mutating func forgetBegin(of id: DownloadID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
         record.forgetBegin()
         recordRequest(of: id)
     }
 
-    /// Changes the limit on a download's bytes per second; false where it is not in the list.
+    /// Changes a download's rate limit; returns `false` if it is not in the queue.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         record.setRateLimit(bytesPerSecond)
@@ -17,7 +17,7 @@ extension QueueState {
         return true
     }
 
-    /// Keeps what the system has of a download; false where nothing changes.
+    /// Saves the state of a download's background task; returns `false` if nothing changes.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) -> Bool {
         guard let record = records[id], record.setBackgroundNote(note) else { return false }
         recordRequest(of: id)

@@ -1,6 +1,6 @@
-/// What is told of the list and of one download.
+/// Snapshots of the queue and of single downloads.
 extension QueueState {
-    /// What the journal keeps of the list, in its order.
+    /// The downloads as the journal stores them, in queue order.
     var members: [QueueJournal.Member] {
         queue.ids.compactMap { member($0) }
     }

@@ -1,32 +1,32 @@
 import HeadracePlatform
 
-/// The downloads of a manager and how they stand: what its scheduler decides, in terms of downloads.
+/// The downloads of a manager and their states: turns the scheduler's decisions into effects on downloads.
 ///
-/// A value behind the lock of ``DownloadQueue``; nothing in it waits or touches the disk.
+/// A value behind the lock of ``DownloadQueue``. It never blocks and never touches the disk.
 struct QueueState {
     var queue: Scheduler
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [DownloadID: DownloadRecord] = [:]
-    /// Those of the downloads, and of what is in the journal alone.
+    /// The numbers in use, including those of entries that exist only in the journal.
     private var numbers = DownloadNumbers()
-    /// How many wait or run, and how many did so and have not been told yet that they do no more.
+    /// The number of downloads that wait or run, or whose end has not been published yet.
     private(set) var openCount = 0
-    /// The signals of those that run.
+    /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
-    /// What is known of those that wait to be tried again.
+    /// The transfer states of downloads that wait for a retry.
     private(set) var attempts: [DownloadID: TransferState] = [:]
-    /// Those that have not ended nor been told to for good, by the path of their partial: one file has one download.
+    /// Downloads that have not ended and are not being cancelled or removed, by partial-file path: a file has at most one.
     private var active: [String: DownloadRecord] = [:]
-    /// The last of those that failed, by the path of their partial, which may go on with its bytes.
+    /// The last failed download of each partial-file path, which may resume from that file.
     private var failed: [String: DownloadID] = [:]
-    /// Those that wait or run.
+    /// The waiting and running downloads.
     private var open: Set<DownloadID> = []
     private var groups: [String: Set<DownloadID>] = [:]
-    /// The finished files as they were when they got their names.
+    /// The finished files, as they were when they were renamed into place.
     private var finished: [DownloadID: FinishedFile] = [:]
     var removals = PartialRemovals()
     private(set) var turn: UInt64 = 0
-    /// The times at which somebody calls ``tick(at:)``.
+    /// The times for which a call of ``tick(at:)`` is scheduled.
     private var alarms: Set<Duration> = []
     private let journal: QueueJournal?
 
@@ -35,10 +35,11 @@ struct QueueState {
         self.journal = journal
     }
 
-    // MARK: Looking up
+    // MARK: Lookup
 
-    /// The downloads that a verb is for, in the order of the list; throws `unknownDownload` for one that is not there,
-    /// unless those are passed over.
+    /// Returns the selected downloads: those listed by identity in the given order, all others in queue order.
+    ///
+    /// Throws `unknownDownload` for an unknown identity, unless `skippingUnknown` is set.
     func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [DownloadID] {
         switch selection {
         case .all: return queue.ids
@@ -54,7 +55,7 @@ struct QueueState {
         }
     }
 
-    /// Whether a download may wait for its turn again: not while another one has its file.
+    /// Whether a download may be requeued: `false` while another download uses its file.
     func mayReopen(_ id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         return active[record.names.partialPath, default: record] === record
@@ -62,9 +63,9 @@ struct QueueState {
 
     func stamp(of id: DownloadID) -> FileStamp? { finished[id]?.stamp }
 
-    // MARK: Coming in
+    // MARK: Adding and changing
 
-    /// Takes over what an earlier run left.
+    /// Restores the downloads of an earlier process.
     mutating func restore(_ list: RestoredQueue, observers: QueueObservers, at now: Duration) -> [Effect] {
         var items: [Scheduler.Item] = []
         numbers = DownloadNumbers((list.members.map(\.number) + list.leftOut.map(\.number)).compactMap(\.self))
@@ -83,17 +84,16 @@ struct QueueState {
         }
         let actions = queue.add(items, at: now)
         for change in list.changes { journal?.note(change) }
-        // A list that was damaged may have two downloads in one place.
+        // A damaged journal may give two downloads the same label.
         if list.members.contains(where: { $0.label != queue.order.label(of: $0.id) }) { recordAllLabels() }
         return effects(of: actions)
     }
 
-    /// Adds downloads, or finds those that have the same file, which take over what they did not know of it.
+    /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
-    /// One that has failed without its secrets, or at the end of its link without a provider, is taken over by a request of this
-    /// process, which may give them, and waits again.
-    /// An identity that is given is that of one which another process has named, and is not added twice. Where one cannot be,
-    /// nothing is changed; or all others are added, where it is passed over.
+    /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies them.
+    /// If `id` was assigned by another process, adding it twice only merges the expectations. With `skippingUnknown`, invalid
+    /// additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
         skippingUnknown: Bool,
@@ -112,7 +112,7 @@ struct QueueState {
                     join(addition.request, to: known, &refusals)
                     return known
                 }
-                // It has ended since it was named, and is not compared any more.
+                // It has ended, so that its file is not verified again: only new expectations need a new download.
                 guard addition.request.expectations.addInformation(than: known.request.expectations) else {
                     return known
                 }
@@ -147,8 +147,8 @@ struct QueueState {
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
     }
 
-    /// Has the download of a file wait again, or be paused, that has failed without what the request brings; not where what is
-    /// told of the file is another now.
+    /// Requeues (or pauses) the failed download of the same file if the new request supplies what it lacked and the
+    /// expectations of both agree.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
@@ -159,17 +159,17 @@ struct QueueState {
         return effects(of: actions + (request.startsPaused ? queue.pause(id) : []))
     }
 
-    /// Has a download take over what another request tells that its file has to be.
+    /// Adds the expectations of another request to those of a download.
     private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { recordRequest(of: twin.id) }
         } catch {
-            // Its file was compared a moment ago.
+            // The file was verified after the additions were checked.
             refusals.append(error)
         }
     }
 
-    /// Changes the place of a download that is in the list.
+    /// Changes the position of a download in the queue.
     mutating func move(_ id: DownloadID, to place: QueuePosition, at now: Duration) {
         let relabellings = queue.relabellings
         queue.move(id, to: place, at: now)
@@ -180,13 +180,13 @@ struct QueueState {
         }
     }
 
-    /// Changes the priority of a download that is in the list.
+    /// Changes the priority of a download in the queue.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
     }
 
-    /// Notes a request that is another one now.
+    /// Records a changed request in the journal.
     func recordRequest(of id: DownloadID) {
         if let member = member(id) { journal?.recordRequest(of: member) }
     }
@@ -211,7 +211,7 @@ struct QueueState {
 
     // MARK: Decisions
 
-    /// What the queue's actions mean for the downloads; `outcome` is that of the transfer which has just ended.
+    /// Turns the scheduler's actions into effects; `outcome` is that of the transfer that has just ended, if any.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
         if let time = queue.nextTick(), !alarms.contains(where: { $0 <= time }) {
@@ -221,7 +221,7 @@ struct QueueState {
         return effects
     }
 
-    /// Takes note of how a transfer ended.
+    /// Processes the end of a transfer, and releases the downloads that waited for its partial file.
     mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
@@ -234,19 +234,19 @@ struct QueueState {
     private mutating func settled(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
-            // They have been given since the transfer looked.
+            // The credentials were supplied after the transfer had looked for them.
             return effects(of: queue.ended(id, .retry(at: now), at: now))
         }
         return effects(of: queue.ended(id, outcome.forQueue, at: now), outcome)
     }
 
-    /// Takes note that time has passed.
+    /// Starts the downloads whose start time has come.
     mutating func tick(at now: Duration) -> [Effect] {
         alarms = alarms.filter { $0 > now }
         return effects(of: queue.tick(at: now))
     }
 
-    /// Takes note that a download was told that it waits or runs no more; true when it was the last one.
+    /// Records that the end of a download was published; returns `true` if no other one waits or runs.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0
@@ -260,7 +260,7 @@ struct QueueState {
             signals[id] = signal
             journal?.note(id, .running)
             let run = Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id))
-            // What was begun before and tried again goes on, and does not start.
+            // A retry is not reported as another start.
             return .start(run, stateChange(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
             if queue.isLeaving(id), let record = records[id] { makeWay(record) }
@@ -269,19 +269,20 @@ struct QueueState {
             return records[id].map { .publish($0, stateChange(.waiting, .waitingForNetwork(blocker))) }
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
-            // Before the path is free for another one.
+            // Evaluated first, since `enter` frees the path for another download.
             let removesPartial = discardingBytes && mayRemovePartial(of: record)
             let stateChange = enter(phase, record, outcome)
             return removesPartial ? removal(record, stateChange) : .publish(record, stateChange)
         case .remove(let id, let deletingFile):
             let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
-            // What has finished has none: the one of this name is of a download that another list or the tool has begun since.
+            // A finished download has no partial file: one with this name belongs to a later download of another queue or of
+            // the command-line tool.
             let hasPartial = file == nil && mayRemovePartial(of: record)
-            // One that has ended stays what it became.
+            // A download that has ended keeps its state.
             let isOpen = active[record.names.partialPath] === record || signals[id] != nil
             let stateChange = close(record, stateChange(isOpen ? .cancelled : nil, .removed))
-            // Bytes that its transfer was told to give up go in any case.
+            // The bytes of a cancelled transfer are deleted in any case.
             guard deletingFile else {
                 let isAbandoned = hasPartial && signals[id]?.reason == .cancelled
                 return isAbandoned ? removal(record, stateChange) : .publish(record, stateChange)
@@ -290,7 +291,7 @@ struct QueueState {
         }
     }
 
-    /// Whether no other download has its bytes in the same partial, or may go on with them.
+    /// Whether no other download uses the partial file or may resume from it.
     private func mayRemovePartial(of record: DownloadRecord) -> Bool {
         let (path, id) = (record.names.partialPath, record.id)
         if let owner = removals.owner(of: path) { return owner == id }
@@ -334,7 +335,7 @@ struct QueueState {
             record.finished(with: file)
             if let journal {
                 let path = RelocatablePath(file.url.filePath, bases: journal.bases)
-                // Of a file that could not be looked at nothing is known later either.
+                // The stamp of a file that could not be inspected matches no file.
                 let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
                 journal.note(record.id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
             }
@@ -349,13 +350,13 @@ struct QueueState {
             journal?.note(record.id, .cancelled)
             return close(record, stateChange(.cancelled, .cancelled))
         case .interrupted:
-            // In the journal it stays what it was, to be gone on with by the next manager.
+            // The journal keeps the earlier state, so that the next manager resumes the download.
             let error = DownloadError.shutDown(record.request.url)
             return close(record, stateChange(.failed(error), .failed(error)))
         }
     }
 
-    /// Counts a download among those that wait or run.
+    /// Counts a download as waiting or running.
     private mutating func reopen(_ record: DownloadRecord) {
         activate(record)
         failed.discard(record.names.partialPath)
@@ -365,11 +366,11 @@ struct QueueState {
     private mutating func activate(_ record: DownloadRecord) {
         let path = record.names.partialPath
         active[path] = record
-        // The next manager is to go on with this one, if this run is killed before that has ended.
+        // If the process is killed before the other download has stopped, the next manager must resume this one.
         if let other = removals.owner(of: path) { journal?.note(other, .cancelled) }
     }
 
-    /// Leaves room for another download of the same file, which begins when this one has ended.
+    /// Frees the file for another download, which starts once this one has stopped.
     private mutating func makeWay(_ record: DownloadRecord) {
         let path = record.names.partialPath
         guard active[path] === record else { return }
@@ -377,7 +378,7 @@ struct QueueState {
         if !removals.makeWay(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
-    /// Leaves room for another download of the same file.
+    /// Frees the file for another download.
     private mutating func close(_ record: DownloadRecord, _ stateChange: StateChange) -> StateChange {
         let path = record.names.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }

@@ -1,13 +1,13 @@
 import HeadracePlatform
 
-/// A list as it was when its last manager ended, however it ended.
+/// A queue as its last manager left it, even if that was killed.
 struct RestoredQueue: Sendable {
-    /// A download, and where it stands now.
+    /// A download and its present state.
     struct Member: Sendable {
         var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
-        /// What was kept of the request, where that is not all of it.
+        /// The request as it was saved, if that lacks secrets.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var file: FinishedFile?
@@ -17,16 +17,16 @@ struct RestoredQueue: Sendable {
         var background: BackgroundTaskState?
     }
 
-    /// In the order of the list.
+    /// In queue order.
     private(set) var members: [Member] = []
-    /// What cannot be made a download of in this process, and stays in the journal for one in which it can.
+    /// Entries that cannot become downloads in this process; they stay in the journal for one in which they can.
     private(set) var leftOut: [RegistryEntry] = []
-    /// What is otherwise than the journal has it: what ran is paused, or had got its name, or has a file of another one.
+    /// Changes to record: interrupted downloads are paused or requeued, had finished, or have the file of another one.
     private(set) var changes: [RegistryChange] = []
-    /// What in it was not as it was written, each a sentence.
+    /// A sentence for each problem in the journal.
     private(set) var findings: [String]
 
-    /// Reads what a journal told; blocks for files that were about to get their names.
+    /// Restores the queue from a journal; blocks to inspect files.
     init(
         _ image: RegistrySnapshot,
         _ report: RegistryReport,
@@ -36,9 +36,9 @@ struct RestoredQueue: Sendable {
         files: FileSystem
     ) {
         findings = report.findings.sentences
-        if let copy = report.unreadCopy { findings.append("What could not be read is kept as \(copy).") }
+        if let copy = report.unreadCopy { findings.append("A copy of the damaged file was saved as \(copy).") }
         var folder: DownloadRequest.Destination?
-        // Those that have not ended, by the path of their partial.
+        // Downloads that have not ended, by partial-file path.
         var open: [String: DownloadID] = [:]
         for entry in image.ordered {
             let id = DownloadID(rawValue: entry.id)
@@ -47,17 +47,17 @@ struct RestoredQueue: Sendable {
                 leftOut.append(entry)
                 continue
             }
-            // Of the many downloads of one folder, each would have a copy of its URL.
+            // The downloads of a folder share one copy of its URL.
             if folder == request.destination, let folder { request.destination = folder }
             folder = request.destination
-            // What it was changed to since.
+            // The priority may have changed since the download was added.
             request.priority = DownloadPriority(rawValue: entry.request.priority)
             let names = DestinationPaths(request)
             var (state, file) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
             switch (entry.state, state) {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
             case (.running, .waiting), (.finishing, .waiting):
-                // Until somebody starts it, it is one that ran.
+                // A manager that starts nothing leaves it recorded as running.
                 if isStarting { changes.append(.state(entry.id, .requeued)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
@@ -65,7 +65,7 @@ struct RestoredQueue: Sendable {
             default: break
             }
             if let other = open[names.partialPath], !state.isEnded {
-                // Of a list that was damaged, or is of an earlier release: one file has one download.
+                // A damaged queue, or one of an earlier release, may have two downloads of one file.
                 let error = DownloadError.sameFile(request.url, as: other)
                 state = .failed(error)
                 changes.append(.state(entry.id, RegistryEntry.State(error)))
@@ -90,14 +90,14 @@ struct RestoredQueue: Sendable {
 }
 
 extension RegistryEntry {
-    /// What is told of it where it cannot be made a download of.
+    /// The finding for an entry that cannot become a download.
     var leftOut: String {
-        "The download \(DownloadID(rawValue: id)) is kept, but left out: its URL or its folder is none here."
+        "The saved download \(DownloadID(rawValue: id)) was skipped: its URL is invalid or its folder unknown here."
     }
 }
 
 extension RegistryEntry.State {
-    /// That of a download that failed; the message may hold what a server sent.
+    /// The state of a failed download; the message is truncated, since it may quote a server.
     init(_ error: DownloadError) {
         self = .failed(
             code: error.code.description,
@@ -106,7 +106,7 @@ extension RegistryEntry.State {
         )
     }
 
-    /// What a state means after the process that wrote it.
+    /// The state of the download in a process that restores it.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,
@@ -125,7 +125,7 @@ extension RegistryEntry.State {
             guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
             return restored(at: path, stamp)
         case .finishing(let path, let stamp):
-            // Whether it got its name is told by the file itself.
+            // The file itself shows whether it was renamed.
             guard let path = path.resolved(in: bases), let status = try? files?.status(path),
                 FileStamp(status) == stamp
             else { return (pausing ? .paused : .waiting, nil) }
@@ -139,7 +139,7 @@ extension RegistryEntry.State {
         return (.finished(url), FinishedFile(url: url, stamp: stamp, wasThere: wasThere))
     }
 
-    /// How far a download was; blocks, but not for one that has not begun, of which a list may have thousands.
+    /// The progress of a download; blocks, except for one that has not begun: a queue may have thousands of those.
     func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileSystem) -> DownloadProgress {
         switch self {
         case .waiting, .cancelled: DownloadProgress()
@@ -150,7 +150,7 @@ extension RegistryEntry.State {
 }
 
 extension DownloadProgress {
-    /// What a finished file, or the partial of an earlier run or of another process, tells; blocks.
+    /// The progress of a finished file, or of a partial file that another process may be writing; blocks.
     fileprivate init(_ finished: FileStamp?, orPartialAt path: String, _ files: FileSystem) {
         if let finished {
             self.init(bytesReceived: finished.size, totalBytes: finished.size)
@@ -164,10 +164,10 @@ extension DownloadProgress {
             self.init(bytesReceived: status.size)
             return
         }
-        // Of several connections' bytes there are gaps in the file, so that its size tells nothing.
+        // Parallel connections leave gaps in the file, so that its size says nothing.
         let bootID = (try? files.bootID()) ?? ""
-        let held = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        self.init(bytesReceived: held.count, totalBytes: record.totalBytes)
+        let received = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
+        self.init(bytesReceived: received.count, totalBytes: record.totalBytes)
     }
 }
 
@@ -189,6 +189,6 @@ extension DownloadRecord {
 
 extension DownloadError {
     fileprivate static func sameFile(_ url: URL, as other: DownloadID) -> DownloadError {
-        DownloadError(.busy, "The download \(other) of the list has the same file. Remove one of the two.", url: url)
+        DownloadError(.busy, "The download \(other) has the same file. Remove one of the two.", url: url)
     }
 }

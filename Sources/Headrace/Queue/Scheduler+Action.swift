@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// What comes into the queue, and what comes out of it.
+/// The inputs and outputs of the scheduler.
 extension Scheduler {
-    /// How a download stands.
+    /// The scheduling state of a download.
     enum Phase: Sendable, Hashable {
         case waiting
         case running
@@ -10,44 +10,44 @@ extension Scheduler {
         case finished
         case failed
         case cancelled
-        /// The manager was shut down before the download could end.
+        /// The manager was shut down before the download ended.
         case interrupted
     }
 
-    /// How a transfer ended.
+    /// The outcome of a transfer.
     enum Outcome: Sendable, Hashable {
         case finished
         case failed
-        /// It was told to; `keptBytes` where a partial is left, or a record without one.
+        /// Stopped on request; `keptBytes` if a partial file or a resume record is left.
         case stopped(keptBytes: Bool)
-        /// It is to be tried again, but not before this time.
+        /// Failed temporarily; to be retried, but not before this time.
         case retry(at: Duration)
     }
 
     enum Action: Sendable, Hashable {
-        /// Begin the transfer of a download, which is running from now on.
+        /// Start the transfer of a download, which counts as running from now on.
         case start(ID)
-        /// Tell a transfer to stop, or that the reason is another; ``ended(_:_:at:)`` is to follow.
+        /// Stop a transfer, or change the reason for its stop; its end must be reported with ``ended(_:_:at:)``.
         case stop(ID, StopSignal.Reason)
-        /// The download waits, and does not run although there is a place for it.
+        /// The download waits for the network although a slot is free.
         case hold(ID, NetworkBlocker)
-        /// The download has another phase, which is not `running`; a cancelled one has bytes on the disk that have to go
-        /// first, unless its transfer has seen to it.
+        /// The download enters a phase other than `running`. With `discardingBytes`, the partial file of a cancelled download
+        /// has to be deleted first.
         case enter(ID, Phase, discardingBytes: Bool = false)
-        /// The download is in the list no more; where asked, its file goes as well, finished or not.
+        /// The download leaves the queue. With `deletingFile`, its file is deleted as well, finished or not.
         case remove(ID, deletingFile: Bool)
     }
 
-    /// What a download brings along.
+    /// The scheduling properties of a download to add.
     struct Item: Sendable, Hashable {
         var id: ID
         var host: String
         var priority = 0
-        /// Not `running`.
+        /// Any phase but `running`.
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
-        /// Its place, of one that comes from an earlier run, in ascending order; else it comes last.
+        /// The label from an earlier run, in ascending order; without one, the download is added at the end.
         var label: QueueOrder.Label?
     }
 }
@@ -68,7 +68,7 @@ extension Scheduler.Item {
 }
 
 extension DownloadRequest {
-    /// When a download that is to begin later may begin, on the queue's clock.
+    /// The earliest start time on the scheduler's clock; `nil` if the download may start at once.
     func notBefore(at now: Duration) -> Duration? {
         earliestBegin.map { now + WallTime.duration(until: $0) }
     }
@@ -87,7 +87,7 @@ extension DownloadState {
 }
 
 extension TransferOutcome {
-    /// The part of the outcome that decides what runs next.
+    /// The part of the outcome that the scheduler needs.
     var forQueue: Scheduler.Outcome {
         switch self {
         case .finished: .finished

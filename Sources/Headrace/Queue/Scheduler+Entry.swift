@@ -1,6 +1,6 @@
-/// What the queue keeps of each download and each host.
+/// The scheduler's state for each download and each host.
 extension Scheduler {
-    /// What was asked of a running download and happens when its transfer has ended; a later one outranks an earlier.
+    /// The reason for stopping a running download, applied when its transfer has stopped; a later case outranks an earlier one.
     enum Intent: Comparable {
         case requeue
         case pause
@@ -10,7 +10,7 @@ extension Scheduler {
 
         private var rank: Int {
             switch self {
-            // A user may go back and forth between these two.
+            // These replace each other: a user may pause and resume repeatedly.
             case .requeue, .pause: 0
             case .interrupt: 1
             case .cancel: 2
@@ -23,7 +23,7 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// What was noted under another number is void.
+        /// Heap elements with another generation are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting
@@ -35,7 +35,7 @@ extension Scheduler {
         }
     }
 
-    /// A waiting download as the heaps hold it; of no meaning once its generation is over.
+    /// A waiting download in a heap; stale once its entry has another generation.
     struct Candidate: Comparable {
         var priority: Int
         var label: QueueOrder.Label
@@ -61,26 +61,26 @@ extension Scheduler {
         static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
     }
 
-    /// How many downloads run from each host, of those of the list.
+    /// The number of running downloads of each host in the queue.
     struct Hosts: Sendable {
-        /// A host in few bytes; another one's when no download of the list is from it any more.
+        /// A compact host identifier; reused once the host has no download in the queue.
         typealias Number = Int32
 
         private struct Host {
             var name: String
-            /// How many downloads of the list are from it.
+            /// The number of queued downloads from the host.
             var count = 0
             var running = 0
         }
 
         private var numbers: [String: Number] = [:]
         private var hosts: [Host] = []
-        /// Those that are no host's.
+        /// Numbers that can be reused.
         private var free: [Number] = []
 
         var count: Int { numbers.count }
 
-        /// The number of the host of a download that comes into the list.
+        /// Counts an added download; returns the number of its host.
         mutating func added(_ name: String) -> Number {
             let number = numbers[name] ?? newNumber(of: name)
             hosts[Int(number)].count += 1
@@ -100,7 +100,7 @@ extension Scheduler {
             return number
         }
 
-        /// Takes note that a download has left the list; true where it was the last one of its host.
+        /// Counts a download that left the queue; returns `true` if it was the last one of its host.
         mutating func removed(_ number: Number) -> Bool {
             hosts[Int(number)].count -= 1
             guard hosts[Int(number)].count == 0 else { return false }
@@ -109,7 +109,7 @@ extension Scheduler {
             return true
         }
 
-        /// The downloads that run from a host.
+        /// The number of running downloads of a host.
         subscript(host: Number) -> Int {
             get { hosts[Int(host)].running }
             set { hosts[Int(host)].running = newValue }

@@ -1,12 +1,12 @@
 extension Scheduler {
-    /// Makes room for a waiting download by sending back the running one of the lowest priority below its own, the newest
-    /// of several.
+    /// Frees a slot for a waiting download by requeueing the running one with the lowest priority below its own; of several,
+    /// the newest.
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
         else { return [] }
         let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
         guard isHostFull || active.count >= limit || descriptors.isFull else { return [] }
-        // Where its host has as many as it may, no place of another one is of use to it.
+        // If the host is at its limit, only a slot of the same host helps.
         let victims = active.reversed().filter { id in
             guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
             return other.priority < entry.priority

@@ -1,16 +1,14 @@
-/// Decides which downloads run: limits for all and for each host, priorities, the order of the list, not-before times, and
-/// the network.
+/// Decides which downloads run, by the total and per-host limits, priorities, queue order, start times and the network.
 ///
-/// The one gate: whatever starts, starts here, so that no verb can go over a limit. The verbs are those of a user and of
-/// the transfers; each returns what is to be done, in order. Time comes in as the time since a fixed moment.
+/// Everything that starts is started here, so that no operation can exceed a limit. Operations come from users and transfers;
+/// each returns the actions to perform, in order. Times are measured from a fixed moment.
 ///
-///     waiting ──── a place is free ───▶ running ── ended ──▶ finished, failed
+///     waiting ──── a slot is free ────▶ running ── ended ──▶ finished, failed
 ///       ▲ │                              │   │
-///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be tried again later ──▶ waiting
+///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be retried later ──▶ waiting
 ///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
 ///
-/// A download that is told to stop keeps its place among the running until its transfer has ended, so that the next one
-/// never runs beside it.
+/// A download that is being stopped keeps its slot until its transfer has stopped, so that the next one never runs beside it.
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
@@ -18,28 +16,28 @@ struct Scheduler: Sendable {
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
-    /// How often all labels of the order have become new ones.
+    /// The number of times that all downloads were relabelled.
     private(set) var relabellings = 0
-    /// Whether several verbs are one decision, after which ``startNext()`` follows.
+    /// Whether several operations form one decision, which a call of ``startNext()`` concludes.
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
-    /// The times that downloads wait for; apart from the entries, since few do.
+    /// The start times of waiting downloads; stored separately, since few downloads have one.
     private(set) var notBefore: [ID: Duration] = [:]
-    /// The running ones, with the order in which they began.
+    /// The running downloads, with the order in which they started.
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
-    /// What was put into the heaps since they were last rid of what is void.
+    /// The number of heap insertions since stale elements were last removed.
     private var insertions = 0
-    /// Those that may run as soon as there is a place.
+    /// Downloads that may run as soon as a slot is free.
     private var ready = Heap<Candidate>()
-    /// Those that were next, but for their host, which has as many as it may.
-    private var held: [Hosts.Number: Heap<Candidate>] = [:]
+    /// Downloads that were next, but whose host is at its limit.
+    private var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkAdmission
-    /// Those that were next, but for the network.
-    private var barred: [Candidate] = []
-    /// What keeps each of those.
+    /// Downloads that were next, but that the network does not admit.
+    private var waitingForNetwork: [Candidate] = []
+    /// The blocker of each of those.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
     let descriptors: DescriptorShare
@@ -59,21 +57,23 @@ struct Scheduler: Sendable {
     var ids: [ID] { order.ids }
     var running: Set<ID> { Set(startNumbers.keys) }
 
-    /// What the heaps hold, with what is void of it.
-    var candidateCount: Int { ready.count + delayed.count + barred.count + held.values.reduce(0) { $0 + $1.count } }
+    /// The number of heap elements, including stale ones.
+    var candidateCount: Int {
+        ready.count + delayed.count + waitingForNetwork.count + waitingForHost.values.reduce(0) { $0 + $1.count }
+    }
 
-    /// How many hosts are known.
+    /// The number of known hosts.
     var hostCount: Int { hosts.count }
 
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
-    /// Whether it runs only until it has stopped for good.
+    /// Whether a running download is being cancelled or removed.
     func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { $0 >= .cancel } ?? false }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
     func networkBlocker(of id: ID) -> NetworkBlocker? { blockers[id] }
     func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? notBefore[id] : nil }
 
-    // MARK: The list
+    // MARK: The queue
 
     mutating func add(_ items: [Item], at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
@@ -93,7 +93,7 @@ struct Scheduler: Sendable {
         return startNext()
     }
 
-    /// Changes the place in the list, and with it when the download runs; one that runs goes on.
+    /// Changes the position of a download, and with it when it runs; a running download continues.
     mutating func move(_ id: ID, to place: QueuePosition, at now: Duration) {
         guard entries[id] != nil else { return }
         if order.insert(id, at: place) {
@@ -103,7 +103,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// All that wait are looked for under other labels.
+    /// Puts all waiting downloads into the heaps with their new labels.
     private mutating func relabelled(at now: Duration) {
         relabellings += 1
         for id in order.ids { enqueue(id, at: now) }
@@ -115,14 +115,14 @@ struct Scheduler: Sendable {
         enqueue(id, at: now)
     }
 
-    /// Takes a download out of the list, whatever it does.
+    /// Removes a download from the queue, in whatever phase it is.
     mutating func remove(_ id: ID, deletingFile: Bool) -> [Action] {
         guard let entry = entries[id] else { return [] }
         guard entry.phase != .running else { return stop(id, .remove(deletingFile: deletingFile)) }
         return forget(id, deletingFile: deletingFile)
     }
 
-    // MARK: What the user wants of a download
+    // MARK: User operations
 
     mutating func pause(_ id: ID) -> [Action] {
         switch entries[id]?.phase {
@@ -132,13 +132,13 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Has a download wait for its turn, also one that failed or was cancelled.
+    /// Requeues a download, including one that failed or was cancelled; its position does not change.
     ///
-    /// Of one that waits for a time, the time has come. Its place in the list stays.
+    /// Replaces its start time by `notBefore`.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
-            // Before it has stopped, the pause can be taken back; the transfer ends all the same.
+            // Until it has stopped, the pause can be revoked; the transfer stops all the same.
             if isPausing(id), !isShutDown { entries[id]?.intent = .requeue }
             return []
         case .waiting, .paused, .failed, .cancelled, .interrupted:
@@ -148,12 +148,12 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Fetches a finished download again.
+    /// Downloads a finished file again.
     mutating func restart(_ id: ID, at now: Duration) -> [Action] {
         entries[id]?.phase == .finished ? requeue(id, at: now) : []
     }
 
-    /// Cancels a download, which is no failure; does nothing to one that is finished.
+    /// Cancels a download; does nothing if it has finished.
     mutating func cancel(_ id: ID) -> [Action] {
         switch entries[id]?.phase {
         case .running: stop(id, .cancel)
@@ -164,23 +164,22 @@ struct Scheduler: Sendable {
 
     // MARK: Limits, time and the network
 
-    /// Changes the limit for all together; where it is lowered, the newest of the running ones go back to waiting.
+    /// Changes the total limit; if it is lowered, the newest running downloads are requeued.
     mutating func setLimit(_ limit: Int) -> [Action] {
         self.limit = max(1, limit)
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit for each host; nil is none.
+    /// Changes the limit for each host; `nil` for none.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
-        for host in Array(held.keys) { release(host) }
+        for host in Array(waitingForHost.keys) { release(host) }
         guard let hostLimit else { return startNext() }
         let ofHosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
-    /// Takes over the path of the network: those that may not run on it any more wait, and those whose connections may be of
-    /// no use on it make new ones.
+    /// Updates the network path: downloads that it does not admit are requeued, and so are those that need new connections.
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
@@ -188,21 +187,21 @@ struct Scheduler: Sendable {
             return gate.blocker(for: need) != nil || needsConnections && !need.isLoopback
         }
         let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
-        for candidate in barred { ready.insert(candidate) }
-        barred = []
+        for candidate in waitingForNetwork { ready.insert(candidate) }
+        waitingForNetwork = []
         blockers = blockers.filter { id, blocker in
             entries[id].map { gate.blocker(for: $0.need) } == blocker
         }
         return actions + startNext()
     }
 
-    /// Takes note that time has passed.
+    /// Starts the downloads whose start time has come.
     mutating func tick(at now: Duration) -> [Action] {
         admitDelayed(at: now)
         return startNext()
     }
 
-    /// Those whose time has come wait for nothing but a place.
+    /// Makes downloads ready whose start time has come.
     private mutating func admitDelayed(at now: Duration) {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
@@ -212,7 +211,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// When ``tick(at:)`` is wanted next; nil where nobody waits for a time.
+    /// When ``tick(at:)`` has to be called next; `nil` if no download waits for a time.
     mutating func nextTick() -> Duration? {
         while let first = delayed.min {
             if entries[first.id]?.generation == first.generation { return first.time }
@@ -221,9 +220,9 @@ struct Scheduler: Sendable {
         return nil
     }
 
-    // MARK: What transfers tell
+    // MARK: Transfer outcomes
 
-    /// Takes note that a transfer has ended; does nothing for one that does not run.
+    /// Processes the end of a transfer; does nothing if the download is not running.
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
@@ -248,7 +247,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Ends all that has not ended; nothing starts any more, and what is to be paused stays so for the next manager.
+    /// Interrupts all active downloads and starts no more; those that are being paused stay paused for the next manager.
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
@@ -258,7 +257,7 @@ struct Scheduler: Sendable {
 
     // MARK: Steps
 
-    /// The running ones that have not been told to stop.
+    /// The running downloads that are not being stopped.
     var active: [ID] { inOrderOfStart(startNumbers.keys.filter { entries[$0]?.intent == nil }) }
 
     private func inOrderOfStart(_ ids: some Sequence<ID>) -> [ID] {
@@ -284,7 +283,7 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Tells a running download to stop; what outranks this was asked already, and holds.
+    /// Stops a running download, unless the same or a higher-ranking intent is pending.
     mutating func stop(
         _ id: ID,
         _ intent: Intent,
@@ -305,15 +304,15 @@ struct Scheduler: Sendable {
     }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
-        // What the heaps have of it is void, also for the next host of that number.
-        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { held[entry.host] = nil }
+        // Its heap elements are stale, and must not be taken for those of the next host with this number.
+        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waitingForHost[entry.host] = nil }
         notBefore.discard(id)
         blockers.discard(id)
         order.remove(id)
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Puts a waiting download where it is looked for, in place of where it was.
+    /// Puts a waiting download into the heap for its state; its earlier element becomes stale.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
         lastGeneration += 1
@@ -333,32 +332,32 @@ struct Scheduler: Sendable {
         entries[candidate.id]?.generation == candidate.generation
     }
 
-    /// Bounds what a download costs whose priority changes all the time.
+    /// Bounds the memory used by a download whose priority changes all the time.
     private mutating func dropVoid() {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
         ready.filter(isCurrent)
-        barred = barred.filter(isCurrent)
-        for host in Array(held.keys) {
-            held[host]?.filter(isCurrent)
+        waitingForNetwork = waitingForNetwork.filter(isCurrent)
+        for host in Array(waitingForHost.keys) {
+            waitingForHost[host]?.filter(isCurrent)
             release(host)
         }
         delayed.filter { entries[$0.id]?.generation == $0.generation }
         insertions = 0
     }
 
-    /// Starts those whose turn it is, as far as there are places.
+    /// Starts the next downloads while slots are free.
     mutating func startNext() -> [Action] {
         guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
         while startNumbers.count < limit, let candidate = ready.popMin() {
             guard let entry = entries[candidate.id], entry.generation == candidate.generation else {
-                // It may have been the one that its host had room for.
+                // It may have been released because its host had room.
                 release(candidate.host)
                 continue
             }
             if let blocker = gate.blocker(for: entry.need) {
-                barred.append(candidate)
+                waitingForNetwork.append(candidate)
                 release(candidate.host)
                 if blockers.updateValue(blocker, forKey: candidate.id) != blocker {
                     actions.append(.hold(candidate.id, blocker))
@@ -366,7 +365,7 @@ struct Scheduler: Sendable {
                 continue
             }
             guard hosts[entry.host] < hostLimit ?? .max else {
-                held[entry.host, default: Heap()].insert(candidate)
+                waitingForHost[entry.host, default: Heap()].insert(candidate)
                 continue
             }
             guard descriptors.admit(isOnly: startNumbers.isEmpty) else {
@@ -382,15 +381,15 @@ struct Scheduler: Sendable {
         return actions
     }
 
-    /// Lets the first of those that were held for their host try again, as many as there is room for.
+    /// Makes the next held downloads of a host ready, as many as the host has room for.
     private mutating func release(_ host: Hosts.Number) {
-        guard var waiting = held[host] else { return }
+        guard var waiting = waitingForHost[host] else { return }
         var room = (hostLimit ?? .max) - hosts[host]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)
             room -= 1
         }
-        held[host] = waiting.count == 0 ? nil : waiting
+        waitingForHost[host] = waiting.count == 0 ? nil : waiting
     }
 }

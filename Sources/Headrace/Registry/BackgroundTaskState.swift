@@ -1,31 +1,31 @@
-/// What a list keeps of a download that was given to the system, so that the next process knows what to expect.
+/// The saved state of a system background task, which the next process continues from.
 enum BackgroundTaskState: Sendable, Hashable {
-    /// The system has, or had, a task for it that began at zero.
+    /// The system has, or had, a task that started at byte zero.
     case started
-    /// The system stopped, and gave this to go on with.
+    /// The system stopped the task and returned data to resume it.
     case resumable(ResumeData)
 }
 
-/// What the system gives of a stopped download, to go on with: opaque, of use to this app on this device alone.
+/// The system's resume data for a stopped download: opaque, and only usable by this app on this device.
 struct ResumeData: Sendable, Hashable {
-    /// It is a few KiB; what is larger is something else, and not for a list.
+    /// Resume data has a few KiB; anything larger is invalid, and not worth saving.
     static let maxBytes = 128 << 10
-    /// In milliseconds a week, which is how long the system itself goes on with a download (`timeoutIntervalForResource`).
+    /// A week in milliseconds: the system's own time limit for a download (`timeoutIntervalForResource`).
     static let maxAge: Int64 = 7 * 24 * 60 * 60 * 1000
 
     let bytes: [UInt8]
-    /// When the system gave it, in milliseconds since 1970.
+    /// The time at which the system returned it, in milliseconds since 1970.
     let time: Int64
 
-    /// Why it cannot be used at a time; nil where it can be tried.
+    /// The reason why the data cannot be used at the given time; `nil` if it can be tried.
     func problem(at now: Int64) -> BackgroundRestart? {
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes else { return .resumeDataInvalid }
-        // A clock that was set back proves no age.
+        // If the clock was set back, the age is unknown.
         return now.subtractingReportingOverflow(time).partialValue > Self.maxAge ? .resumeDataTooOld : nil
     }
 }
 
-/// Why a background download starts again at zero.
+/// The reason why a background download starts over.
 enum BackgroundRestart: Sendable, Hashable {
     case noResumeData
     case resumeDataInvalid
@@ -35,16 +35,16 @@ enum BackgroundRestart: Sendable, Hashable {
     case filePurged
     case otherBytesHeld
 
-    /// The reason as one sentence for a person.
+    /// The reason as a sentence for the user.
     var sentence: String {
         switch self {
-        case .noResumeData: "The system stopped the download and gave nothing to go on with."
-        case .resumeDataInvalid: "What the system gave to go on with is damaged."
-        case .resumeDataTooOld: "What the system gave to go on with is more than a week old."
-        case .resumeDataRefused: "The system cannot go on with what it gave, perhaps since it removed the bytes."
-        case .taskLost: "The system has the download no more, and gave nothing to go on with."
-        case .filePurged: "The system removed the file before it could be taken over."
-        case .otherBytesHeld: "A background session cannot go on with bytes that it has not fetched itself."
+        case .noResumeData: "The system stopped the download and returned no data to resume it."
+        case .resumeDataInvalid: "The system's resume data is damaged."
+        case .resumeDataTooOld: "The system's resume data is more than a week old."
+        case .resumeDataRefused: "The system rejected its resume data, perhaps because it deleted the bytes."
+        case .taskLost: "The system no longer has the download, and returned no data to resume it."
+        case .filePurged: "The system removed the file before it could be moved into place."
+        case .otherBytesHeld: "A background session cannot resume from bytes that it did not download itself."
         }
     }
 }

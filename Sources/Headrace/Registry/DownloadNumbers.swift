@@ -1,10 +1,10 @@
 /// The numbers of the downloads in a queue, as a shell numbers its jobs.
 ///
-/// A download keeps its number until it is removed. The next one is one more than the highest in use, so that numbers are not
-/// reused while later downloads are there, and start at 1 again once the queue is empty. Ranges cost a few bytes for
-/// downloads that were added together, however many those are.
+/// A download keeps its number until it is removed. The next number is one more than the highest in use, so that numbers are
+/// not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Downloads that were added together
+/// take a few bytes, however many they are.
 struct DownloadNumbers: Sendable {
-    /// Short enough to be typed.
+    /// Short enough to type.
     static let greatest = 999_999_999
     static let valid = 1...greatest
 
@@ -21,7 +21,7 @@ struct DownloadNumbers: Sendable {
     var next: Int {
         guard let last = used.ranges.last else { return 1 }
         guard last.upperBound > Self.greatest else { return last.upperBound }
-        // The lowest that is free.
+        // The lowest free number.
         guard let first = used.ranges.first, first.lowerBound == 1 else { return 1 }
         return first.upperBound
     }

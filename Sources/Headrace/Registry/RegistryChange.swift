@@ -1,19 +1,19 @@
-/// A change of a list of downloads; one to a download that the list does not have does nothing.
+/// A change of a queue; it has no effect on a download that is not in the queue.
 enum RegistryChange: Sendable, Equatable {
-    /// Downloads came in; one that is there already is replaced.
+    /// Downloads were added; an existing one is replaced.
     case added([RegistryEntry])
-    /// A download has another state.
+    /// The state of a download changed.
     case state(UInt64, RegistryEntry.State)
-    /// A download has another place.
+    /// The position of a download changed.
     case moved(UInt64, label: Int64)
-    /// Downloads have other labels, all of them at once: no crash leaves a part of it.
+    /// All labels changed at once: a crash must not leave a part of the change.
     case relabelled([UInt64: Int64])
-    /// A download has another priority.
+    /// The priority of a download changed.
     case priority(UInt64, Int)
-    /// Downloads left the list.
+    /// Downloads were removed.
     case removed([UInt64])
 
-    /// How many downloads it tells of: a measure of what reading it costs.
+    /// The number of downloads in the change: a measure of the cost of reading it.
     var recordCount: Int {
         switch self {
         case .added(let entries): entries.count

@@ -1,41 +1,41 @@
-/// What reading a list of downloads came upon that is not as it was written, or not of this release.
+/// A problem found while a journal was read: damage, or something that this release does not know.
 enum RegistryDiagnostic: Sendable, Hashable {
-    /// A line whose checksum is wrong, so many bytes long: what it told is missing.
+    /// A line of the given length with a wrong checksum: its changes are lost.
     case damagedLine(Int, bytes: Int)
-    /// A line whose checksum is right and that is no change.
+    /// A line with a correct checksum that is not a change.
     case unreadableLine(Int)
-    /// So many downloads of a line that cannot be.
+    /// The number of invalid downloads in a line.
     case invalidEntries(line: Int, count: Int)
-    /// What a later release has put into a line.
+    /// A part of a line that a later release has written.
     case unknown(String, line: Int)
-    /// Downloads that later lines tell of and no line has added; only where other lines are damaged.
+    /// Downloads that were changed but never added; only reported if other lines are damaged.
     case missing([UInt64])
-    /// The end of a line that was being written when the process or the machine stopped.
+    /// The incomplete last line of a process or machine that stopped.
     case torn(bytes: Int64)
 }
 
 extension RegistryDiagnostic: CustomStringConvertible {
-    /// One sentence for a person.
+    /// One sentence for the user.
     var description: String {
         switch self {
         case .damagedLine(1, _):
-            "Line 1, which tells the version, is damaged."
+            "Line 1, which contains the version, is damaged."
         case .damagedLine(let line, let bytes):
-            "Line \(line) is damaged: what its \(bytes) bytes told is missing."
+            "Line \(line) is damaged: the changes in its \(bytes) bytes are lost."
         case .unreadableLine(let line):
-            "Line \(line) is no change of a list: it is passed over."
+            "Line \(line) is not a change of a queue: it was skipped."
         case .invalidEntries(let line, let count):
-            "Line \(line) adds \(count) downloads that cannot be: they are missing."
+            "Line \(line) adds invalid downloads, which were skipped: \(count)."
         case .unknown(let what, let line):
-            "Line \(line) has \(what.printable), which this release does not know: it is passed over."
+            "Line \(line) has \(what.printable), which this release does not know: it was skipped."
         case .missing(let ids):
-            "The list has changes of downloads that it lacks: \(ids.map(\.hexadecimal).joined(separator: ", "))."
+            "The queue has changes of missing downloads: \(ids.map(\.hexadecimal).joined(separator: ", "))."
         case .torn(let bytes):
-            "The last line was not written to its end: its \(bytes) bytes are dropped."
+            "The last line is incomplete: its \(bytes) bytes were dropped."
         }
     }
 
-    /// Whether something is lost, or would be if the list were written anew.
+    /// Whether something is lost, or would be if the journal were rewritten.
     var isLoss: Bool {
         if case .torn = self { false } else { true }
     }
@@ -48,33 +48,33 @@ extension RegistryDiagnostic: CustomStringConvertible {
     }
 }
 
-/// What reading a list came upon: the first of each kind, up to a bound, and how many more.
+/// The problems found while a journal was read: the first ones, up to a limit, and the number of others.
 struct RegistryDiagnostics: Sendable, Equatable {
     static let maxCount = 100
 
-    /// In the order of the lines.
+    /// The problems in the order of the lines.
     private(set) var list: [RegistryDiagnostic] = []
-    /// How many more there were.
+    /// The number of further ones.
     private(set) var omittedCount = 0
     private var unknown: Set<String> = []
     private var missing: Set<UInt64> = []
 
-    /// Whether something is lost, or would be if the list were written anew.
+    /// Whether something is lost, or would be if the journal were rewritten.
     var hasLoss: Bool { list.contains(where: \.isLoss) }
 
-    /// A sentence for each, and how many more there are.
+    /// A sentence for each, and the number of others.
     var sentences: [String] {
-        list.map(\.description) + (omittedCount > 0 ? ["There is more of the like: \(omittedCount)."] : [])
+        list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
 
-    /// Those of a list that another process may be writing to: a line that is not at its end yet is none.
+    /// The problems except for an incomplete last line, which another process may be writing.
     var ofReader: RegistryDiagnostics {
         var findings = self
         findings.list.removeAll { !$0.isLoss }
         return findings
     }
 
-    mutating func note(_ finding: RegistryDiagnostic) {
+    mutating func record(_ finding: RegistryDiagnostic) {
         guard list.count < Self.maxCount else {
             omittedCount += 1
             return
@@ -82,27 +82,27 @@ struct RegistryDiagnostics: Sendable, Equatable {
         list.append(finding)
     }
 
-    /// Of the same thing in many lines, the first is noted.
-    mutating func note(unknown what: String, line: Int) {
+    /// Only the first occurrence of the same text is recorded.
+    mutating func record(unknown what: String, line: Int) {
         guard unknown.count < Self.maxCount, unknown.insert(String(what.prefix(100))).inserted else { return }
-        note(.unknown(String(what.prefix(100)), line: line))
+        record(.unknown(String(what.prefix(100)), line: line))
     }
 
-    /// Downloads that the list does not have when they are changed.
-    mutating func miss(_ ids: [UInt64]) {
+    /// Records changed downloads that are not in the queue.
+    mutating func recordMissing(_ ids: [UInt64]) {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }
 
-    /// Downloads that came in or left: nobody misses them any more.
-    mutating func settle(_ ids: some Sequence<UInt64>) {
+    /// Forgets missing downloads that were added or removed later.
+    mutating func forgetMissing(_ ids: some Sequence<UInt64>) {
         guard !missing.isEmpty else { return }
         missing.subtract(ids)
     }
 
-    /// Adds what only the end tells.
+    /// Adds the problems that are only known at the end.
     mutating func finish(tornBytes: Int64) {
-        if !missing.isEmpty, list.contains(where: \.isDamage) { note(.missing(missing.sorted())) }
-        if tornBytes > 0 { note(.torn(bytes: tornBytes)) }
+        if !missing.isEmpty, list.contains(where: \.isDamage) { record(.missing(missing.sorted())) }
+        if tornBytes > 0 { record(.torn(bytes: tornBytes)) }
         (missing, unknown) = ([], [])
     }
 }

@@ -1,24 +1,24 @@
 import HeadracePlatform
 
-/// Writes changes as lines.
+/// Encodes changes as journal lines.
 enum RegistryEncoder {
     enum Failure: Error, Hashable {
-        /// What a download holds is more than a list takes.
+        /// A download takes more bytes than an entry may have.
         case tooLarge(UInt64)
-        /// A change that is made in one line or not at all is longer than a line.
+        /// A change that must be written as one line is longer than a line may be.
         case indivisible
     }
 
-    /// How many bytes are put together before they are written.
+    /// The number of bytes collected for one write.
     static let pieceBytes = 64 << 10
 
-    /// The lines of changes, in order.
+    /// Encodes changes as lines, in order.
     static func lines(of changes: some Sequence<RegistryChange>) throws(Failure) -> [UInt8] {
         var lines = RegistryLines(of: changes, pieceBytes: .max)
         return try lines.next() ?? []
     }
 
-    /// The journal that a list has when nothing in it is dead.
+    /// Encodes a freshly compacted journal.
     static func journal<Entries: Sequence<RegistryEntry>>(
         of entries: Entries,
         pieceBytes: Int = pieceBytes
@@ -31,30 +31,30 @@ enum RegistryEncoder {
         )
     }
 
-    /// Texts that have no more bytes than that together fit, since each byte becomes six at the most.
+    /// Texts with at most this many bytes in total fit without a check, since a byte is escaped as six at most.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
-    /// Throws `invalidRequest` for a request that holds more than a list takes.
+    /// Throws `invalidRequest` for a request that takes more bytes than an entry may have.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
         do throws(Failure) {
             _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)])])
         } catch {
             throw DownloadError(
                 .invalidRequest,
-                "The request for \(request.url.prefix(200)) holds more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
-                    + "that a list of downloads takes. Shorten its URL, headers, title or notes."
+                "The request for \(request.url.prefix(200)) takes more than the \(RegistryJournal.maxEntryBytes >> 10) KiB "
+                    + "that a queue can store. Shorten its URL, headers, title or notes."
             )
         }
     }
 }
 
-/// The lines of changes, in order and in pieces, so that those of a long list are not in memory at once.
+/// The lines of changes, in order and in pieces, so that the lines of a long queue are not in memory all at once.
 struct RegistryLines<Changes: Sequence<RegistryChange>> {
     private static var idsPerLine: Int { 4096 }
 
-    /// What reading the pieces so far costs.
+    /// The number of records in the pieces so far: a measure of the cost of reading them.
     private(set) var recordCount = 0
-    /// How many more downloads the list has with them.
+    /// The number of downloads that the changes add to the queue, less those that they remove.
     private(set) var growth = 0
     private let maxEntryBytes: Int
     private let pieceBytes: Int
@@ -74,7 +74,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         self.pieceBytes = pieceBytes
     }
 
-    /// The next lines, of the length of a piece or a change more; nil after the last ones.
+    /// The next lines, up to the first change that completes a piece; `nil` after the last ones.
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
         while bytes.count < pieceBytes, let change = rest.next() { try append(change) }
         defer { bytes = [] }
@@ -86,7 +86,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         switch change {
         case .added(let entries):
             growth += entries.count
-            // Each has a line of its own, so that a damaged one loses no other.
+            // One line for each, so that a damaged line loses no other download.
             for entry in entries { try append(.added([entry]), maxEntryBytes, .tooLarge(entry.id)) }
         case .removed(let ids):
             growth -= ids.count
@@ -101,7 +101,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         }
     }
 
-    /// Adds the line of a change; throws where its payload is longer than it may be.
+    /// Appends the line of a change; throws if its payload is longer than `maxBytes`.
     private mutating func append(
         _ change: RegistryChange,
         _ maxBytes: Int,
@@ -114,7 +114,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
     }
 }
 
-/// A change is the list of its values, its kind first.
+/// A change is encoded as an array: its kind, then its values.
 extension RegistryWriter {
     fileprivate mutating func write(_ change: RegistryChange) {
         switch change {
@@ -169,7 +169,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes what every download has, and then the name and the value of each option in turn: a list is several times faster to read than names and values by key.
+    /// Writes the common fields, then each option's name and value: an array is read several times faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)
@@ -197,9 +197,9 @@ extension RegistryWriter {
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
-    /// Writes the checksums of pieces unless they take too much room: without them, a restart may cost a fetch.
+    /// Writes the piece hashes if there is room; without them, a restart may have to download the file again.
     private mutating func write(_ pieces: PieceHashes, room: Int) {
-        // What is around them has fewer than a hundred bytes.
+        // The syntax around them takes less than a hundred bytes.
         guard pieces.digests.count / 3 * 4 + 100 <= room else { return }
         write(RegistryOption.pieces.rawValue)
         beginList()

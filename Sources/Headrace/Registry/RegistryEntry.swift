@@ -1,27 +1,27 @@
-/// A download in a list that outlives the process.
+/// A download in a saved queue.
 struct RegistryEntry: Sendable, Hashable, Identifiable {
-    /// Where the download stood.
+    /// The last recorded state of the download.
     enum State: Sendable, Hashable {
-        /// Not begun, or with no bytes yet.
+        /// Not started, or without any bytes.
         case waiting
-        /// To be gone on with when its turn comes.
+        /// Waiting to be resumed.
         case requeued
-        /// Being fetched when this was written.
+        /// Running when this was written.
         case running
         /// Stopped until it is resumed.
         case paused
-        /// About to be renamed to this path, with all checks passed: the file there is this one where it has the stamp.
+        /// Verified and about to be renamed to this path; if the file there has the stamp, it was renamed.
         case finishing(RelocatablePath, FileStamp)
-        /// Complete, with the file's place.
+        /// Finished, with the path of the file.
         case finished(RelocatablePath, FileStamp)
-        /// Complete by a file that was there before, with its place.
+        /// Finished because the file already existed.
         case skipped(RelocatablePath, FileStamp)
-        /// Ended by an error, with the code's name, the message, and the HTTP status where the server refused.
+        /// Failed, with the name of the error code, the message, and the HTTP status if the server rejected the request.
         case failed(code: String, message: String, status: Int? = nil)
-        /// Ended by being cancelled.
+        /// Cancelled.
         case cancelled
 
-        /// Whether nothing is fetched any more, for which the checksums of pieces, which are thousands, would be kept.
+        /// Whether the download is complete or cancelled, so that its piece hashes, possibly thousands, are no longer needed.
         var needsNoPieces: Bool {
             switch self {
             case .finished, .skipped, .cancelled: true
@@ -30,17 +30,17 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         }
     }
 
-    /// The number behind the download's identity.
+    /// The raw value of the download's identity.
     let id: UInt64
-    /// What was asked for.
+    /// The request.
     var request: RegistryRequest
-    /// Where the download stood.
+    /// The last recorded state.
     var state: State
-    /// The place in the list: lower labels come first, and of the same labels lower identities.
+    /// The position in the queue: entries are ordered by label, then by identity.
     var label: Int64
-    /// The number that its user sees; `nil` in commands, and in the journal of an earlier release.
+    /// The number that the user sees; `nil` in commands, and in the journals of earlier releases.
     var number: Int?
-    /// What the system has of the download, or gave to go on with.
+    /// The state of the system's background task.
     var background: BackgroundTaskState?
 
     /// Creates an entry.

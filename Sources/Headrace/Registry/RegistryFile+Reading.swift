@@ -3,14 +3,14 @@ import HeadracePlatform
 extension RegistryFile {
     private static let spareBytes = 1 << 16
 
-    /// Reads the list of a directory as it is at this moment, whoever has it, and writes nothing.
+    /// Reads the queue of a directory as it is at this moment, without a lock; writes nothing.
     ///
-    /// A last line that is torn may be one that is being written.
+    /// A torn last line may be one that another process is writing.
     /// - Parameters:
-    ///   - directory: The list's own directory.
-    ///   - calls: The file calls.
-    /// - Returns: The list, which is empty where there is none, and what in the journal is not as it was written.
-    /// - Throws: `fileSystem` or `permission` where it cannot be read, also where a later release wrote it.
+    ///   - directory: The registry's directory.
+    ///   - calls: The file system.
+    /// - Returns: The queue, empty if there is none, and the problems in the journal.
+    /// - Throws: `fileSystem` or `permission` if it cannot be read or was written by a later release.
     static func read(
         _ directory: String,
         calls: FileSystem = .system
@@ -21,7 +21,7 @@ extension RegistryFile {
         do throws(SystemError) {
             bytes = try contents(path, calls)
         } catch {
-            throw .registry("The list \(path) could not be read", error)
+            throw .registry("The queue file \(path) could not be read", error)
         }
         do throws(RegistryReader.TooNew) {
             try reader.read(bytes)
@@ -34,7 +34,7 @@ extension RegistryFile {
         return (image, reader.findings)
     }
 
-    /// All bytes of one file: one that gets the name meanwhile is not mixed with it.
+    /// Reads one file completely; a file that replaces it meanwhile is not mixed with it.
     private static func contents(_ path: String, _ calls: FileSystem) throws(SystemError) -> [UInt8] {
         guard let status = try calls.status(path) else { return [] }
         guard status.kind == .regular else { throw SystemError(errno: EEXIST) }

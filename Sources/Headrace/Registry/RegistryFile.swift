@@ -1,27 +1,26 @@
 import HeadracePlatform
 
-/// A list of downloads on the disk, held by this manager alone until it is closed or the process ends.
+/// A queue's files on the disk, owned by this manager alone until they are closed or the process ends.
 ///
-/// All calls block: they belong on the blocking executor, and one caller makes them in turn. Files are their owner's only,
-/// and no link is followed at their names.
+/// All calls block: make them one at a time, on the blocking executor. The files are accessible to their owner only, and links
+/// are not followed.
 final class RegistryFile: Sendable {
     private let lock: RegistryLock
-    /// Held for the time of a call; nil once the file is closed.
+    /// Locked during a call; `nil` once the file is closed.
     private let store: Locked<RegistryStore?>
 
-    /// Takes the list of a directory, which is made where it is missing, and reads it.
+    /// Takes the registry of a directory, which is created if it is missing, and reads it.
     ///
-    /// A journal that is mostly dead is written anew, as is one that is damaged, after a copy of it was kept.
+    /// A mostly dead journal is rewritten; so is a damaged one, after a copy was made of it.
     /// - Parameters:
-    ///   - directory: The list's own directory; its parent has to exist.
-    ///   - syncs: Whether each change outlives a power cut; without it, a compaction alone is synced.
-    ///   - isRun: Whether the list's downloads run here, which others are told then.
-    ///   - compaction: When the journal is written anew.
-    ///   - calls: The file calls.
-    /// - Returns: The list's file, the list as it was read, which is the caller's from now on, and what was found.
-    /// - Throws: `busy` with a ``RegistryOwner`` as its cause where another manager has the list, and `fileSystem`,
-    ///   `permission` or `diskFull` where it cannot be read or made, also where a later release wrote it; that one is
-    ///   left as it is.
+    ///   - directory: The registry's directory; its parent must exist.
+    ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
+    ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
+    ///   - compaction: When the journal is rewritten.
+    ///   - calls: The file system.
+    /// - Returns: The registry's file, the queue that was read, which the caller maintains from now on, and the problems found.
+    /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`, `permission`
+    ///   or `diskFull` if it cannot be read or created, or was written by a later release, whose files are left unchanged.
     static func open(
         _ directory: String,
         syncs: Bool,
@@ -58,17 +57,17 @@ final class RegistryFile: Sendable {
 
     /// Records changes, all or none.
     ///
-    /// With `syncing`, and where the list syncs or `always` is set, they outlive a power cut on return, and so does all that
-    /// was recorded before; else they outlive the process. Where it throws, none of them is recorded; they can be recorded
-    /// again, together with others. A crash in between may leave the first of several changes.
+    /// With `syncing`, and if the queue syncs or `always` is set, these and all earlier changes survive a power cut on return;
+    /// otherwise they survive the end of the process. If it throws, none of the changes is recorded, and the caller may record
+    /// them again. A crash may leave only the first of several changes.
     /// - Parameters:
-    ///   - changes: What has changed, in order.
-    ///   - syncing: Whether to wait for the disk.
-    ///   - always: Whether that holds also where the list does not sync.
-    /// - Returns: Whether the whole list is to go to ``replace(with:)``: it should where that is worth it, and it has
-    ///   to where the changes are not recorded, after a sync that failed for one.
-    /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, `invalidRequest` where a download holds
-    ///   more than a list takes, and as ``check()`` does.
+    ///   - changes: The changes, in order.
+    ///   - syncing: Whether to sync.
+    ///   - always: Whether to sync even if the queue does not.
+    /// - Returns: Whether the caller should, or must, pass the whole queue to ``replace(with:)``; it must if the changes are
+    ///   not recorded, as after a failed sync.
+    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more bytes
+    ///   than an entry may have, and the errors of ``check()``.
     func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool = true,
@@ -81,22 +80,22 @@ final class RegistryFile: Sendable {
         return outcome
     }
 
-    /// Writes the journal anew, always with syncs.
+    /// Rewrites the journal, always with syncs.
     ///
-    /// The list may be ahead of what was recorded: changes that it has and that are recorded later do nothing then.
-    /// - Parameter entries: All downloads of the list, in any order.
-    /// - Throws: As ``append(_:syncing:always:)`` does; the journal can be read and goes on.
+    /// The entries may include changes that have not been recorded yet: recording them later has no effect.
+    /// - Parameter entries: All downloads of the queue, in any order.
+    /// - Throws: The errors of ``append(_:syncing:always:)``; the journal is still readable and remains in use.
     func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }
 
-    /// Throws `fileSystem` with ``RegistryLoss`` as its cause where the directory is no more the one that was opened, and
-    /// `shutDown` once the file is closed.
+    /// Throws `fileSystem` with ``RegistryLoss`` as its cause if the directory has been replaced, and `shutDown` once the file
+    /// is closed.
     func check() throws(DownloadError) {
         try withStore { _ in }
     }
 
-    /// Gives the list free for other managers; does nothing the second time.
+    /// Releases the registry for other managers; does nothing the second time.
     func close() {
         guard var store = store.withLock({ $0.take() }) else { return }
         store.close()
@@ -118,21 +117,21 @@ final class RegistryFile: Sendable {
 }
 
 extension FileSystem {
-    /// Makes a folder of a list where it is missing, for this user alone; its name outlives a power cut.
+    /// Creates a registry's folder if it is missing, for this user alone, and syncs its name.
     func makeRegistryFolder(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             guard try status(path) == nil else { return }
             try makeDirectory(path, mode: 0o700, syncs: true)
         } catch {
-            throw .registry("The folder \(path) could not be made", error)
+            throw .registry("The folder \(path) could not be created", error)
         }
     }
 }
 
-/// What opening a list came upon.
+/// The problems found while a registry was opened.
 struct RegistryReport: Sendable, Equatable {
-    /// What in the journal is not as it was written, or not of this release.
+    /// The problems in the journal.
     var findings = RegistryDiagnostics()
-    /// A copy of the journal as it was, where something in it was not understood and the journal was written anew.
+    /// A copy of the journal, made because a part of it was not understood before it was rewritten.
     var unreadCopy: String?
 }

@@ -1,19 +1,19 @@
-/// A journal is lines of text: what wrote it, and then the changes, each with a checksum.
+/// The text format of a journal: a header line, then the changes, each with a checksum.
 ///
-///     headrace-registry 1 <CRC-32C of what is before this blank, 8 hexadecimal digits>
+///     headrace-registry 1 <CRC-32C of the text before this space, 8 hexadecimal digits>
 ///
 ///     <CRC-32C of the payload, 8 hexadecimal digits> ["add",…]
 ///
-/// An empty line goes before each change, so that a line end that rots takes no other line with it. The first line keeps
-/// its form in all versions.
+/// An empty line precedes each change, so that a corrupted newline damages no other line. The header has the same form in all
+/// versions.
 enum RegistryJournal {
     static let version = 1
-    /// The longest line; it bounds what reading a bad one costs.
+    /// The longest line; it bounds the cost of reading a damaged one.
     static let maxLineBytes = 1 << 20
     static let maxPayloadBytes = maxLineBytes - 9
-    /// The longest payload of a download that comes in; whatever state it gets later, a line still has room for both.
+    /// The longest payload of an added download, which leaves room in the line for any later state.
     static let maxEntryBytes = maxLineBytes / 2
-    /// The most that a download takes with the checksums of its pieces, before its state: they keep none out of a list.
+    /// The limit for a download with its piece hashes, before its state: they are omitted beyond it.
     static let maxEntryBytesWithPieces = maxEntryBytes / 2
     /// The longest payload of a state.
     static let maxStateBytes = maxLineBytes / 4
@@ -29,7 +29,7 @@ enum RegistryJournal {
         return Array("\(text) \(CRC32C.checksum(of: text.utf8).hexadecimal)\n".utf8)
     }
 
-    /// The version that a line without its end tells; nil where it is no undamaged first line.
+    /// The version in a header line without its newline; `nil` if it is not an intact header.
     static func version(of line: ArraySlice<UInt8>) -> Int? {
         let fields = line.split(separator: space, omittingEmptySubsequences: false)
         guard fields.count == 3, line.starts(with: magic.utf8) else { return nil }
@@ -53,7 +53,7 @@ enum RegistryJournal {
         return line
     }
 
-    /// The payload of a line without its end; nil where the line is damaged.
+    /// The payload of a line without its newline; `nil` if the line is damaged.
     static func payload(of line: ArraySlice<UInt8>, maxBytes: Int = maxLineBytes) -> ArraySlice<UInt8>? {
         let payload = line.dropFirst(9)
         guard line.count <= maxBytes, line.dropFirst(8).first == space,

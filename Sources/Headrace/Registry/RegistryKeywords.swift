@@ -14,7 +14,7 @@ enum RegistryDestinationKind: String {
     case directory
 }
 
-/// The states.
+/// The states of downloads.
 enum RegistryStateName: String {
     case waiting
     case requeued
@@ -27,35 +27,35 @@ enum RegistryStateName: String {
     case cancelled
 }
 
-/// What the system has of a download.
+/// The state of a background task.
 enum RegistryBackground: String {
     case started
-    /// The time and the bytes, in base64, follow.
+    /// Followed by the time and the resume data in base64.
     case resume
 }
 
-/// What few downloads have; what is as usual is left out.
+/// The properties that few downloads have; defaults are omitted.
 enum RegistryOption: String {
     case mirrors
     case conflict
     case resume
-    /// The size that the file has to have.
+    /// The expected size of the file.
     case size
     case checksums
-    /// The length of a piece, the hash function, all digests in base64, and the size of the file where it is known.
+    /// The length of a piece, the hash function, all digests in base64, and the size of the file if known.
     case pieces
     case mismatch
     case refetch
-    /// Name and value of each field in turn.
+    /// The name and the value of each field, alternating.
     case headers
-    /// The names of the fields that are not kept.
+    /// The names of the fields that are not saved.
     case withheld
-    /// Whether user and password of the URL are not kept.
+    /// Whether the URL's user and password are not saved.
     case withheldUser
     case group
     case rateLimit
     case title
-    /// Key and value of each note in turn.
+    /// The key and the value of each note, alternating.
     case info
     case priority
     case notBefore

@@ -1,20 +1,20 @@
 import HeadracePlatform
 
-/// Who has a list of downloads; the cause of the error that another manager gets.
+/// The manager that owns a registry; the cause of the error that another manager gets.
 struct RegistryOwner: Error, Hashable {
-    /// The process; nil where it has not told, or no more.
+    /// The process ID; `nil` if it has not been written yet, or was removed.
     let processID: Int32?
 }
 
-/// The list's directory is no more the one that a manager has; the cause of the error that this manager gets from then on.
+/// The registry's directory has been replaced; the cause of the errors that its former manager gets from then on.
 struct RegistryLoss: Error, Hashable {}
 
-/// A list's lock: a file that one open descriptor holds, so that the end of the process frees it, however it ends.
+/// A registry's lock: a file locked through one open descriptor, so that the end of the process always releases it.
 ///
-/// The file stays for good, since one that was removed could be held twice.
+/// The file is never removed: otherwise, two processes could lock two files of the same name.
 struct RegistryLock: Sendable {
     static let fileName = ReservedFileNames.registryLock
-    /// Each further round needs somebody who removes the file meanwhile.
+    /// A further round is only needed if another process removes the file meanwhile.
     private static let maxRounds = 100
 
     private enum Attempt {
@@ -22,7 +22,7 @@ struct RegistryLock: Sendable {
         case refused(RegistryOwner)
         /// The file that was locked has lost its name.
         case removed
-        /// The file system has no locks.
+        /// The file system does not support locks.
         case impossible(SystemError)
     }
 
@@ -30,10 +30,10 @@ struct RegistryLock: Sendable {
     private let file: Int32
     private let calls: FileSystem
 
-    /// Takes the lock; throws `busy` with a ``RegistryOwner`` where somebody has it.
+    /// Takes the lock; throws `busy` with a ``RegistryOwner`` if another manager has it.
     ///
-    /// Who runs the list leaves the number of its process there. One who only changes it does not: who ends the process that
-    /// runs the list, or waits for it, must not take it for that one.
+    /// With `isRun`, the process ID is written to the file. A process that only edits the queue does not write its own, since
+    /// other processes use the ID to stop the process that runs the queue, or to wait for it.
     static func take(in directory: String, isRun: Bool, calls: FileSystem) throws(DownloadError) -> RegistryLock {
         let path = "\(directory)/\(fileName)"
         for _ in 0..<maxRounds {
@@ -42,21 +42,21 @@ struct RegistryLock: Sendable {
             case .refused(let holder): throw .registryHeld(directory, by: holder)
             case .removed: continue
             case .impossible(let error):
-                let advice = " A list needs a file system that has locks: give this manager another folder."
+                let advice = " A queue needs a file system that supports locks: choose another folder."
                 throw .storage("The lock \(path) could not be taken", error, advice)
             }
         }
         throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
     }
 
-    /// Throws where the file has lost its name: another process may have the list that has that name now.
+    /// Throws if the file has lost its name: another process may own the registry that has this name now.
     func check() throws(DownloadError) {
         if calls.hasLostName(path, file) { throw .registryLost(path) }
     }
 
-    /// Frees the lock.
+    /// Releases the lock.
     func release() {
-        // Else the next holder would go by this name until it has written its own.
+        // Otherwise the next owner would be reported as this process until it has written its own ID.
         try? calls.truncate(file, 0)
         try? calls.close(file)
     }
@@ -88,18 +88,18 @@ struct RegistryLock: Sendable {
         do throws(SystemError) {
             guard try calls.lock(file) else { return .refused(RegistryOwner(processID: processID(in: file, calls))) }
         } catch  where error.tellsOfNoLocks {
-            // Unlike a partial, a journal would be written by two processes at once, and lose what one of them wrote.
+            // Unlike a partial file, a journal needs the lock: two processes would lose each other's changes.
             return .impossible(error)
         }
         guard try calls.isNamed(path, opened) else { return .removed }
         let lock = RegistryLock(path: path, file: file, calls: calls)
-        // It is for a message only; a disk that is full does not keep the list from being read.
+        // The ID is informational; a full disk must not prevent the queue from being read.
         try? calls.truncate(file, 0)
         if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
         return .taken(lock)
     }
 
-    /// The process that lives and runs the list of a directory, as its lock's file tells; takes nothing.
+    /// Returns the living process that runs the queue of a directory, according to its lock file; does not take the lock.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
@@ -108,7 +108,7 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether a process has a file open, also where that may not be seen: its number may have gone to another one.
+    /// Whether a process has a file open, or this cannot be determined: its ID may have been reused.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
         #if os(Linux)
         guard let wanted = try? calls.status(path) else { return false }
@@ -123,7 +123,7 @@ struct RegistryLock: Sendable {
         }
         return false
         #else
-        // Nobody has what can be locked; a manager that begins at this very moment is refused.
+        // If the lock is free, no process owns it; a manager that opens the registry at this moment is refused.
         guard let file = try? calls.open(path) else { return false }
         defer { try? calls.close(file) }
         return (try? calls.lock(file)) != true
@@ -141,28 +141,28 @@ struct RegistryLock: Sendable {
 }
 
 extension DownloadError {
-    /// A failed file call on a list's files; `what` names the file and ends without a full stop.
+    /// The error for a failed call on a registry's files; `what` names the file and has no full stop.
     static func registry(_ what: String, _ error: SystemError) -> DownloadError {
         switch error.errno {
         case EEXIST, ELOOP, EISDIR:
             DownloadError(
                 .fileSystem,
-                "\(what): what has this name is no file of a list of downloads. Remove it and start again.",
+                "\(what): the file of this name does not belong to a download queue. Remove it and start again.",
                 cause: error
             )
         default: .storage(what, error)
         }
     }
 
-    /// Whether a manager has lost its list for good.
+    /// Whether a manager has lost its registry for good.
     package var isRegistryLost: Bool { cause is RegistryLoss }
 
     fileprivate static func registryLost(_ lock: String) -> DownloadError {
         DownloadError(
             .fileSystem,
-            "The list of downloads that was in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
-                + "removed, moved or replaced while it was in use. Start again with the list that is there now. Partial files "
-                + "are kept, and a download that is added again goes on with its own.",
+            "The download queue in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
+                + "removed, moved or replaced while it was in use. Start again with the queue that is there now. Partial "
+                + "files are kept, and a download that is added again resumes from its own.",
             cause: RegistryLoss()
         )
     }
@@ -171,8 +171,8 @@ extension DownloadError {
         let process = holder.processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
         return DownloadError(
             .busy,
-            "The list of downloads in \(directory) is in use by \(process ?? "another process"). "
-                + "Wait for its end, or give this manager another folder.",
+            "The download queue in \(directory) is in use by \(process ?? "another process"). "
+                + "Wait until it finishes, or choose another folder.",
             cause: holder
         )
     }

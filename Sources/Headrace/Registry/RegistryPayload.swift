@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// A change as it is read from a line; whatever a later release has put there as well is passed over and told.
+/// A change decoded from a line; additions of later releases are skipped and reported.
 struct RegistryPayload {
-    /// Nil where the kind of change is not known.
+    /// `nil` if the kind of change is unknown.
     private(set) var change: RegistryChange?
-    /// What was passed over, in words.
+    /// Descriptions of what was skipped.
     private(set) var unknown: [String] = []
-    /// How many downloads were passed over since what they tell cannot be.
+    /// The number of downloads that were skipped because their values are invalid.
     private(set) var invalidEntries = 0
 
     init(_ bytes: ArraySlice<UInt8>) throws(RegistryScanner.Failure) {
@@ -105,7 +105,7 @@ extension RegistryScanner {
         case .conflict:
             let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)
-            // What is not known becomes what loses nothing.
+            // An unknown policy becomes the one that loses no file.
             entry.request.conflictPolicy = policy ?? .fail
             if policy == nil { unknown.append("the conflict policy \"\(word)\"") }
         case .resume:
@@ -142,7 +142,7 @@ extension RegistryScanner {
         case .group: entry.request.group = try text()
         case .rateLimit:
             let limit: Int64 = try integer()
-            // What cannot be is not obeyed, and not a reason to lose the download.
+            // An invalid limit is ignored, and is no reason to lose the download.
             entry.request.rateLimit = limit > 0 ? limit : nil
             if limit <= 0 { unknown.append("the rate limit \(limit)") }
         case .title: entry.request.title = try text()
@@ -153,12 +153,12 @@ extension RegistryScanner {
         case .network:
             let word = try text()
             let policy = DownloadRequest.NetworkPolicy(rawValue: word)
-            // What is not known becomes what costs nothing.
+            // An unknown policy becomes the one that costs nothing.
             entry.request.networkPolicy = policy ?? .wifiOrWired
             if policy == nil { unknown.append("the network policy \"\(word)\"") }
         case .number:
             let number: Int64 = try integer()
-            // Without a valid one, the download gets another number, as that of an earlier release does.
+            // Without a valid number, the download gets a new one, like those of earlier releases.
             entry.number = Int(exactly: number).flatMap { DownloadNumbers.valid.contains($0) ? $0 : nil }
             if entry.number == nil { unknown.append("the number \(number)") }
         case .background: entry.background = try background(&unknown)
@@ -166,7 +166,7 @@ extension RegistryScanner {
         }
     }
 
-    /// Nil where they are none that this release knows, and what only they could prove begins anew.
+    /// Returns `nil` if the hashes are unknown to this release; bytes that only they could verify are downloaded again.
     private mutating func pieces(_ unknown: inout [String]) throws(Failure) -> PieceHashes? {
         try beginList()
         let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())
@@ -176,13 +176,13 @@ extension RegistryScanner {
                 PieceHashes(length: length, algorithm, digests: Array($0), fileSize: fileSize)
             }
         }
-        if pieces == nil || !isAtListEnd { unknown.append("the pieces of a download by \"\(name)\"") }
+        if pieces == nil || !isAtListEnd { unknown.append("the \"\(name)\" piece hashes of a download") }
         while !isAtListEnd { try skip() }
         try endList()
         return pieces
     }
 
-    /// Nil where it is not known, and the download begins anew.
+    /// Returns `nil` if the state is unknown, and the download starts over.
     private mutating func background(_ unknown: inout [String]) throws(Failure) -> BackgroundTaskState? {
         try beginList()
         let word = try text()
@@ -193,15 +193,15 @@ extension RegistryScanner {
             let time: Int64 = try integer()
             let data = Data(base64Encoded: try text())
             note = data.map { .resumable(ResumeData(bytes: Array($0), time: time)) }
-            if note == nil { unknown.append("what the system gave of a download") }
-        case nil: unknown.append("the note \"\(word)\" of a background session")
+            if note == nil { unknown.append("invalid resume data of a background session") }
+        case nil: unknown.append("the state \"\(word)\" of a background session")
         }
         while !isAtListEnd { try skip() }
         try endList()
         return note
     }
 
-    /// Nil where the state is not known.
+    /// Returns `nil` if the state is unknown.
     fileprivate mutating func state(_ unknown: inout [String]) throws(Failure) -> RegistryEntry.State? {
         try beginList()
         let word = try text()
@@ -230,7 +230,7 @@ extension RegistryScanner {
         FileStamp(size: try integer(), modified: try integer(), inode: try integer())
     }
 
-    /// Reads two texts in turn, to the end of a list.
+    /// Reads an array of texts as pairs.
     private mutating func pairs() throws(Failure) -> [(String, String)] {
         let texts = try texts()
         guard texts.count.isMultiple(of: 2) else { throw Failure() }

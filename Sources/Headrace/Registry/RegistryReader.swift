@@ -1,25 +1,25 @@
-/// Reads a journal from its start, piece by piece, and takes nothing for granted about the bytes.
+/// Reads a journal from its start, piece by piece, without trusting its bytes.
 ///
-/// A damaged line costs what it told and nothing else. The work is linear in the bytes.
+/// A damaged line loses its own changes and no others. Takes time linear in the number of bytes.
 struct RegistryReader {
-    /// The list was written by a later release and has to be left as it is.
+    /// The journal was written by a later release and must not be changed.
     struct TooNew: Error, Hashable {
         let version: Int
     }
 
     private(set) var image = RegistrySnapshot()
     private(set) var findings = RegistryDiagnostics()
-    /// The bytes from the start that are lines; those after them belong to none.
+    /// The length of the complete lines from the start; the bytes after them are torn.
     private(set) var goodBytes: Int64 = 0
-    /// How many downloads the lines told of; what is more than the image has is dead.
+    /// The number of records in the lines; those that are not in the snapshot are dead.
     private(set) var recordCount = 0
 
     private var bytesRead: Int64 = 0
-    /// The number of the line that is read, from 1.
+    /// The number of the current line, from 1.
     private var number = 1
-    /// What there is of that line, no more than is needed to tell that it is too long.
-    private var begun: [UInt8] = []
-    private var begunBytes = 0
+    /// The start of the current line, up to one byte more than a line may have.
+    private var lineStart: [UInt8] = []
+    private var lineStartBytes = 0
 
     init() {}
 
@@ -27,61 +27,61 @@ struct RegistryReader {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: RegistryJournal.newline) {
             let line = rest[..<end]
-            if begunBytes == 0 {
-                try take(line, length: line.count)
+            if lineStartBytes == 0 {
+                try process(line, length: line.count)
             } else {
-                keep(line)
-                try take(begun[...], length: begunBytes)
-                (begun, begunBytes) = ([], 0)
+                buffer(line)
+                try process(lineStart[...], length: lineStartBytes)
+                (lineStart, lineStartBytes) = ([], 0)
             }
             rest = rest[(end + 1)...]
             number += 1
             goodBytes = bytesRead + Int64(end + 1 - bytes.startIndex)
         }
-        keep(rest)
+        buffer(rest)
         bytesRead += Int64(bytes.count)
     }
 
-    /// Takes what is after the last line end: a line that lacks only that, or the torn beginning of one.
+    /// Reads the bytes after the last newline: a line that lacks only that, or the torn start of one.
     mutating func finish() throws(TooNew) {
-        let rest = begun[...]
+        let rest = lineStart[...]
         let isWhole =
             number == 1 ? RegistryJournal.version(of: rest) != nil : RegistryJournal.payload(of: rest) != nil
-        if isWhole || number == 1 && begunBytes > 0 {
-            try take(rest, length: begunBytes)
+        if isWhole || number == 1 && lineStartBytes > 0 {
+            try process(rest, length: lineStartBytes)
             if isWhole { goodBytes = bytesRead }
         }
         findings.finish(tornBytes: bytesRead - goodBytes)
     }
 
-    private mutating func keep(_ bytes: ArraySlice<UInt8>) {
-        begun += bytes.prefix(RegistryJournal.maxLineBytes + 1 - begun.count)
-        begunBytes += bytes.count
+    private mutating func buffer(_ bytes: ArraySlice<UInt8>) {
+        lineStart += bytes.prefix(RegistryJournal.maxLineBytes + 1 - lineStart.count)
+        lineStartBytes += bytes.count
     }
 
-    private mutating func take(_ line: ArraySlice<UInt8>, length: Int) throws(TooNew) {
+    private mutating func process(_ line: ArraySlice<UInt8>, length: Int) throws(TooNew) {
         if number == 1, let version = RegistryJournal.version(of: line) {
             guard version <= RegistryJournal.version else { throw TooNew(version: version) }
             return
         }
         let payload = RegistryJournal.payload(of: line)
-        if number == 1 || payload == nil && length > 0 { findings.note(.damagedLine(number, bytes: length)) }
+        if number == 1 || payload == nil && length > 0 { findings.record(.damagedLine(number, bytes: length)) }
         guard let payload else { return }
         guard let decoded = try? RegistryPayload(payload) else {
-            findings.note(.unreadableLine(number))
+            findings.record(.unreadableLine(number))
             return
         }
-        for unknown in decoded.unknown { findings.note(unknown: unknown, line: number) }
-        if decoded.invalidEntries > 0 { findings.note(.invalidEntries(line: number, count: decoded.invalidEntries)) }
+        for unknown in decoded.unknown { findings.record(unknown: unknown, line: number) }
+        if decoded.invalidEntries > 0 { findings.record(.invalidEntries(line: number, count: decoded.invalidEntries)) }
         recordCount += max(1, decoded.change?.recordCount ?? 0)
         if let change = decoded.change { apply(change) }
     }
 
     private mutating func apply(_ change: RegistryChange) {
-        findings.miss(image.apply(change))
+        findings.recordMissing(image.apply(change))
         switch change {
-        case .added(let entries): findings.settle(entries.lazy.map(\.id))
-        case .removed(let ids): findings.settle(ids)
+        case .added(let entries): findings.forgetMissing(entries.lazy.map(\.id))
+        case .removed(let ids): findings.forgetMissing(ids)
         case .state, .moved, .relabelled, .priority: break
         }
     }

@@ -1,64 +1,64 @@
 import HeadracePlatform
 
-/// What a list of downloads keeps of a request: all but its secrets, and which of those it lacks.
+/// The part of a request that is saved: everything but its secrets, with a note of which are missing.
 struct RegistryRequest: Sendable, Hashable {
-    /// The place of the finished file.
+    /// The destination of the finished file.
     enum Destination: Sendable, Hashable {
-        /// A file of this path.
+        /// A file with this path.
         case file(RelocatablePath)
         /// A file in this directory.
         case directory(RelocatablePath)
     }
 
-    /// The address to fetch, without user and password.
+    /// The URL to download, without user and password.
     let url: String
-    /// Other addresses of the file; those with a user or a password are not kept.
+    /// Other URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
-    /// Whether the URL had a user or a password, which is not kept.
+    /// Whether the URL had a user or a password, which is not saved.
     private(set) var withholdsUser: Bool
-    /// The place of the finished file.
+    /// The destination of the finished file.
     let destination: Destination
-    /// What happens when a file of that name exists already.
+    /// The policy if a file of that name exists.
     var conflictPolicy: DownloadRequest.ConflictPolicy
     /// The header fields that are not secret, in order.
     private(set) var headers: [HeaderField] = []
-    /// The names of the header fields whose values are not kept.
+    /// The names of the header fields whose values are not saved.
     private(set) var withheldHeaders: [String] = []
-    /// What it takes to go on with bytes that are held.
+    /// The condition for resuming from a partial file.
     var resumePolicy: DownloadRequest.ResumePolicy
-    /// What the file has to be; of pieces no more is written than an entry has room for.
+    /// The expected properties of the file; piece hashes are only written if an entry has room for them.
     var expectations = FileExpectations()
-    /// What happens with a file that is not what its checksum says.
+    /// The policy for a file with a wrong checksum.
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
-    /// Whether a file that is there already is fetched again.
+    /// Whether an existing file is downloaded again.
     var refetchPolicy = DownloadRequest.RefetchPolicy.always
-    /// What the download belongs to.
+    /// The group of the download.
     var group: String?
-    /// The most bytes per second of the download.
+    /// The maximum bytes per second.
     var rateLimit: Int64?
-    /// What the download is called.
+    /// The display title.
     var title: String?
-    /// The caller's own notes, which are kept as they are.
+    /// The caller's own notes, saved as they are.
     var userInfo: [String: String] = [:]
-    /// How urgent the download is.
+    /// The priority; higher is more urgent.
     var priority = 0
-    /// The time before which the download does not begin, in milliseconds since 1970.
+    /// The earliest start time, in milliseconds since 1970.
     var earliestBegin: Int64?
-    /// Whether the download waits to be resumed from the start.
+    /// Whether the download is added as paused.
     var startsPaused = false
-    /// On which networks the download may run.
+    /// The networks on which the download may run.
     var networkPolicy = DownloadRequest.NetworkPolicy.any
 
-    /// Whether a secret is missing that the request was made with.
+    /// Whether the request had secrets that are not saved.
     var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
 
-    /// Takes what may be kept.
+    /// Creates a request without its secrets.
     /// - Parameters:
-    ///   - url: The address to fetch; its user and password are dropped.
-    ///   - destination: The place of the finished file.
-    ///   - conflictPolicy: What happens when a file of that name exists already.
-    ///   - headers: Header fields, of which those that are secret are dropped.
-    ///   - resumePolicy: What it takes to go on with bytes that are held.
+    ///   - url: The URL to download; its user and password are dropped.
+    ///   - destination: The destination of the finished file.
+    ///   - conflictPolicy: The policy if a file of that name exists.
+    ///   - headers: Header fields; the values of secret ones are dropped.
+    ///   - resumePolicy: The condition for resuming from a partial file.
     init(
         url: String,
         destination: Destination,
@@ -74,7 +74,7 @@ struct RegistryRequest: Sendable, Hashable {
         keep(headers)
     }
 
-    /// Adds header fields; of those that are secret the names alone.
+    /// Adds header fields; of secret ones, only the names.
     mutating func keep(_ fields: [HeaderField]) {
         for field in fields {
             if field.isCredential { withheldHeaders.append(field.name) } else { headers.append(field.withoutUserInfo) }
@@ -91,7 +91,7 @@ struct RegistryRequest: Sendable, Hashable {
 }
 
 extension RegistryRequest {
-    /// Keeps what may be kept of a request, with its paths told from the bases.
+    /// Saves a request without its secrets, with paths relative to the bases.
     init(_ request: DownloadRequest, bases: RegistryBaseDirectories) {
         let destination: Destination =
             switch request.destination {
@@ -119,7 +119,7 @@ extension RegistryRequest {
         networkPolicy = request.networkPolicy
     }
 
-    /// The request without its secrets; nil where its URL is none or its base is not known here.
+    /// The request without its secrets; `nil` if its URL is invalid or its base is unknown in this process.
     func downloadRequest(in bases: RegistryBaseDirectories) -> DownloadRequest? {
         guard let url = URL(string: url), let path = destination.path.resolved(in: bases) else { return nil }
         let place: DownloadRequest.Destination =
@@ -149,7 +149,7 @@ extension RegistryRequest {
         return request
     }
 
-    /// A time that is further away than can be told is as far as can be.
+    /// Milliseconds since 1970; a time out of range is clamped.
     private static func milliseconds(of time: Date) -> Int64 {
         let milliseconds = (time.timeIntervalSince1970 * 1000).rounded()
         return Int64(exactly: milliseconds) ?? (milliseconds > 0 ? .max : .min)
@@ -157,7 +157,7 @@ extension RegistryRequest {
 }
 
 extension DownloadRequest {
-    /// Whether its texts, but for the destination, have more bytes than that together.
+    /// Whether its texts, except for the destination, have more than `maxBytes` bytes in total.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
         for checksum in checksums { bytes += checksum.description.utf8.count }
@@ -177,7 +177,7 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// A `Referer` has no user and password (RFC 9110, section 10.1.3); all other fields are as they were.
+    /// A `Referer` must not contain a user and password (RFC 9110, section 10.1.3); other fields are unchanged.
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)
@@ -185,6 +185,7 @@ extension HeaderField {
 }
 
 extension RegistryRequest {
-    /// The header fields that were not saved because they are secrets, and "user and password" for those of the URL.
+    /// The names of the header fields that were not saved because they are secrets, and "user and password" for those of the
+    /// URL.
     var withheldNames: [String] { withheldHeaders + (withholdsUser ? ["user and password"] : []) }
 }

@@ -1,18 +1,18 @@
-/// Reads the JSON (RFC 8259) of a line: no blanks, whole numbers alone where a number is asked for.
+/// Reads the JSON (RFC 8259) of a line, without whitespace; numbers must be integers except in skipped values.
 ///
-/// It is several times faster than a decoder of any JSON, and a list of many downloads is read before anything begins.
+/// It is several times faster than a general decoder; a long queue is read before anything starts.
 struct RegistryScanner {
-    /// Another value, or none, where one was asked for.
+    /// A value is malformed, missing or of another type.
     struct Failure: Error, Hashable {}
 
-    /// How many lists and objects may be within each other where a value is passed over.
+    /// The maximum nesting of arrays and objects in a skipped value.
     private static let maxDepth = 64
 
     private let bytes: ArraySlice<UInt8>
     private var index: Int
-    /// Whether a value was read in the innermost list or object, so that a comma goes before the next one.
+    /// Whether a value was read in the innermost array or object, so that a comma precedes the next one.
     private var needsComma = false
-    /// Most downloads of a line go to the same folder.
+    /// Cached, since most downloads of a line have the same folder.
     private var lastPath: (text: ArraySlice<UInt8>, path: RelocatablePath)?
 
     init(_ bytes: ArraySlice<UInt8>) {
@@ -20,19 +20,19 @@ struct RegistryScanner {
         index = bytes.startIndex
     }
 
-    /// Whether all bytes are read.
+    /// Whether all bytes were read.
     var isAtEnd: Bool { index == bytes.endIndex }
 
-    // MARK: Lists and objects
+    // MARK: Arrays and objects
 
     mutating func beginList() throws(Failure) { try begin("[") }
 
     mutating func endList() throws(Failure) { try end("]") }
 
-    /// Whether the list that was begun last has no more values.
+    /// Whether the current array has no more values.
     var isAtListEnd: Bool { next == UInt8(ascii: "]") }
 
-    /// Reads an object's names and numbers; of the same names the last counts.
+    /// Reads an object of names and numbers; the last of equal names counts.
     mutating func numbers() throws(Failure) -> [String: Int64] {
         var numbers: [String: Int64] = [:]
         try begin("{")
@@ -51,7 +51,7 @@ struct RegistryScanner {
         return try Self.text(quoted.content, hasEscapes: quoted.hasEscapes)
     }
 
-    /// Reads the texts of a list.
+    /// Reads an array of texts.
     mutating func texts() throws(Failure) -> [String] {
         var texts: [String] = []
         try beginList()
@@ -60,7 +60,7 @@ struct RegistryScanner {
         return texts
     }
 
-    /// Reads a path as ``RelocatablePath/description`` tells it.
+    /// Reads a path in the form of ``RelocatablePath/description``.
     mutating func path() throws(Failure) -> RelocatablePath {
         let quoted = try quoted()
         if let lastPath, lastPath.text == quoted.content { return lastPath.path }
@@ -71,7 +71,7 @@ struct RegistryScanner {
         return path
     }
 
-    /// Reads an identity in its one spelling: sixteen hexadecimal digits in lower case.
+    /// Reads an identity: exactly sixteen hexadecimal digits in lower case.
     mutating func id() throws(Failure) -> UInt64 {
         guard let id = UInt64(hexadecimal: try quoted().content) else { throw Failure() }
         return id
@@ -109,7 +109,7 @@ struct RegistryScanner {
         return false
     }
 
-    /// Passes over a value of any kind.
+    /// Skips a value of any type.
     mutating func skip() throws(Failure) { try skip(depth: 0) }
 
     // MARK: Parts
@@ -121,7 +121,7 @@ struct RegistryScanner {
         return next &- UInt8(ascii: "0")
     }
 
-    /// Takes the comma before a value; where it is missing, the value is not found either.
+    /// Reads the comma before a value; if it is missing, reading the value fails.
     private mutating func separate() {
         guard needsComma, next == UInt8(ascii: ",") else { return }
         index += 1
@@ -200,7 +200,7 @@ struct RegistryScanner {
         needsComma = true
     }
 
-    /// The bytes of a text as they are between the quotes.
+    /// The bytes between the quotes, with escapes.
     private mutating func quoted() throws(Failure) -> (content: ArraySlice<UInt8>, hasEscapes: Bool) {
         try begin("\"")
         let start = index
@@ -249,7 +249,7 @@ struct RegistryScanner {
         return bytes + rest
     }
 
-    /// The scalar of one escape, or of two that are a surrogate pair.
+    /// Reads the scalar of one escape, or of a surrogate pair.
     private static func scalar(_ rest: inout ArraySlice<UInt8>) throws(Failure) -> Unicode.Scalar {
         let unit = try codeUnit(&rest)
         if let scalar = Unicode.Scalar(unit) { return scalar }

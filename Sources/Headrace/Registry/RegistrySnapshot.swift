@@ -1,23 +1,22 @@
-/// A list of downloads as its changes have made it.
+/// A queue, built from its changes.
 struct RegistrySnapshot: Sendable {
-    /// The downloads, in no order.
+    /// The downloads, in no particular order.
     private(set) var entries: [RegistryEntry] = []
-    /// Where each download is: a dictionary of the downloads themselves has room for up to three times as many.
+    /// The index of each download; a dictionary of the entries themselves would allocate up to three times as many.
     private var indices: [UInt64: Int] = [:]
 
-    /// Creates an empty list.
+    /// Creates an empty queue.
     init() {}
 
-    /// The downloads in the order of the list.
+    /// The downloads in queue order.
     var ordered: [RegistryEntry] { entries.sorted { ($0.label, $0.id) < ($1.label, $1.id) } }
 
     subscript(id: UInt64) -> RegistryEntry? { indices[id].map { entries[$0] } }
 
-    /// Makes a change.
+    /// Applies a change.
     ///
-    /// Each change tells what is from now on, so that one made twice, or after later ones and then all of those again,
-    /// ends as the same list.
-    /// - Returns: The downloads that it would have changed and the list does not have; one to be removed is not missed.
+    /// Each change states the new value, so that repeating it, or repeating it with all later changes, gives the same queue.
+    /// - Returns: The changed downloads that are not in the queue, except those to be removed.
     @discardableResult
     mutating func apply(_ change: RegistryChange) -> [UInt64] {
         switch change {
@@ -41,11 +40,11 @@ struct RegistrySnapshot: Sendable {
         }
     }
 
-    /// Gives a number to each download that has none, and to each whose number an earlier download of the queue has.
+    /// Assigns a number to each download that has none or a duplicate.
     ///
     /// The journals of earlier releases have no numbers. The result depends on the entries alone, so that all processes that
     /// read the same journal see the same numbers.
-    /// - Returns: Whether a number was given.
+    /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {
         guard Set(entries.lazy.compactMap(\.number)).count < entries.count else { return false }
         var taken: Set<Int> = []

@@ -2,24 +2,24 @@ import HeadracePlatform
 
 /// An open journal.
 ///
-/// The list itself is its owner's alone: here are only the identities, which tell what in the journal is dead. All calls
-/// block, and belong to one caller at a time.
+/// The caller maintains the queue itself; the store only counts records, to know how much of the journal is dead. All calls
+/// block; make them one at a time.
 struct RegistryStore: Sendable {
-    /// When a journal is written anew.
+    /// The conditions for rewriting a journal.
     struct Compaction: Sendable {
-        /// Below this size it is not worth it.
+        /// A smaller journal is not rewritten.
         var minBytes: Int64 = 1 << 20
-        /// How many times more downloads the journal tells of than the list has.
+        /// The minimum ratio of records in the journal to downloads in the queue.
         var factor = 2
     }
 
-    /// What became of changes that no error kept from the disk.
+    /// The result of recording changes without an error.
     enum Outcome: Sendable, Hashable {
-        /// They are in the journal.
+        /// The changes are in the journal.
         case recorded
-        /// They are in the journal, which is mostly dead: it is worth to write it anew.
+        /// The changes are in the journal, which is mostly dead and should be rewritten.
         case recordedAndDue
-        /// They are not: this takes the whole list.
+        /// The changes are not in the journal: the whole queue has to be written.
         case wholeListNeeded
     }
 
@@ -34,24 +34,25 @@ struct RegistryStore: Sendable {
     private let compaction: Compaction
     private let calls: FileSystem
     private var file: Int32?
-    /// The bytes of the lines; the next ones go there.
+    /// The total length of the lines, where the next ones are written.
     private var size: Int64 = 0
-    /// Whether there are bytes after them, which have to be cut first.
+    /// Whether there are bytes after the lines, which have to be truncated first.
     private var hasTornTail = false
-    /// How many downloads the lines tell of.
+    /// The number of records in the lines.
     private var recordCount = 0
-    /// How many the list has; one that was added twice counts twice until the journal is written anew.
+    /// The number of downloads in the queue; one that was added twice counts twice until the journal is rewritten.
     private var liveCount = 0
-    /// Whether there are lines that no sync has covered yet.
+    /// Whether there are lines that have not been synced.
     private var isUnsynced = false
-    /// Set where the kernel may have given up bytes or the name of this file: no sync of it proves anything any more.
+    /// Set if the next change requires a rewrite of the journal.
     ///
-    /// Set as well where it lacks numbers of the list. What comes next takes the whole list then.
+    /// After a failed sync, the kernel may have dropped bytes or the file's name, which a later sync would not report. An
+    /// older journal may also lack the numbers of downloads.
     private var needsRewrite = false
-    /// After a compaction that failed, the weight to try again at.
+    /// After a failed compaction, the record count at which to try again.
     private var postponedCount = 0
 
-    /// Opens the journal of a directory that is locked, and makes one where there is none.
+    /// Opens the journal of a locked directory, or creates one.
     init(
         in directory: String,
         syncs: Bool,
@@ -68,14 +69,14 @@ struct RegistryStore: Sendable {
         do throws(DownloadError) {
             (image, report.findings) = try load()
             needsRewrite = image.numberEntries()
-            report.unreadCopy = try tidy(image, after: report.findings)
+            report.unreadCopy = try rewriteIfNeeded(image, after: report.findings)
         } catch {
             close()
             throw error
         }
     }
 
-    /// Waits for the disk where that is still to do.
+    /// Syncs what has not been synced, and closes the file.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
@@ -84,9 +85,9 @@ struct RegistryStore: Sendable {
 
     // MARK: Writing
 
-    /// Adds changes, with one sync where `syncing` is set and the list syncs, or `always` is set too.
+    /// Appends changes; if it throws, none of them is in the journal.
     ///
-    /// A sync covers all that was written before it. Where it throws, none of the changes is in the journal.
+    /// If `syncing` is set, and the queue syncs or `always` is set, one sync covers these changes and all earlier ones.
     mutating func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool,
@@ -95,7 +96,7 @@ struct RegistryStore: Sendable {
         let syncing = syncing && (syncs || always)
         if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
         guard let file, !needsRewrite else { return .wholeListNeeded }
-        // Somebody has removed or replaced it: who opens the list next would not see what is added to it.
+        // Another process has removed or replaced the file, so that the next manager would not see the changes.
         if calls.hasLostName(path, file) { return .wholeListNeeded }
         var lines = RegistryLines(of: changes)
         let end: Int64
@@ -104,14 +105,14 @@ struct RegistryStore: Sendable {
         } catch {
             cutTail(of: file)
             if case .encoding(.indivisible) = error { return .wholeListNeeded }
-            throw .registry("The list \(path)", error)
+            throw .registry("The queue file \(path)", error)
         }
         do throws(SystemError) {
             if syncing, isUnsynced || end > size { try calls.sync(file) }
         } catch {
             needsRewrite = true
             cutTail(of: file)
-            throw .registry("The list \(path) could not be written to the disk", error)
+            throw .registry("The queue file \(path) could not be written to the disk", error)
         }
         (hasTornTail, isUnsynced) = (false, !syncing)
         size = end
@@ -120,9 +121,9 @@ struct RegistryStore: Sendable {
         return isCompactionDue ? .recordedAndDue : .recorded
     }
 
-    /// Puts a new journal of these downloads in the place of the old one, in one step.
+    /// Replaces the journal, atomically, by a new one of these downloads.
     ///
-    /// A failure leaves one that can be read: the old one, or after the rename, with the change in doubt, the new one.
+    /// A failure leaves a readable journal: the old one or, if only the rename could not be synced, the new one.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         let newPath = path + Self.newSuffix
@@ -133,7 +134,7 @@ struct RegistryStore: Sendable {
             try? calls.remove(newPath)
             new = try calls.create(newPath)
         } catch {
-            throw .registry("\(newPath) could not be made", error)
+            throw .registry("\(newPath) could not be created", error)
         }
         do throws(DownloadError) {
             do throws(WriteFailure) {
@@ -145,7 +146,7 @@ struct RegistryStore: Sendable {
                 try calls.sync(new)
                 try calls.replace(newPath, path)
             } catch {
-                throw .registry("The list \(path) could not be replaced", error)
+                throw .registry("The queue file \(path) could not be replaced", error)
             }
         } catch {
             try? calls.close(new)
@@ -157,7 +158,7 @@ struct RegistryStore: Sendable {
         (file, size, hasTornTail) = (new, newSize, false)
         liveCount = lines.growth
         recordCount = liveCount
-        // After a power cut the name may lead to the old journal again, which lacks what comes from now on.
+        // After a power cut the name may refer to the old journal, which lacks later changes.
         needsRewrite = true
         do throws(SystemError) {
             try calls.syncNames(in: directory)
@@ -172,13 +173,13 @@ struct RegistryStore: Sendable {
         size >= compaction.minBytes && recordCount >= postponedCount && recordCount / compaction.factor >= liveCount
     }
 
-    /// What keeps lines from being written.
+    /// A failure to write lines.
     fileprivate enum WriteFailure: Error {
         case encoding(RegistryEncoder.Failure)
         case disk(SystemError)
     }
 
-    /// Writes lines behind those that there are; returns where they end.
+    /// Appends lines to the existing ones; returns the new end.
     private mutating func appendAll(
         _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32
@@ -192,12 +193,12 @@ struct RegistryStore: Sendable {
         return try writeAll(&lines, to: file, at: size)
     }
 
-    /// Takes back what was not written as a whole, so that a later run does not read what was refused.
+    /// Removes incomplete lines, so that a later run does not read rejected changes.
     private mutating func cutTail(of file: Int32) {
         if (try? calls.truncate(file, size)) != nil { hasTornTail = false }
     }
 
-    /// Writes lines one piece after the other; returns where they end.
+    /// Writes lines piece by piece; returns the new end.
     private func writeAll(
         _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32,
@@ -220,10 +221,10 @@ struct RegistryStore: Sendable {
         do throws(SystemError) {
             guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
             file = try calls.open(path)
-            // A process that was killed may have left a name that a power cut would still take back.
+            // A process that was killed may have left a name that is not synced.
             try calls.syncNames(in: directory)
         } catch {
-            throw .registry("The list \(path) could not be opened", error)
+            throw .registry("The queue file \(path) could not be opened", error)
         }
         let bytes = try forEachPiece { piece throws(DownloadError) in
             do throws(RegistryReader.TooNew) {
@@ -237,42 +238,42 @@ struct RegistryStore: Sendable {
         } catch {
             throw .registry(path, error)
         }
-        // What a process left that was killed while it wrote the journal anew.
+        // The leftover of a process that was killed while it rewrote the journal.
         try? calls.remove(path + Self.newSuffix)
         if let file { try? calls.setMode(file, FileSystem.privateMode) }
         (size, recordCount, hasTornTail) = (reader.goodBytes, reader.recordCount, bytes > reader.goodBytes)
-        // Whoever wrote the lines may have been killed before it synced them.
+        // The process that wrote the lines may have been killed before it synced them.
         isUnsynced = size > 0
         liveCount = reader.image.entries.count
         return (reader.image, reader.findings)
     }
 
-    /// Writes the journal anew where there is none, or where it is damaged, mostly dead or without numbers.
-    private mutating func tidy(
+    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
+    private mutating func rewriteIfNeeded(
         _ image: RegistrySnapshot,
         after findings: RegistryDiagnostics
     ) throws(DownloadError) -> String? {
         var copy: String?
         do throws(DownloadError) {
-            if findings.hasLoss { copy = try keepCopy() }
+            if findings.hasLoss { copy = try saveCopy() }
             if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
                 try replace(with: image.ordered)
             }
         } catch  where size > 0 {
-            // It can be read as it is, and added to.
+            // It is readable as it is, and can be appended to.
         }
         return copy
     }
 
-    /// Copies the journal, which holds something that is not understood, before it is replaced.
-    private func keepCopy() throws(DownloadError) -> String {
+    /// Copies a journal that is not fully understood, before it is replaced.
+    private func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32
         do throws(SystemError) {
             try? calls.remove(copyPath)
             copy = try calls.create(copyPath)
         } catch {
-            throw .registry("\(copyPath) could not be made", error)
+            throw .registry("\(copyPath) could not be created", error)
         }
         defer { try? calls.close(copy) }
         do throws(DownloadError) {
@@ -297,7 +298,7 @@ struct RegistryStore: Sendable {
         return copyPath
     }
 
-    /// Reads the journal from its start; returns how many bytes there were.
+    /// Reads the journal from its start in pieces; returns its length.
     private func forEachPiece(_ body: ([UInt8]) throws(DownloadError) -> Void) throws(DownloadError) -> Int64 {
         guard let file else { return 0 }
         var offset: Int64 = 0
@@ -307,11 +308,11 @@ struct RegistryStore: Sendable {
                 let status = try calls.openStatus(file)
                 guard status.kind == .regular else { throw SystemError(errno: EEXIST) }
                 piece = try calls.readAt(file, offset, Self.pieceBytes)
-                // What was not read would be taken for what is not there, and be lost when the journal is written anew.
+                // Bytes that a short read left out would be lost when the journal is rewritten.
                 let hasAll = offset + Int64(piece.count) >= status.size
                 guard hasAll || piece.count == Self.pieceBytes else { throw SystemError(errno: EIO) }
             } catch {
-                throw .registry("The list \(path) could not be read", error)
+                throw .registry("The queue file \(path) could not be read", error)
             }
             try body(piece)
             offset += Int64(piece.count)
@@ -329,11 +330,11 @@ extension DownloadError {
         case .encoding(.tooLarge(let id)):
             DownloadError(
                 .invalidRequest,
-                "The download \(id.hexadecimal) holds more than the \(maxEntrySize) that a list of downloads takes. "
+                "The download \(id.hexadecimal) takes more than the \(maxEntrySize) that a queue can store. "
                     + "Shorten its URL, headers, title or notes."
             )
         case .encoding(.indivisible):
-            DownloadError(.invalidRequest, "A change of the list is larger than the list takes. Make it in parts.")
+            DownloadError(.invalidRequest, "The change of the queue is too large to be stored. Split it.")
         }
     }
 
@@ -341,7 +342,7 @@ extension DownloadError {
         DownloadError(
             .fileSystem,
             "\(path) was written by a later release (version \(error.version)). "
-                + "Go on with that one, or give this manager another folder.",
+                + "Use that release, or choose another folder.",
             cause: error
         )
     }

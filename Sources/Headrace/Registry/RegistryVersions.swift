@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// The versions of finished files whose file systems have no extended attributes: a file in the registry's directory.
+/// The validators of finished files on file systems without extended attributes, saved in the registry's directory.
 ///
-/// A line for each, `PATH-HASH INODE VERSION`, of which the last of a path holds; what is no such line, as a crash may leave,
-/// is passed over. It belongs to the manager that has the registry. All calls block.
+/// The lines have the form `PATH-HASH INODE VERSION`; the last one of a path counts. Other lines, as left by a crash, are
+/// skipped. The file belongs to the manager that owns the registry. All calls block.
 final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
-    /// The largest file; before it grows beyond, the older half goes, and with it most of the files that are gone.
+    /// The maximum size; before it is exceeded, the older half is dropped, and with it most of the files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String
     private let calls: FileSystem
-    /// Nil until somebody asks, since few file systems lack attributes.
+    /// Read on first use, since few file systems lack extended attributes.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {
@@ -19,7 +19,7 @@ final class RegistryVersions: Sendable {
         self.calls = calls
     }
 
-    /// What is kept of the file that has a path, where it is still the one with this number.
+    /// The saved validator of the file with this path, if it still has this inode.
     func version(of file: String, inode: UInt64) -> SavedValidator? {
         let text = index.withLock { index in
             let read = index ?? self.read()
@@ -31,11 +31,11 @@ final class RegistryVersions: Sendable {
         return SavedValidator(decoding: Array(text.utf8.dropFirst(prefix.utf8.count)))
     }
 
-    /// Keeps the encoded version of a file in the place of an earlier one of its path; where that fails, none is kept.
+    /// Saves the encoded validator of a file, replacing an earlier one of its path; on failure, none is saved.
     func keep(_ version: [UInt8], of file: String, inode: UInt64) {
         let (key, text) = (VersionIndex.key(of: file), "\(inode) \(String(decoding: version, as: UTF8.self))")
         index.withLock { index in
-            // After a failure, what is on the disk is read again.
+            // After a failure, the file is read again.
             var new = index.take() ?? read()
             new[key] = Substring(text)
             guard (try? append("\(key) \(text)", to: &new)) != nil else { return }
@@ -52,7 +52,7 @@ final class RegistryVersions: Sendable {
         defer { try? calls.close(file) }
         let status = try calls.openStatus(file)
         guard status.kind == .regular else { throw SystemError(errno: EEXIST) }
-        // A line that was torn off ends here.
+        // The newline ends a torn line.
         let bytes = Array("\n\(line)".utf8)
         guard status.size + Int64(bytes.count) > Int64(Self.maxBytes) else {
             return try calls.writeAll(file, bytes, at: status.size)
@@ -62,17 +62,17 @@ final class RegistryVersions: Sendable {
     }
 }
 
-/// The lines of a file of versions.
+/// The lines of a validator file.
 struct VersionIndex: Sendable {
     private struct Entry {
-        /// What the line has after its key.
+        /// The part of the line after its key.
         var text: Substring
-        /// The later, the newer.
-        var turn: Int
+        /// The order of the lines; higher is newer.
+        var sequence: Int
     }
 
     private var entries: [Substring: Entry] = [:]
-    private var turn = 0
+    private var sequence = 0
 
     init(reading bytes: [UInt8]) {
         for line in String(decoding: bytes, as: UTF8.self).utf8.split(separator: UInt8(ascii: "\n")) {
@@ -81,7 +81,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// Where the line of a file is found.
+    /// The key of a file's line.
     static func key(of file: String) -> Substring {
         Substring(Fingerprint(url: URL(filePath: file, directoryHint: .notDirectory), name: "").description)
     }
@@ -89,23 +89,24 @@ struct VersionIndex: Sendable {
     subscript(key: Substring) -> Substring? {
         get { entries[key]?.text }
         set {
-            turn += 1
-            entries[key] = newValue.map { Entry(text: $0, turn: turn) }
+            sequence += 1
+            entries[key] = newValue.map { Entry(text: $0, sequence: sequence) }
         }
     }
 
-    /// Forgets the oldest lines beyond a size.
+    /// Drops the oldest lines beyond a size.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
-        let kept = entries.sorted { $0.value.turn > $1.value.turn }.prefix { key, entry in
+        let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in
             size += key.utf8.count + entry.text.utf8.count + 2
             return size <= maxBytes
         }
         entries = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
-    /// The file that has these lines, from the oldest to the newest.
+    /// The contents of the file, from the oldest to the newest line.
     var bytes: [UInt8] {
-        Array(entries.sorted { $0.value.turn < $1.value.turn }.map { "\n\($0.key) \($0.value.text)" }.joined().utf8)
+        let lines = entries.sorted { $0.value.sequence < $1.value.sequence }.map { "\n\($0.key) \($0.value.text)" }
+        return Array(lines.joined().utf8)
     }
 }

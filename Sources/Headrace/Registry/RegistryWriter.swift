@@ -1,7 +1,7 @@
-/// Writes the JSON (RFC 8259) of a line, in the one spelling that ``RegistryScanner`` reads fastest.
+/// Writes the JSON (RFC 8259) of a line, in the one form that ``RegistryScanner`` reads fastest.
 struct RegistryWriter {
     private(set) var bytes: [UInt8] = []
-    /// Whether a value was written in the innermost list or object, so that a comma goes before the next one.
+    /// Whether the innermost array or object has a value, so that a comma precedes the next one.
     private var needsComma = false
 
     mutating func beginList() { begin("[") }
@@ -42,7 +42,7 @@ struct RegistryWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Writes numbers by name, in order.
+    /// Writes an object of names and numbers, in order.
     mutating func write(_ numbers: some Sequence<(name: String, number: Int64)>) {
         begin("{")
         for (name, number) in numbers {
@@ -54,7 +54,7 @@ struct RegistryWriter {
         end("}")
     }
 
-    /// Begins anew, with the memory that there is.
+    /// Starts over with the allocated memory.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false

@@ -1,17 +1,17 @@
-/// The folders that a list of downloads tells its paths from, as they are called in this process.
+/// The base directories of a registry's paths, as they are in this process.
 struct RegistryBaseDirectories: Sendable, Hashable {
     private let home: String
     private let registry: String
     private let temporary: String
-    /// Those that further paths are told from.
+    /// The bases that new paths may be relative to.
     fileprivate let used: [RelocatablePath.Base]
 
-    /// Creates bases from absolute paths; an empty one, and the root, are no base.
+    /// Creates bases from absolute paths; an empty path or the root is not a base.
     /// - Parameters:
     ///   - home: The user's home directory.
-    ///   - registry: The directory that the list's own directory lies in.
+    ///   - registry: The parent of the registry's directory.
     ///   - temporary: The directory for temporary files.
-    ///   - used: Those that further paths are told from; others serve to read the paths of an earlier run.
+    ///   - used: The bases for new paths; the others serve to read the paths of an earlier run.
     init(
         home: String,
         registry: String,
@@ -24,7 +24,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
         self.temporary = RelocatablePath.normalized(temporary)
     }
 
-    /// The path of a base without the slashes at both ends; empty where there is none.
+    /// The path of a base without leading and trailing slashes; empty if there is none.
     fileprivate subscript(base: RelocatablePath.Base) -> String {
         switch base {
         case .home: home
@@ -36,27 +36,27 @@ struct RegistryBaseDirectories: Sendable, Hashable {
 
 /// A path that still resolves after its home or container folder has moved.
 ///
-/// All is compared by bytes: as a character, a slash with a combining mark after it is no slash.
+/// Paths are compared by bytes: as a `Character`, a slash followed by a combining mark is not a slash.
 struct RelocatablePath: Sendable, Hashable {
-    /// A folder that paths are told from.
+    /// A directory that paths are relative to.
     enum Base: String, Sendable, Hashable, CaseIterable {
         /// The user's home directory.
         case home
-        /// The directory that the list's own directory lies in.
+        /// The parent of the registry's directory.
         case registry
         /// The directory for temporary files.
         case temporary
     }
 
-    /// The folder that the path is told from; nil for the root.
+    /// The directory that the path is relative to; `nil` for the root.
     let base: Base?
-    /// The components below the base with a slash between any two; empty for the base itself.
+    /// The path components below the base, separated by slashes; empty for the base itself.
     let path: String
 
-    /// Tells an absolute path from the innermost base that it lies under.
+    /// Makes an absolute path relative to the innermost base that contains it.
     init(_ absolutePath: String, bases: RegistryBaseDirectories) {
         let path = Self.normalized(absolutePath)
-        // What leads up again may leave the base that it seems to be under.
+        // A path with `..` may leave the base that it seems to be in.
         let isPlain = !path.utf8.split(separator: Self.slash).contains { $0.elementsEqual("..".utf8) }
         var innermost: (base: Base, length: Int)?
         for base in bases.used where isPlain {
@@ -70,7 +70,7 @@ struct RelocatablePath: Sendable, Hashable {
         self.path = innermost.map { String(decoding: path.utf8.dropFirst($0.length + 1), as: UTF8.self) } ?? path
     }
 
-    /// The absolute path; nil where the base is not known here.
+    /// The absolute path; `nil` if the base is unknown in this process.
     func resolved(in bases: RegistryBaseDirectories) -> String? {
         guard let base else { return "/" + path }
         let folder = bases[base]
@@ -80,7 +80,7 @@ struct RelocatablePath: Sendable, Hashable {
 
     private static let slash = UInt8(ascii: "/")
 
-    /// Without the slashes at both ends, empty components and single dots.
+    /// Removes leading and trailing slashes, empty components and single dots.
     fileprivate static func normalized(_ path: String) -> String {
         let components = path.utf8.split(separator: slash).filter { !$0.elementsEqual(".".utf8) }
         return components.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
@@ -92,12 +92,12 @@ struct RelocatablePath: Sendable, Hashable {
     }
 }
 
-/// In a journal: the base's name and a colon before the path, or a slash before one from the root.
+/// In a journal: the name of the base, a colon and the path; or an absolute path.
 extension RelocatablePath: LosslessStringConvertible {
-    /// The path as it is in a journal.
+    /// The path as it is written in a journal.
     var description: String { base.map { "\($0.rawValue):\(path)" } ?? "/" + path }
 
-    /// Reads a path; nil for one that was not written here, or leads out of its base.
+    /// Reads a path; `nil` if it is malformed or leads out of its base.
     init?(_ description: String) {
         let text = description.utf8
         if text.first == Self.slash {
@@ -113,7 +113,7 @@ extension RelocatablePath: LosslessStringConvertible {
         guard path.isEmpty || Self.isPlain(path, allowsUp: base == nil) else { return nil }
     }
 
-    /// Whether there is a name between any two slashes.
+    /// Whether every component is a name.
     private static func isPlain(_ path: String, allowsUp: Bool) -> Bool {
         var rest = path.utf8[...]
         while true {

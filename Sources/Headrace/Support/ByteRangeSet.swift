@@ -1,6 +1,6 @@
-/// Which bytes of a file there are: half-open ranges, with at least a byte between any two.
+/// A set of byte offsets in a file, as half-open ranges that neither overlap nor touch.
 struct ByteRangeSet: Sendable, Hashable {
-    /// In ascending order; none is empty, touches another, or begins below zero.
+    /// The ranges in ascending order; none is empty, touches another, or starts below zero.
     private(set) var ranges: [Range<Int64>] = []
 
     init(_ ranges: some Sequence<Range<Int64>> = []) {
@@ -12,15 +12,15 @@ struct ByteRangeSet: Sendable, Hashable {
     /// The number of bytes in all ranges; cannot overflow, as they are disjoint and not below zero.
     var count: Int64 { ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
-    /// The number of bytes from the file's start up to the first that is missing.
+    /// The number of contiguous bytes from the start of the file.
     var prefixCount: Int64 { ranges.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0 }
 
-    /// The end of the last range, zero where there is none.
+    /// The end of the last range; zero if the set is empty.
     var end: Int64 { ranges.last?.upperBound ?? 0 }
 
-    /// Adds bytes; takes constant time at the end, where a stream writes.
+    /// Inserts a range; takes constant time at the end, where a stream writes.
     mutating func insert(_ range: Range<Int64>) {
-        precondition(range.lowerBound >= 0, "a file has no byte before its first: \(range)")
+        precondition(range.lowerBound >= 0, "a range must not start below zero: \(range)")
         guard !range.isEmpty else { return }
         guard let last = ranges.last, range.lowerBound <= last.upperBound else {
             ranges.append(range)
@@ -30,7 +30,7 @@ struct ByteRangeSet: Sendable, Hashable {
             ranges[ranges.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
             return
         }
-        // A range that only touches becomes one with the new one as well.
+        // Ranges that only touch are merged as well.
         let joined = index { $0.upperBound >= range.lowerBound }..<index { $0.lowerBound > range.upperBound }
         let lower = ranges[joined].first?.lowerBound ?? range.lowerBound
         let upper = ranges[joined].last?.upperBound ?? range.upperBound
@@ -48,12 +48,12 @@ struct ByteRangeSet: Sendable, Hashable {
         ranges.replaceSubrange(touched, with: rest)
     }
 
-    /// Forgets all bytes from an offset on, as a file of that length does.
+    /// Removes all bytes from an offset on, like truncating a file to that length.
     mutating func truncate(to length: Int64) {
         remove(max(0, length)..<Int64.max)
     }
 
-    /// Forgets so many bytes, the last ones, or all where there are fewer.
+    /// Removes the last `count` bytes, or all if there are fewer.
     mutating func removeLast(_ count: Int64) {
         var rest = count
         while rest > 0, let last = ranges.last {
@@ -63,7 +63,7 @@ struct ByteRangeSet: Sendable, Hashable {
         }
     }
 
-    /// Whether all bytes of a range are there; true for an empty one.
+    /// Whether the set contains all bytes of a range; `true` for an empty one.
     func contains(_ range: Range<Int64>) -> Bool {
         guard !range.isEmpty else { return true }
         let holder = index { $0.upperBound >= range.upperBound }
@@ -74,7 +74,7 @@ struct ByteRangeSet: Sendable, Hashable {
         ranges.allSatisfy(other.contains)
     }
 
-    /// What is missing of a range, in ascending order.
+    /// The missing parts of a range, in ascending order.
     func gaps(in range: Range<Int64>) -> [Range<Int64>] {
         var gaps: [Range<Int64>] = []
         var start = range.lowerBound
@@ -86,7 +86,7 @@ struct ByteRangeSet: Sendable, Hashable {
         return gaps
     }
 
-    /// The first run of missing bytes at or after an offset and before an end; nil where all are there.
+    /// The first missing range at or after an offset and before an end; `nil` if nothing is missing.
     func firstGap(from offset: Int64, before end: Int64 = .max) -> Range<Int64>? {
         var next = index { $0.upperBound > offset }
         var start = offset
@@ -109,13 +109,13 @@ struct ByteRangeSet: Sendable, Hashable {
         return common
     }
 
-    /// The indices of the ranges that share a byte with one.
+    /// The indices of the ranges that overlap a range.
     private func overlapping(_ range: Range<Int64>) -> Range<Int> {
         let first = index { $0.upperBound > range.lowerBound }
         return first..<max(first, index { $0.lowerBound >= range.upperBound })
     }
 
-    /// The first index whose range fulfils a condition that all later ones fulfil too; by halving.
+    /// The first index whose range, like all later ones, satisfies the condition; a binary search.
     private func index(where condition: (Range<Int64>) -> Bool) -> Int {
         var candidates = 0..<ranges.count
         while !candidates.isEmpty {
@@ -129,13 +129,13 @@ struct ByteRangeSet: Sendable, Hashable {
     }
 }
 
-/// As `[[0,100],[200,300]]`; decoding takes nothing that encoding would not have written.
+/// Encoded as `[[0,100],[200,300]]`; decoding rejects any other form.
 extension ByteRangeSet: Codable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         for pair in try container.decode([[Int64]].self) {
             guard pair.count == 2, pair[0] < pair[1], pair[0] >= 0, ranges.isEmpty || pair[0] > end else {
-                throw DecodingError.dataCorruptedError(in: container, debugDescription: "\(pair) is out of place.")
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "\(pair) is out of order.")
             }
             ranges.append(pair[0]..<pair[1])
         }

@@ -1,32 +1,32 @@
 import HeadracePlatform
 
-/// The number of descriptors that the process may have.
+/// The limit on file descriptors of the process.
 package enum DescriptorLimit {
     #if canImport(Darwin)
     /// `OPEN_MAX`, the highest limit that the system accepts.
-    private static let most: rlim_t = 10_240
+    private static let maximum: rlim_t = 10_240
     #else
-    private static let most: rlim_t = 65_536
+    private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of unused descriptors in a row after which no more are looked at: the system gives out the lowest number.
-    private static let longestGap = 256
+    /// The number of unused descriptors in a row after which the search stops: the system assigns the lowest number first.
+    private static let maxGap = 256
 
-    /// Allows as many as the system lets the process have; for programs of our own, a library leaves the limit as it is.
+    /// Raises the limit as far as the system allows; for our own programs, since a library must not change it.
     package static func raise() {
         guard var limit = current else { return }
-        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, maximum))
         setrlimit(resource, &limit)
     }
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// It opens none itself, and looks at little more than the ones in use: about 20 microseconds.
+    /// Opens none itself, and checks few more than are in use: about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)
         var (number, used, gap): (Int32, Int, Int) = (0, 0, 0)
-        while number < limit, gap < longestGap {
+        while number < limit, gap < maxGap {
             let isUsed = fcntl(number, F_GETFD) != -1
             used += isUsed ? 1 : 0
             gap = isUsed ? 0 : gap + 1

@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The part of a partial's name that the URL and the destination decide, so that a later run finds the bytes again.
+/// A hash of a URL and a destination, used in the name of a partial file so that a later run finds it again.
 ///
-/// It only tells names apart: the record inside says whose bytes they are.
+/// It only distinguishes names; the resume record identifies the download that the bytes belong to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     let description: String
 
@@ -10,7 +10,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         self.init(url: url) { $0.add(name) }
     }
 
-    /// The name comes in parts.
+    /// Hashes a URL and a name that is added in parts.
     init(url: URL, _ addName: (inout Hash) -> Void) {
         var hash = Hash()
         hash.add(url.identity.absoluteString)
@@ -19,27 +19,27 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         description = hash.value.hexadecimal
     }
 
-    /// That of the place of an answer, whose query, of a signature perhaps, may be another one each time.
+    /// Hashes the location of a response without its query, which may contain a signature that changes each time.
     init(placeOf url: URL) {
         var hash = Hash()
         hash.add(String(url.identity.absoluteString.prefix { $0 != "?" && $0 != "#" }))
         description = hash.value.hexadecimal
     }
 
-    /// That of a text.
+    /// Hashes a text.
     init(_ text: String) {
         var hash = Hash()
         hash.add(text)
         description = hash.value.hexadecimal
     }
 
-    /// How many digits ``short`` has.
+    /// The number of digits of ``short``.
     static let shortLength = 8
 
-    /// Half of the digits.
+    /// The first half of the digits.
     var short: String { String(description.prefix(Self.shortLength)) }
 
-    /// FNV-1a, for want of a hash in the standard library that is the same in every run.
+    /// FNV-1a, since the standard library has no hash that is the same in every run.
     struct Hash {
         fileprivate var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -50,10 +50,10 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What the name of the partial ends with.
+    /// The suffix of a partial file's name.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
-    /// Whether a name in small letters ends like that of a partial.
+    /// Whether a lower-case name ends like that of a partial file.
     static func isAtEnd(of name: Substring) -> Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)

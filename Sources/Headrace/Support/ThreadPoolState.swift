@@ -30,7 +30,7 @@ struct ThreadPoolState<Job> {
     }
 
     /// The minimum number of taken jobs that are removed at once, so that the others are rarely moved.
-    private static var mostTaken: Int { 1024 }
+    private static var minRemovedCount: Int { 1024 }
 
     private let maxThreads: Int
     private let maxWorking: Int
@@ -132,7 +132,7 @@ struct ThreadPoolState<Job> {
             if next == jobs.count {
                 jobs.removeAll(keepingCapacity: true)
                 next = 0
-            } else if next >= Self.mostTaken, next * 2 >= jobs.count {
+            } else if next >= Self.minRemovedCount, next * 2 >= jobs.count {
                 jobs.removeFirst(next)
                 next = 0
             }

@@ -114,7 +114,7 @@ struct FallbackTests {
             #expect(error?.message.contains("registry.lock could not be taken: \(SystemError(errno: errno)).") == true)
             #expect(
                 error?.message.hasSuffix(
-                    " A list needs a file system that has locks: give this manager another folder."
+                    " A queue needs a file system that supports locks: choose another folder."
                 ) == true
             )
             #expect(error?.cause as? SystemError == SystemError(errno: errno))

@@ -1,34 +1,34 @@
 import HeadracePlatform
 
-/// Commands on their way to the process that has the list: a folder with a file for each, named by the time of posting.
+/// Commands posted to the process that owns the registry: a folder with one file for each, named by the time of posting.
 ///
-/// A command is there as a whole or not at all. It is done at least once: a process that ends between doing a command and
-/// ``done(_:)`` leaves it to the next one. All calls block.
+/// A command is either complete or absent. It is executed at least once: if a process ends after executing a command and before
+/// ``done(_:)``, the next one repeats it. All calls block.
 struct CommandSpool: Sendable {
-    /// A command, with its file.
+    /// A command and its file.
     struct Item: Sendable, Hashable {
         let command: RegistryCommand
         let path: String
     }
 
-    /// A file that is no command here, and was set aside.
+    /// A file that is not a valid command, and was quarantined.
     struct Rejection: Sendable, Hashable {
-        /// Where the file is now.
+        /// The present path of the file.
         let path: String
-        /// Why it is no command.
+        /// The reason.
         let reason: Reason
     }
 
     enum Reason: Sendable, Hashable {
-        /// Bytes are missing, wrong or too many.
+        /// Bytes are missing, wrong or superfluous.
         case damaged
-        /// A later release has written it.
+        /// It was written by a later release.
         case newer(String)
-        /// It is no file, or cannot be read.
+        /// It is not a regular file, or cannot be read.
         case unreadable(SystemError)
     }
 
-    /// What was in the folder, in the order of posting.
+    /// The contents of the folder, in the order of posting.
     struct Contents: Sendable, Hashable {
         var items: [Item] = []
         var refusals: [Rejection] = []
@@ -38,16 +38,16 @@ struct CommandSpool: Sendable {
     static let suffix = ".command"
     static let newSuffix = ReservedFileNames.newSuffix
     static let unreadSuffix = ReservedFileNames.unreadSuffix
-    /// After so long a file that is being written belongs to a process that was killed.
+    /// After this time in nanoseconds, an incomplete file belongs to a process that was killed.
     private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
 
     private let path: String
     private let calls: FileSystem
 
-    /// The inbox of a list.
+    /// Creates the spool of a registry.
     /// - Parameters:
-    ///   - directory: The list's own directory.
-    ///   - calls: The file calls.
+    ///   - directory: The registry's directory.
+    ///   - calls: The file system.
     init(in directory: String, calls: FileSystem = .system) {
         self.calls = calls
         path = "\(directory)/\(Self.folderName)"
@@ -55,19 +55,20 @@ struct CommandSpool: Sendable {
 
     // MARK: Posting
 
-    /// Leaves a command for the process that has the list, or will have it; on return it outlives a power cut.
+    /// Posts a command for the present or next owner of the registry; on return it survives a power cut.
     /// - Parameters:
-    ///   - command: What to do.
-    ///   - time: The time on the wall, in nanoseconds since 1970: the order of the commands.
-    /// - Returns: The file, which goes when the command is done or set aside; see ``isDone(_:)``.
-    /// - Throws: `diskFull`, `permission` or `fileSystem` where the disk refused, also where there is no list, and
-    ///   `invalidRequest` for a command that is too large; then it is not left.
+    ///   - command: The command.
+    ///   - time: The wall-clock time in nanoseconds since 1970, which orders the commands.
+    /// - Returns: The path of its file, which is removed when the command is done or renamed when it is quarantined; see
+    ///   ``isDone(_:)``.
+    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails or there is no registry, and `invalidRequest` if
+    ///   the command is too large; it is not posted then.
     @discardableResult
     func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> String {
         guard let bytes = command.encoded() else {
             throw DownloadError(
                 .invalidRequest,
-                "The command has more than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
+                "The command is larger than \(RegistryCommand.maxBytes >> 20) MiB. Split it."
             )
         }
         try calls.makeRegistryFolder(path)
@@ -102,19 +103,19 @@ struct CommandSpool: Sendable {
         return commandPath
     }
 
-    /// Whether a command that was left is done.
+    /// Whether a posted command is done.
     /// - Parameter path: The path of its file.
-    /// - Returns: False while it waits, or cannot be looked up.
-    /// - Throws: `fileSystem` where it was set aside, and will not be.
+    /// - Returns: `false` if it is pending, or its state cannot be determined.
+    /// - Throws: `fileSystem` if it was quarantined and will not be executed.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
         let unreadPath = path + Self.unreadSuffix
         guard calls.isMissing(unreadPath) else {
             throw DownloadError(
                 .fileSystem,
-                "The command was not done: the process that has the list does not know what is in it, or may not read it, "
-                    + "and keeps it as \(unreadPath). End that process, which may be of an earlier release or another "
-                    + "user's, and give the command again."
+                "The command was not executed: the process that owns the queue does not understand it, or cannot read "
+                    + "it, and saved it as \(unreadPath). Stop that process, which may be of an earlier release or another "
+                    + "user's, and repeat the command."
             )
         }
         return true
@@ -122,28 +123,28 @@ struct CommandSpool: Sendable {
 
     // MARK: Taking
 
-    /// Tells of each command that is posted from now on; nil where the system does not.
+    /// Watches for posted commands; `nil` if the system cannot.
     func watch() -> FolderWatch? {
-        // Else who posts the first command would make it.
+        // Otherwise the first command would create the folder, unnoticed.
         try? calls.makeRegistryFolder(path)
         return FolderWatch(path)
     }
 
-    /// Whether there is a command to be taken.
-    /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
+    /// Whether a command is waiting.
+    /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
     var hasCommands: Bool {
         get throws(DownloadError) { try names().contains { $0.hasSuffix(Self.suffix) } }
     }
 
-    /// Reads the commands in the order of posting, for the process that has the list; their files stay until they are done.
+    /// Reads the commands in the order of posting, for the owner of the registry; their files stay until they are done.
     ///
-    /// What is no command, or one of a later release, is renamed so that it is not found again, and told.
-    /// - Parameter time: The time on the wall, in nanoseconds since 1970.
-    /// - Returns: The commands, and what was set aside; nothing where there is no folder.
-    /// - Throws: `permission` or `fileSystem` where the folder cannot be read.
+    /// Invalid commands, and those of later releases, are quarantined and reported.
+    /// - Parameter time: The wall-clock time in nanoseconds since 1970.
+    /// - Returns: The commands and the rejected files; empty if there is no folder.
+    /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
     func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         var contents = Contents()
-        // By bytes, as all digits are.
+        // Bytewise, which is the numerical order of hexadecimal digits.
         for name in try names().sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             if name.hasSuffix(Self.suffix) {
                 read(name, into: &contents)
@@ -154,28 +155,28 @@ struct CommandSpool: Sendable {
         return contents
     }
 
-    /// Removes a command that was done.
+    /// Removes a command that was executed.
     /// - Parameter path: The path of its file.
-    /// - Throws: `permission` or `fileSystem` where it stays, and would be done again.
+    /// - Throws: `permission` or `fileSystem` if it could not be removed, and would be executed again.
     func done(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             try calls.remove(path)
             try calls.syncNames(in: self.path)
         } catch  where error.errno == ENOENT {
-            // Somebody took it away.
+            // Another process removed it.
         } catch {
             throw .registry("The command \(path) could not be removed", error)
         }
     }
 
-    /// Renames a command that will not be done, so that it is not found again, and who has left it can tell.
+    /// Renames a command that will not be executed, so that it is not read again and its sender is notified.
     /// - Parameter path: The path of its file.
-    /// - Returns: Where it is now.
+    /// - Returns: The new path, or the old one if it could not be renamed.
     func quarantine(_ path: String) -> String {
         (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
     }
 
-    /// What is in the folder; nothing where there is none.
+    /// The names of the files; empty if there is no folder.
     private func names() throws(DownloadError) -> [String] {
         do throws(SystemError) {
             return try calls.names(path)
@@ -219,13 +220,13 @@ struct CommandSpool: Sendable {
 }
 
 extension CommandSpool.Rejection: CustomStringConvertible {
-    /// One sentence for a person.
+    /// One sentence for the user.
     var description: String {
         switch reason {
-        case .damaged: "The command \(path) is damaged, and is not done."
+        case .damaged: "The command \(path) is damaged and was not executed."
         case .newer(let what):
-            "The command \(path) has \(what.printable), which this release does not know: it is not done."
-        case .unreadable(let error): "The command \(path) cannot be read: \(error). It is not done."
+            "The command \(path) has \(what.printable), which this release does not know: it was not executed."
+        case .unreadable(let error): "The command \(path) cannot be read: \(error). It was not executed."
         }
     }
 }

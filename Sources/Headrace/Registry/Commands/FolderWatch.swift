@@ -5,20 +5,20 @@ import HeadracePlatform
 import CHeadrace
 #endif
 
-/// Tells when a file gets a name in a folder.
+/// Notifies a waiting task of changes in a folder.
 ///
-/// What another machine does to a folder that is shared may be missed, so that whoever waits looks now and then as well.
+/// Changes that another machine makes in a shared folder may be missed, so callers should also poll.
 final class FolderWatch: Sendable {
     private struct State {
         var hasChanged = false
         var waiting: Latch?
     }
 
-    /// What the system's thread works with; it must not keep the watch alive.
+    /// The state that the event handler uses; it must not keep the watch alive.
     private final class Core: Sendable {
         let state = Locked(State())
 
-        func note() {
+        func recordChange() {
             let waiting = state.withLock { state in
                 state.hasChanged = true
                 return state.waiting.take()
@@ -28,10 +28,10 @@ final class FolderWatch: Sendable {
     }
 
     private let core = Core()
-    // Dispatch's objects may be used on any thread, which their type does not say; this one is only cancelled.
+    // Dispatch objects are thread-safe, although not declared `Sendable`; this one is only cancelled.
     nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
-    /// Begins to watch; nil where the system does not tell.
+    /// Starts to watch; `nil` if the system cannot.
     init?(_ path: String) {
         let queue = DispatchQueue(label: "headrace-folder")
         #if os(Linux)
@@ -39,17 +39,17 @@ final class FolderWatch: Sendable {
         guard file >= 0 else { return nil }
         let source = DispatchSource.makeReadSource(fileDescriptor: file, queue: queue)
         source.setEventHandler { [core] in
-            // What it was is seen in the folder.
+            // The events are discarded: the folder itself shows what changed.
             var messages = [UInt8](repeating: 0, count: 4096)
             while read(file, &messages, messages.count) > 0 {}
-            core.note()
+            core.recordChange()
         }
         #else
         let file = open(path, O_EVTONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         let events: DispatchSource.FileSystemEvent = [.write, .delete, .rename]
         let source = DispatchSource.makeFileSystemObjectSource(fileDescriptor: file, eventMask: events, queue: queue)
-        source.setEventHandler { [core] in core.note() }
+        source.setEventHandler { [core] in core.recordChange() }
         #endif
         source.setCancelHandler { close(file) }
         source.activate()
@@ -60,7 +60,7 @@ final class FolderWatch: Sendable {
         source.cancel()
     }
 
-    /// Returns when something has changed since the last time that it returned, or when the task is cancelled; for one caller.
+    /// Returns after the first change since the last return, or when the task is cancelled; for a single caller.
     func change() async {
         let change = Latch()
         let hasChanged = core.state.withLock { state in

@@ -1,6 +1,6 @@
-/// How long to wait between two looks for the commands of other processes.
+/// The delay between two polls for the commands of other processes.
 ///
-/// Pure: half a second, and from each failed look to the next twice as long as before, up to a bound, until one succeeds.
+/// A pure value: half a second, doubled by each failed poll up to a maximum, and reset by a successful one.
 struct PollBackoff: Sendable {
     static let interval = Duration.milliseconds(500)
     static let maximum = Duration.seconds(30)

@@ -1,27 +1,27 @@
-/// What another process asks of the one that has the list.
+/// A request of another process to the owner of the registry.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads at the end, under these identities, of which one that is there takes over what its file has to be; their
-    /// labels and states mean nothing.
+    /// Add downloads at the end, with these identities; the expectations of an existing one are merged. Labels and states are
+    /// ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
-    /// Have paused downloads wait for their turn again.
+    /// Requeue paused downloads.
     case resume([UInt64])
     /// Cancel downloads.
     case cancel([UInt64])
-    /// Have failed downloads wait for their turn again.
+    /// Requeue failed downloads.
     case retry([UInt64])
-    /// Take downloads out of the list, with their files or without.
+    /// Remove downloads from the queue, with or without their files.
     case remove([UInt64], deletingFiles: Bool)
-    /// Give a download another place.
+    /// Change the position of a download.
     case move(UInt64, QueuePosition)
-    /// Give a download another priority.
+    /// Change the priority of a download.
     case priority(UInt64, Int)
 
-    /// How many downloads it tells of: a measure of what carrying it out costs.
+    /// The number of downloads in the command: a measure of the cost of executing it.
     var recordCount: Int { ids.count }
 
-    /// The downloads that it tells of, those that are named for a place as well.
+    /// The downloads in the command, including the one that a position refers to.
     var ids: [UInt64] {
         switch self {
         case .add(let entries): entries.map(\.id)
@@ -32,16 +32,16 @@ enum RegistryCommand: Sendable, Hashable {
     }
 }
 
-/// A command is one line, as in a journal: a checksum and the list of its values, its kind first.
+/// A command is encoded as one line, like a change in a journal: a checksum, and an array of its kind and values.
 extension RegistryCommand {
     enum Failure: Error, Hashable {
-        /// Bytes are missing, wrong or too many.
+        /// Bytes are missing, wrong or superfluous.
         case damaged
-        /// It has something that this release does not know, in words: done in part it may be the wrong thing.
+        /// A description of a part that this release does not know: to execute the rest could be wrong.
         case unknown(String)
     }
 
-    /// The largest command: room for half a million downloads.
+    /// The maximum size: room for half a million downloads.
     static let maxBytes = 1 << 26
 
     init(decoding bytes: [UInt8]) throws(Failure) {
@@ -62,7 +62,7 @@ extension RegistryCommand {
         self = command
     }
 
-    /// The command's bytes; nil where there would be more than a command may have, `maxBytes`.
+    /// The encoded command; `nil` if it has more than `maxBytes` bytes even without piece hashes.
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)
@@ -70,7 +70,7 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The same without the checksums of pieces, which are no reason to refuse a command; nil where it has none.
+    /// The command without piece hashes, which are no reason to reject it; `nil` if it has none.
     private var withoutPieces: RegistryCommand? {
         guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
             return nil
@@ -103,7 +103,7 @@ private enum PositionKind: String {
     case index
 }
 
-/// Whether the files of downloads go with them.
+/// Whether the files of removed downloads are deleted.
 private enum FilesKind: String {
     case keep
     case delete
@@ -159,7 +159,7 @@ extension RegistryWriter {
 }
 
 extension RegistryScanner {
-    /// Nil where something is not known, which is then told.
+    /// Returns `nil` and appends to `unknown` if a part of the command is unknown.
     fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
         try beginList()
         let word = try text()
@@ -191,7 +191,7 @@ extension RegistryScanner {
         case .remove:
             let word = try text()
             guard let files = FilesKind(rawValue: word) else {
-                unknown.append("the files to \"\(word)\"")
+                unknown.append("the file option \"\(word)\"")
                 return nil
             }
             return .remove(try ids(), deletingFiles: files == .delete)
@@ -217,7 +217,7 @@ extension RegistryScanner {
         case .after: return .after(DownloadID(rawValue: try id()))
         case .index: return .index(try integer())
         case nil:
-            unknown.append("the place \"\(word)\"")
+            unknown.append("the position \"\(word)\"")
             return nil
         }
     }

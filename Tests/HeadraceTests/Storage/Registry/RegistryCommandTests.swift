@@ -80,9 +80,9 @@ struct RegistryCommandTests {
 
     @Test(arguments: [
         (#"["paint",1,{"a":[2]}]"#, #"the command "paint""#),
-        (#"["remove","0000000000000002"]"#, #"the files to "0000000000000002""#),
-        (#"["remove","bury","0000000000000002"]"#, #"the files to "bury""#),
-        (#"["move","0000000000000002","behind","0000000000000003"]"#, #"the place "behind""#),
+        (#"["remove","0000000000000002"]"#, #"the file option "0000000000000002""#),
+        (#"["remove","bury","0000000000000002"]"#, #"the file option "bury""#),
+        (#"["move","0000000000000002","behind","0000000000000003"]"#, #"the position "behind""#),
         (#"["move","0000000000000002","first",1]"#, #"more values of a command "move""#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","colour",1]]"#, #"the field "colour" of a download"#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","state",["verifying"]]]"#, #"the state "verifying""#),

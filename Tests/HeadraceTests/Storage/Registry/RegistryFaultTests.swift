@@ -226,7 +226,7 @@ struct RegistryFaultTests {
             entry.request.title = String(repeating: "t", count: RegistryJournal.maxEntryBytes)
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(1), entry])]) }
             #expect(error?.code == .invalidRequest)
-            #expect(error?.message.contains("0000000000000002 holds more than the 512 KiB") == true)
+            #expect(error?.message.contains("0000000000000002 takes more than the 512 KiB") == true)
             #expect(file.image == RegistrySnapshot())
             #expect(try FileProbe.bytes(of: journal(in: folder)) == RegistryJournal.header)
             file.close()
