@@ -7,9 +7,7 @@ import Testing
 func fetch(_ url: URL, into folder: URL) async throws -> URL {
     try await withDownloadManager { manager in
         let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
-        for await progress in download.progress {
-            print(progress.fractionCompleted ?? 0, progress.bytesPerSecond)
-        }
+        for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
         return try await download.value
     }
 }
