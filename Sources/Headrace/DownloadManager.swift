@@ -264,7 +264,7 @@ public actor DownloadManager {
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {
         guard limit ?? 1 >= 1 else {
-            throw DownloadError(.invalidRequest, "The limit on downloads per host must be at least 1, not \(limit ?? 0).")
+            throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
         }
         list.setHostLimit(limit)
     }

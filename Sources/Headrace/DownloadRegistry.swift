@@ -58,7 +58,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
         if (try? await hasCommands) == true {
-            // Rewriting the registry removes the damaged entries, so they must be reported first.
+            // Rewriting the registry removes damaged entries, so they are collected before.
             earlier = try await read()
             _ = try? await withListTakingCommands()
         }
@@ -67,9 +67,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         var findings = earlierFindings + present.findings.filter { !earlierFindings.contains($0) }
         let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
         if present.hasLoss, !present.isRun {
-            findings.append("The next change to the queue will save the damaged registry as \(copy).")
+            findings.append("The next change to the queue will save the present registry as \(copy).")
         } else if earlier?.hasLoss == true, !present.hasLoss {
-            findings.append("The damaged registry was saved as \(copy).")
+            findings.append("The previous registry was saved as \(copy).")
         }
         return (present.downloads, findings)
     }
@@ -77,7 +77,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     private struct Reading: Sendable {
         var downloads: [DownloadSnapshot] = []
         var findings: [String]
-        /// Whether the file contains entries that could not be decoded.
+        /// Whether rewriting the registry would lose entries.
         let hasLoss: Bool
         let isRun: Bool
     }
