@@ -33,7 +33,7 @@ public struct ChecksumList: Sendable, Hashable {
     /// - Throws: `unexpectedContent` if it has no checksum, or more than ``maxBytes`` bytes.
     public init(parsing bytes: some Collection<UInt8>) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
-            throw DownloadError(.unexpectedContent, "The list of checksums is longer than \(Self.maxBytes >> 20) MiB.")
+            throw DownloadError(.unexpectedContent, "The checksum list is larger than \(Self.maxBytes >> 20) MiB.")
         }
         let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
         let lines = Array(bytes)[(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...]
@@ -49,7 +49,7 @@ public struct ChecksumList: Sendable, Hashable {
             }
         }
         guard !entries.isEmpty else {
-            throw DownloadError(.unexpectedContent, "The list of checksums has no line with a checksum that is known.")
+            throw DownloadError(.unexpectedContent, "The checksum list contains no supported checksum.")
         }
         self.entries = entries
         self.malformedLineCount = malformedLineCount
