@@ -27,8 +27,8 @@ extension Download {
 ///         try output.write(contentsOf: bytes)
 ///     }
 ///
-/// Each chunk is read from the partial or finished file when the iterator requests it, so a slow reader uses no memory. If
-/// bytes are missing, the iterator waits for them, also while the download waits or is paused.
+/// Each chunk is read from the partial or finished file when it is requested, so a slow reader does not accumulate memory. If
+/// bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
 /// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for ``Download/value``
 /// instead.

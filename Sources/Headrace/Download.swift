@@ -126,8 +126,8 @@ extension Download {
 
     /// Frees a slot for this download by sending a running one with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority is chosen, the newest if there are several. Returns immediately. Does nothing
-    /// if this download is not waiting for a slot, or if no running one has a lower priority.
+    /// The running download with the lowest priority is chosen, the newest if there are several. Returns immediately. Does
+    /// nothing if this download is not waiting for a slot, or if no running one has a lower priority.
     public func preempt() {
         manager.list.preempt(for: id)
     }

@@ -46,7 +46,7 @@ extension DownloadManager {
         identifier: String,
         completionHandler: @escaping () -> Void
     ) {
-        let number = BackgroundCompletions.keep(completionHandler)
+        let number = BackgroundCompletions.store(completionHandler)
         BackgroundSession.woken(identifier) {
             DispatchQueue.main.async { BackgroundCompletions.call(number) }
         }
@@ -70,7 +70,7 @@ private enum BackgroundCompletions {
     private static var handlers: [Int: () -> Void] = [:]
     private static var last = 0
 
-    static func keep(_ handler: @escaping () -> Void) -> Int {
+    static func store(_ handler: @escaping () -> Void) -> Int {
         last += 1
         handlers[last] = handler
         return last

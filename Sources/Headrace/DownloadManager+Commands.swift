@@ -7,8 +7,7 @@ extension DownloadManager {
     /// commands are done, or when the task is cancelled. If another poll is already running, that one polls again, and this call
     /// returns with it. Does nothing without a registry.
     ///
-    /// A command's file is deleted once its effects survive a power failure, whatever ``Configuration/durability-swift.property``
-    /// is.
+    /// A command is deleted once its effects survive a power failure, for any ``Configuration/durability-swift.property``.
     /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; the commands remain then.
     ///   `fileSystem` also after the directory was deleted, moved or replaced.
     public nonisolated func takeCommands() async throws(DownloadError) {
@@ -16,16 +15,16 @@ extension DownloadManager {
             guard !list.isShutDown else { throw .shutDown() }
             return
         }
-        try await look(at: journal)
+        try await poll(journal)
         while journal.needsLook {
             await journal.waitForEnd()
             guard !Task.isCancelled else { return }
-            try await look(at: journal)
+            try await poll(journal)
         }
     }
 
     /// Polls once; returns when all commands are carried out except those blocked by an unfinished command on the same downloads.
-    nonisolated func look(at journal: QueueJournal) async throws(DownloadError) {
+    nonisolated func poll(_ journal: QueueJournal) async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
         while let other = journal.beginPoll() {
             for await _ in other { return }
@@ -50,18 +49,18 @@ extension DownloadManager {
     /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
         let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
-        var pace = PollBackoff()
+        var backoff = PollBackoff()
         repeat {
             do throws(DownloadError) {
-                if let journal = list.journal { try await look(at: journal) }
-                pace.succeeded()
+                if let journal = list.journal { try await poll(journal) }
+                backoff.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
                 guard !error.isRegistryLost else { throw error }
-                if !pace.isFailing { list.observers.publish(.registryFailed(error)) }
-                pace.failed()
+                if !backoff.isFailing { list.observers.publish(.registryFailed(error)) }
+                backoff.failed()
             }
-            await waitForCommand(watch, until: clock.now() + pace.delay)
+            await waitForCommand(watch, until: clock.now() + backoff.delay)
         } while !Task.isCancelled
     }
 
@@ -77,21 +76,21 @@ extension DownloadManager {
     private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
         let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { list.observers.publish(finding: refusal.description) }
-        var (busy, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
+        var (conflicts, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
         for item in contents.items where !journal.isDecided(item) {
             guard !Task.isCancelled else {
                 // The next poll takes the remaining commands.
                 isBehind = true
                 break
             }
-            guard !busy.isTouched(by: item.command) else {
-                busy.insert(item.command, in: list)
+            guard !conflicts.isTouched(by: item.command) else {
+                conflicts.insert(item.command, in: list)
                 isBehind = true
                 continue
             }
             let end: PendingCommand?
             do throws(DownloadError) {
-                end = try await decide(item.command, skippingUnknown: true)
+                end = try await apply(item.command, skippingUnknown: true)
             } catch  where error.code == .invalidRequest {
                 // It can never succeed, and must not block the commands after it.
                 let path = await listExecutor.run { journal.inbox.quarantine(item.path) }
@@ -107,7 +106,7 @@ extension DownloadManager {
             guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
             await waitForEnd(of: item, in: journal)
             guard !list.isShutDown else { throw .shutDown() }
-            if !journal.isCarriedOut(item) { busy.insert(end.records) }
+            if !journal.isCarriedOut(item) { conflicts.insert(end.records) }
         }
         journal.noteLook(isBehind: isBehind)
         // Commands that complete from now on may not be included in this write.
@@ -141,11 +140,11 @@ extension DownloadManager {
 
     /// Carries out a command; with `skippingUnknown`, rejected additions are published as events instead of thrown.
     nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
-        try await decide(command, skippingUnknown: skippingUnknown)?.wait()
+        try await apply(command, skippingUnknown: skippingUnknown)?.wait()
     }
 
     /// Applies a command to the queue; returns the part that has yet to complete, or `nil` if all is done.
-    private nonisolated func decide(
+    private nonisolated func apply(
         _ command: RegistryCommand,
         skippingUnknown: Bool
     ) async throws(DownloadError) -> PendingCommand? {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Operations on many downloads at once. Each is atomic: no download of the selection starts in between.
+/// Operations on many downloads, each of which is atomic: no download of the selection starts in between.
 ///
 /// The operations that stop downloads wait for them even if the calling task is cancelled. In a hook of a download, such as
 /// ``RetryPolicy/decide``, and in tasks that the hook starts, they do not wait for that download, and they stop waiting for
@@ -79,7 +79,7 @@ extension DownloadManager {
     public nonisolated func retryFailed() { try? retry(.all) }
 }
 
-/// Observing the whole queue. A slow or abandoned reader uses a bounded amount of memory and delays no download.
+/// Streams of the whole queue; a slow or abandoned reader uses a bounded amount of memory and delays no download.
 extension DownloadManager {
     /// The events of the queue from now on, until the manager is shut down.
     ///

@@ -20,10 +20,10 @@ public actor DownloadManager {
     /// Reads and writes the registry and its commands, so that a slow disk of a download cannot delay them; without a registry
     /// the same as ``executor``.
     nonisolated let listExecutor: BlockingExecutor
-    private let works: AsyncStream<DownloadQueue.Work>.Continuation
+    private let workContinuation: AsyncStream<DownloadQueue.Work>.Continuation
     nonisolated let list: DownloadQueue
     nonisolated let clock: AnyClock
-    private let host: Task<Void, Never>
+    private let transfers: Task<Void, Never>
 
     /// Enough for all connections of several downloads whose disk hangs; threads are started on demand.
     private static let maxFileThreads = 64
@@ -75,7 +75,7 @@ public actor DownloadManager {
             maxThreads: Self.maxFileThreads,
             maxWorking: max(1, cores / 2)
         )
-        let (work, works) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
+        let (work, workContinuation) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
         let configuration = environment.configuration
         let listExecutor =
             configuration.registryDirectory == nil
@@ -96,7 +96,7 @@ public actor DownloadManager {
             observers: QueueObservers(findings: registry?.list.findings ?? []),
             environment: environment
         ) { work in
-            if case .terminated = works.yield(work) { false } else { true }
+            if case .terminated = workContinuation.yield(work) { false } else { true }
         }
         if let registry {
             let journal = registry.journal
@@ -115,12 +115,12 @@ public actor DownloadManager {
         self.environment = environment
         self.executor = executor
         self.listExecutor = listExecutor
-        self.works = works
+        self.workContinuation = workContinuation
         self.list = list
         clock = environment.clock
         if let restored = registry?.list { list.restore(restored) }
         // The only unstructured task: each download runs in a child task of its group.
-        host = Task { [environment] in
+        transfers = Task { [environment] in
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
@@ -149,7 +149,7 @@ public actor DownloadManager {
         }
         do throws(DownloadError) {
             // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
-            if let journal = list.journal { try await look(at: journal) }
+            if let journal = list.journal { try await poll(journal) }
         } catch {
             // The commands remain for the next poll.
             list.observers.publish(.registryFailed(error))
@@ -159,7 +159,7 @@ public actor DownloadManager {
 
     deinit {
         list.shutDown()
-        works.finish()
+        workContinuation.finish()
         environment.background?.release()
     }
 
@@ -230,8 +230,8 @@ public actor DownloadManager {
     /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
     public func shutdown() async {
         list.shutDown()
-        works.finish()
-        await host.value
+        workContinuation.finish()
+        await transfers.value
         environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()

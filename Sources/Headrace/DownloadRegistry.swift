@@ -164,13 +164,13 @@ public struct DownloadRegistry: Sendable, Hashable {
         var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
         for request in requests {
             let path = DestinationPaths(request).partialPath
-            let twin = active[path]
-            let (id, known) = (twin?.id ?? .random(), twin?.expectations ?? FileExpectations())
+            let existing = active[path]
+            let (id, known) = (existing?.id ?? .random(), existing?.expectations ?? FileExpectations())
             let expectations = try known.adding(request.expectations, of: request.url)
             active[path] = (id, expectations)
             ids.append(id)
             // An active download adopts only the expected size and checksums.
-            guard twin == nil || expectations != known else { continue }
+            guard existing == nil || expectations != known else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         guard !entries.isEmpty else { return (ids, true) }
@@ -179,9 +179,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         // Another process may have added the same file meanwhile.
         active = try await self.active()
         for (index, request) in requests.enumerated() {
-            guard let twin = active[DestinationPaths(request).partialPath] else { continue }
-            _ = try twin.expectations.adding(request.expectations, of: request.url)
-            ids[index] = twin.id
+            guard let existing = active[DestinationPaths(request).partialPath] else { continue }
+            _ = try existing.expectations.adding(request.expectations, of: request.url)
+            ids[index] = existing.id
         }
         return (ids, true)
     }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A hash of the bytes of a file, with which a download is compared.
+/// A checksum that a downloaded file is verified against.
 ///
 ///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {

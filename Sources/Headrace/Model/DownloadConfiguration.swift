@@ -98,8 +98,7 @@ public struct DownloadConfiguration: Sendable {
     public var retryPolicy = RetryPolicy()
     /// Whether files and resume records survive a power failure.
     public var durability = Durability.full
-    /// Whether the modification time of a finished file is set to the server's `Last-Modified` date, unless that is in the
-    /// future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless it is in the future.
     public var setsRemoteTime = true
     /// Whether the source URL and version of each finished file are saved in its extended attributes.
     ///

@@ -29,7 +29,7 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
     /// A connection was closed early, and others download its remaining range; `bytesWasted` of its bytes were discarded.
     case connectionClosed(reason: String, bytesWasted: Int64)
-    /// The download continues over one connection; `bytesWasted` bytes must be downloaded again.
+    /// The download opens no further connections; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
     /// A source of the file, the error's URL, was abandoned, and `next` is used instead.
     ///

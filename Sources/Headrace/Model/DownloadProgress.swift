@@ -6,7 +6,7 @@
 public struct DownloadProgress: Sendable, Hashable {
     /// The number of bytes of the file received, including those of earlier runs.
     public var bytesReceived: Int64
-    /// The size of the file in bytes; `nil` if the server has not sent it.
+    /// The size of the file in bytes; `nil` if unknown.
     public var totalBytes: Int64?
     /// The smoothed speed over the last seconds, in bytes per second; 0 if the download is not running.
     public var bytesPerSecond: Double

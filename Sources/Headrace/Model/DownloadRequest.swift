@@ -11,9 +11,9 @@ public struct DownloadRequest: Sendable, Hashable {
     public var url: URL
     /// Other URLs of the same file, in order of preference; `http` or `https`, with a host.
     ///
-    /// If a source rejects the request, or fails after its retries, the download continues from the next one. Received bytes are
-    /// retained if the next source has the same strong entity tag and length; otherwise the download restarts from zero and
-    /// reports this. Bytes of two versions are never mixed. Secret header fields are sent only to the origin of ``url``. See
+    /// If a source rejects the request, or fails after its retries, the download continues with the next one. Received bytes are
+    /// retained if that source has the same strong entity tag and length; otherwise the download restarts from zero and reports
+    /// this. Bytes of two versions are never mixed. Secret header fields are sent only to the origin of ``url``. See
     /// <doc:Mirrors>.
     public var mirrors: [URL] = []
     /// The time at which ``url`` expires; `nil` if unknown.
@@ -59,7 +59,7 @@ public struct DownloadRequest: Sendable, Hashable {
     public var mismatchPolicy = MismatchPolicy.keep
     /// The initial priority: waiting downloads start in order of priority, then of position in the queue.
     public var priority = DownloadPriority.normal
-    /// The earliest time at which the download may start; `nil` for no such time.
+    /// The earliest time at which the download may start; `nil` to start without delay.
     ///
     /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends it.
     public var earliestBegin: Date?
@@ -69,7 +69,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// If the system does not report the kind of network, the download runs on any.
     public var networkPolicy = NetworkPolicy.any
-    /// The name of a group of downloads that share commands, a rate limit and a combined progress; `nil` for none.
+    /// The name of a group of downloads that can be controlled, throttled and observed together; `nil` for none.
     public var group: String?
     /// The rate limit of this download over all its connections, in bytes per second; `nil` for none.
     ///
@@ -205,18 +205,18 @@ public struct HeaderField: Sendable, Hashable {
     public var name: String
     /// The value, without surrounding blanks.
     public var value: String
-    /// Whether the field is sent only to the origin (scheme, host and port) of the request's URL, and its value is never shown or
-    /// saved.
+    /// Whether the value is sent only to the origin (scheme, host and port) of the request's URL, and never shown or saved.
     ///
-    /// `Authorization`, `Cookie`, `Origin`, `Proxy-Authorization` and `Referer` are always treated as secret. After a redirect to
-    /// another origin the field is not sent again, even if a later redirect leads back.
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are always secret. `Origin` and `Referer` are also sent only to the
+    /// origin and not shown, but saved. After a redirect to another origin the field is not sent again, even if a later redirect
+    /// leads back.
     public var isSecret: Bool
 
     /// Creates a header field.
     /// - Parameters:
     ///   - name: The name.
     ///   - value: The value.
-    ///   - isSecret: Whether the field is sent only to the origin of the request's URL, and its value is never shown or saved.
+    ///   - isSecret: Whether the value is sent only to the origin of the request's URL, and never shown or saved.
     public init(name: String, value: String, isSecret: Bool = false) {
         self.name = name
         self.value = value

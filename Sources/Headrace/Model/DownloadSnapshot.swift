@@ -4,10 +4,10 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// Its number in the queue, from 1, which it keeps until it is removed; `nil` if the queue has not taken it yet.
+    /// The number of the download, from 1, which does not change until it is removed; `nil` if it has none yet.
     ///
-    /// Like the job numbers of a shell: the next download gets one more than the highest number in use. Positions change when
-    /// downloads are moved, numbers do not.
+    /// Numbers work like the job numbers of a shell: the next download gets one more than the highest number in use. Moving a
+    /// download changes its position, but not its number.
     public var number: Int?
     /// The request that the download was added with.
     public var request: DownloadRequest

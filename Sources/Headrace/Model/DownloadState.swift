@@ -18,7 +18,7 @@ public enum DownloadState: Sendable, Hashable {
     case finished(URL)
     /// Stopped by an error; it retains its position in the queue and its bytes, and ``Download/resume()`` tries again.
     indirect case failed(DownloadError)
-    /// Stopped for good by ``Download/cancel()``.
+    /// Cancelled by ``Download/cancel()``; its bytes are deleted.
     case cancelled
 
     /// The state without its associated value.
@@ -33,7 +33,7 @@ public enum DownloadState: Sendable, Hashable {
         case finished
         /// Stopped by an error.
         case failed
-        /// Stopped for good by the caller.
+        /// Cancelled by the caller.
         case cancelled
 
         /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.

@@ -54,25 +54,25 @@ extension IPAddress: CustomStringConvertible {
 /// The kind of address. An IPv6 address that is translated to IPv4 (RFC 6052, RFC 3056) has the kind of the IPv4 address.
 extension IPAddress {
     /// Whether the address is this machine: `127.0.0.0/8` or `::1`.
-    public var isLoopback: Bool { isIn(Self.loopback) }
+    public var isLoopback: Bool { isContained(in: Self.loopback) }
     /// Whether it is link-local: `169.254.0.0/16`, which includes cloud metadata services, or `fe80::/10` (RFC 3927, RFC 4291).
-    public var isLinkLocal: Bool { isIn(Self.linkLocal) }
+    public var isLinkLocal: Bool { isContained(in: Self.linkLocal) }
     /// Whether it is private: `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` or `fc00::/7` (RFC 1918, RFC 4193).
-    public var isPrivate: Bool { isIn(Self.privateUse) }
+    public var isPrivate: Bool { isContained(in: Self.privateUse) }
     /// Whether the address is on the public internet: none of the above, nor in any other special-purpose block (RFC 6890).
     ///
     /// It is `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved addresses.
     public var isPublic: Bool {
-        let end = end
-        return end.bytes.count == 4
-            ? !end.isIn(Self.setAsideIPv4)
-            : end.isIn([Self.globalUnicast]) && !end.isIn(Self.setAsideIPv6)
+        let address = effective
+        return address.bytes.count == 4
+            ? !address.isContained(in: Self.specialPurposeIPv4)
+            : address.isContained(in: [Self.globalUnicast]) && !address.isContained(in: Self.specialPurposeIPv6)
     }
 
     private static let loopback = blocks("127.0.0.0/8", "::1/128")
     private static let linkLocal = blocks("169.254.0.0/16", "fe80::/10")
     private static let privateUse = blocks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-    private static let setAsideIPv4 = blocks(
+    private static let specialPurposeIPv4 = blocks(
         "0.0.0.0/8",
         "10.0.0.0/8",
         "100.64.0.0/10",
@@ -89,7 +89,7 @@ extension IPAddress {
         "224.0.0.0/4",
         "240.0.0.0/4"
     )
-    private static let setAsideIPv6 = blocks("2001::/23", "2001:db8::/32", "3fff::/20")
+    private static let specialPurposeIPv6 = blocks("2001::/23", "2001:db8::/32", "3fff::/20")
     private static let globalUnicast = Block("2000::/3")
     private static let translated = Block("64:ff9b::/96")
     private static let sixToFour = Block("2002::/16")
@@ -97,15 +97,15 @@ extension IPAddress {
     private static func blocks(_ texts: String...) -> [Block] { texts.map(Block.init) }
 
     /// The IPv4 address that is embedded in a translated address, or else the address itself.
-    private var end: IPAddress {
+    private var effective: IPAddress {
         if Self.translated.contains(self) { return IPAddress(bytes: bytes.suffix(4)) ?? self }
         if Self.sixToFour.contains(self) { return IPAddress(bytes: bytes[2..<6]) ?? self }
         return self
     }
 
-    private func isIn(_ blocks: [Block]) -> Bool {
-        let end = end
-        return blocks.contains { $0.contains(end) }
+    private func isContained(in blocks: [Block]) -> Bool {
+        let address = effective
+        return blocks.contains { $0.contains(address) }
     }
 }
 

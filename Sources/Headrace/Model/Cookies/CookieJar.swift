@@ -49,8 +49,8 @@ public final class CookieJar: Sendable {
     ///
     /// Unlike the cookies that are sent, they do not change while downloads run, and can identify the requester.
     func given(for url: URL) -> String? {
-        guard let place = CookieScope(url) else { return nil }
+        guard let scope = CookieScope(url) else { return nil }
         let now = now()
-        return files.withLock { $0.field(for: place, at: now) }
+        return files.withLock { $0.field(for: scope, at: now) }
     }
 }
