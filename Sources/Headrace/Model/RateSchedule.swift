@@ -1,7 +1,7 @@
 /// Rate limits by time of day and day of the week, in local time.
 ///
 ///     let schedule = try RateSchedule(parsing: "Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M")
-///     await manager.setRateSchedule(schedule)
+///     manager.setRateSchedule(schedule)
 ///
 /// If several entries contain the same minute, the first one applies; if none does, ``otherwise`` applies.
 public struct RateSchedule: Sendable, Hashable {
