@@ -1,18 +1,18 @@
 public import HeadracePlatform
 
 extension Download {
-    /// The bytes of the file, each as soon as it is there.
+    /// Reads the file while it is being downloaded.
     ///
     ///     for try await bytes in download.bytes(in: 1_000_000...) { play(bytes) }
     ///
-    /// While somebody reads, what is missing of the range comes before the rest of the file, where the server gives parts of
-    /// it; of several readers that of the latest comes first. See <doc:Reading>.
-    /// - Parameter range: The offsets to read, from zero; what is before the file's first byte or behind its last is left out.
+    /// If the server supports range requests, missing bytes of the range are downloaded before the rest of the file; the latest
+    /// of several readers comes first. See <doc:Reading>.
+    /// - Parameter range: The offsets to read, from zero, clipped to the file.
     /// - Returns: A sequence that can be iterated more than once, each time from the start of the range.
     public func bytes(in range: some RangeExpression<Int64> = 0...) -> DownloadBytes {
         let offsets =
             switch range {
-            // No file has a byte there, and no range an end behind it.
+            // A half-open range cannot include this offset, and no file has a byte there.
             case let range as ClosedRange<Int64> where range.upperBound == .max: range.lowerBound..<Int64.max
             case let range as PartialRangeThrough<Int64> where range.upperBound == .max: 0..<Int64.max
             default: range.relative(to: Int64.min..<Int64.max)
@@ -21,25 +21,31 @@ extension Download {
     }
 }
 
-/// The bytes of a download's file in order, whether they are there already or have yet to come.
+/// The bytes of a download's file in order, as they arrive.
 ///
-/// Nothing is kept in memory but the chunk that was asked for: bytes are read from the partial file, and from the finished
-/// one, when the next chunk is. While the download waits or is paused, so does the sequence for what is missing.
+///     for try await bytes in download.bytes() {
+///         try output.write(contentsOf: bytes)
+///     }
 ///
-/// What a server has sent is handed out before any checksum of the file can be verified, which takes all its bytes: those who
-/// must not use a wrong file wait for ``Download/value``.
+/// Each chunk is read from the partial or finished file when it is requested, so a slow reader does not accumulate memory. If
+/// bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
-/// The iteration throws the download's ``DownloadError`` when it fails or is cancelled; `resourceChanged` when bytes were
-/// handed out and the download then started again with another version, which without that is what is read; `fileSystem` or
-/// `permission` where the file cannot be read or was changed by somebody else; and `CancellationError` when the task that
-/// iterates is cancelled, which changes nothing for the download. Each of them, as the end, takes back what was asked of the
-/// download; so does letting go of the iterator.
+/// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for ``Download/value``
+/// instead.
+///
+/// The iterator throws:
+/// - the download's ``DownloadError`` when it fails or is cancelled;
+/// - `resourceChanged` if the download restarts with another version of the file after bytes of the old one were delivered;
+/// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
+/// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
+///
+/// The range loses its precedence when the iterator finishes, throws or is released.
 public struct DownloadBytes: AsyncSequence, Sendable {
     let download: Download
     let range: Range<Int64>
 
-    /// Begins to read, from the start of the range.
-    /// - Returns: An iterator for one task.
+    /// Starts reading at the start of the range.
+    /// - Returns: An iterator for use in one task.
     public func makeAsyncIterator() -> Iterator {
         let (manager, id) = (download.manager, download.id)
         let reader = FileReader(of: download.record, range, manager.environment.files, manager.executor) {
@@ -48,13 +54,13 @@ public struct DownloadBytes: AsyncSequence, Sendable {
         return Iterator(reader: reader)
     }
 
-    /// Reads the file at the pace of the one who asks.
+    /// Reads one chunk of the file at a time.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: FileReader
 
-        /// Waits for bytes and reads them.
-        /// - Returns: At most 256 KiB and at least a byte; nil at the end of the range or of the file.
-        /// - Throws: What ``DownloadBytes`` says; the iteration has ended then.
+        /// Waits for the next bytes and reads them.
+        /// - Returns: Between 1 byte and 256 KiB; `nil` at the end of the range or of the file.
+        /// - Throws: The errors that ``DownloadBytes`` describes; the iteration is over then.
         public mutating func next() async throws -> Data? {
             try await reader.next()
         }

@@ -1,26 +1,32 @@
 public import HeadracePlatform
 
-/// A handle on one download of a manager; copies are the same download.
+/// A handle on one download of a manager; copies refer to the same download.
+///
+///     let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+///     for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
+///     let file = try await download.value
+///
+/// Releasing a handle, or cancelling a task that waits for ``value``, does not stop the download: ``cancel()`` does.
 public struct Download: Sendable, Identifiable {
     /// The identity of a download.
     public typealias ID = DownloadID
 
     /// The download's identity.
     public var id: ID { record.id }
-    /// What was asked for.
+    /// The request that the download was added with.
     public var request: DownloadRequest { record.request }
-    /// Where the download stands now.
+    /// The current state.
     public var state: DownloadState { record.status.state }
 
-    /// The present priority, which is the request's until it is changed.
+    /// The current priority: the request's, until it is changed.
     public var priority: DownloadPriority {
         manager.list.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
     }
 
-    /// What of the network keeps the download from running; nil where it does not wait, or waits for something else.
+    /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
     public var networkBlocker: NetworkBlocker? { manager.list.networkBlocker(of: id) }
 
-    /// Whether the finished file is still under its name; false for a download that is not finished.
+    /// Whether the finished file still exists at its path; `false` if the download is not finished.
     public var fileExists: Bool {
         get async {
             guard case .finished(let file) = state else { return false }
@@ -28,8 +34,9 @@ public struct Download: Sendable, Identifiable {
         }
     }
 
-    /// Whether the finished file is as it was when it got its name, by its size, its time and its number in the file
-    /// system; false for a download that is not finished.
+    /// Whether the finished file has the same size, modification time and inode number as when it was completed.
+    ///
+    /// `false` if the download is not finished.
     public var fileIsIntact: Bool {
         get async {
             guard case .finished(let file) = state, let stamp = manager.list.stamp(of: id) else { return false }
@@ -37,17 +44,16 @@ public struct Download: Sendable, Identifiable {
         }
     }
 
-    /// The partial file, which is there from the first byte until the file has its final name.
+    /// The partial file, which exists from the first byte until the file is renamed to its final name.
     ///
-    /// After a failure it stays where bytes have come, and a later download of the same URL to the same destination goes
-    /// on with it.
+    /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination resumes it.
     public var partialFile: URL { URL(filePath: record.names.partialPath) }
 
-    /// Whether the bytes that this manager has kept of a stopped or failed download can be gone on with, as far as its server
-    /// has told; nil where it has kept none.
+    /// Whether a stopped or failed download can be resumed, as far as its responses show; `nil` if this manager has saved no
+    /// bytes of it.
     ///
-    /// False where nothing could prove that they are of the server's version: they will be fetched again. True is no promise,
-    /// since the server may have another version by then.
+    /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the file on
+    /// the server may change meanwhile.
     public var isResumable: Bool? { record.isResumable }
 
     let manager: DownloadManager
@@ -55,26 +61,25 @@ public struct Download: Sendable, Identifiable {
 }
 
 extension Download {
-    /// The states from the current one on; ends after `finished`, `failed` or `cancelled`.
+    /// The current state and each later one; finishes after `finished`, `failed` or `cancelled`.
     ///
-    /// Each access is a stream of its own. A slow reader misses states in between, never the last one.
+    /// Each access returns a new stream. A slow reader may miss intermediate states, but never the last one.
     public var states: AsyncStream<DownloadState> { record.status.states() }
 
-    /// The progress from now on, at most ten a second and one at the end; ends when the download ends.
+    /// The current progress and its changes, at most ten times a second; finishes when the download does.
     ///
-    /// Each access is a stream of its own, which begins with the current value. A slow reader misses values in
-    /// between, never the last one.
+    /// Each access returns a new stream. A slow reader may miss intermediate values, but never the last one.
     public var progress: AsyncStream<DownloadProgress> { record.status.progressUpdates() }
 
-    /// What happened so far and what happens from now on, with reasons; ends when the download ends.
+    /// All past and future events of the download, with their reasons; finishes when the download does.
     ///
-    /// Each access is a stream of its own. Of a very long history, and for a slow reader, the oldest events are dropped.
+    /// Each access returns a new stream. If the history is very long or the reader slow, the oldest events are dropped.
     public var events: AsyncStream<DownloadEvent> { record.status.events() }
 
-    /// The finished file's URL, as soon as it is there.
+    /// The URL of the finished file; waits until the download is complete.
     ///
-    /// Throws the download's ``DownloadError`` when it failed or was cancelled, and `CancellationError` when the task
-    /// that waits is cancelled. Cancelling the waiting task does not cancel the download: ``cancel()`` does.
+    /// Throws the download's ``DownloadError`` if it fails or is cancelled, and `CancellationError` if the waiting task is
+    /// cancelled, which does not cancel the download.
     public var value: URL {
         get async throws {
             for await state in states {
@@ -89,21 +94,20 @@ extension Download {
         }
     }
 
-    /// Stops the download until ``resume()``; its place in the list and its bytes are kept.
+    /// Pauses the download until ``resume()``; it retains its position in the queue and its bytes.
     ///
-    /// Returns when the transfer has ended and the next download has its place among the running, also where the task that
-    /// waits is cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``, and in tasks that it starts. Does
-    /// nothing to a download that has ended.
+    /// Returns once the transfer has stopped and its slot is free, even if the calling task is cancelled. Called from one of this
+    /// download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately. Does
+    /// nothing if the download is finished, failed or cancelled.
     public func pause() async {
         try? await manager.pause(.downloads([id]))
     }
 
-    /// Has the download wait for its turn again after a pause, a failure or a cancellation, or where its finished file is
-    /// gone.
+    /// Queues the download again after a pause, a failure or a cancellation, or if its finished file no longer exists.
     ///
-    /// It never runs beyond a limit: where all places are taken it waits, and as its place in the list is kept, it runs
-    /// before those after it. One that waits to be tried again, or for its ``DownloadRequest/earliestBegin``, waits for that
-    /// no more. Does nothing to one that runs, and to one whose file another download was added for meanwhile.
+    /// It runs as soon as the limits allow, at its old position in the queue. If it is waiting for a retry or for its
+    /// ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if it is running, or if another download of the same file
+    /// has been added since.
     public func resume() async {
         if case .finished = state {
             if await !fileExists { restart() }
@@ -112,55 +116,53 @@ extension Download {
         }
     }
 
-    /// Fetches a finished download again, when it is its turn; what happens to the file that is there is the request's
-    /// ``DownloadRequest/conflictPolicy-swift.property``.
+    /// Queues a finished download to be downloaded again.
     ///
-    /// Returns at once. Does nothing to a download that is not finished, and to one whose file another download was added
-    /// for meanwhile.
+    /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Returns immediately. Does
+    /// nothing if the download is not finished, or if another download of the same file has been added since.
     public func restart() {
         manager.list.restart(id)
     }
 
-    /// Makes room for this download, where all places are taken, by sending a running one of a lower priority back to
-    /// waiting: that of the lowest, and of several the newest.
+    /// Frees a slot for this download by sending a running one with a lower priority back to the queue.
     ///
-    /// Returns at once. Does nothing to a download that does not wait, or where none that runs has a lower priority.
+    /// The running download with the lowest priority is chosen, the newest if there are several. Returns immediately. Does
+    /// nothing if this download is not waiting for a slot, or if no running one has a lower priority.
     public func preempt() {
         manager.list.preempt(for: id)
     }
 
-    /// Cancels the download and removes its partial file; that is no failure.
+    /// Cancels the download and deletes its partial file.
     ///
-    /// Returns when the transfer has ended, its place is free and the file is gone, also where the task that waits is
-    /// cancelled; at once in a hook of this download, such as ``RetryPolicy/decide``, and in tasks that it starts. Does nothing
-    /// to a download that is finished or cancelled. The file stays where the list is kept on a disk and cannot be written,
-    /// which ``QueueEvent/registryFailed(_:)`` tells.
+    /// Returns once the transfer has stopped, its slot is free and the file is deleted, even if the calling task is cancelled.
+    /// Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it
+    /// returns immediately. Does nothing if the download is finished or cancelled. The partial file remains if the registry
+    /// cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
 
-    /// Takes the download out of the list, whatever it does.
+    /// Removes the download from the queue, in any state; an active one ends as `cancelled`.
     ///
-    /// Returns when the transfer, where one ran, has ended, also where the task that waits is cancelled; at once in a hook of
-    /// this download, such as ``RetryPolicy/decide``, and in tasks that it starts. One that had not ended is told to be
-    /// cancelled.
-    /// - Parameter deletingFile: Whether its file, finished or not, goes as well; it stays where ``cancel()`` leaves one, and
-    ///   where it was there before the download.
+    /// Returns once its transfer has stopped, even if the calling task is cancelled. Called from one of this download's own
+    /// hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
+    /// - Parameter deletingFile: Whether to delete its finished or partial file as well. The file remains if the registry cannot
+    ///   be written, or if it existed before the download.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }
 
-    /// Changes the download's place in the list; one that runs goes on.
+    /// Moves the download to another position in the queue; a running one continues.
     ///
-    /// Does nothing to a download that was taken out of the list.
-    /// - Parameter place: Where it goes to.
-    /// - Throws: `unknownDownload` for a place that the list does not have, and nothing changes.
+    /// Does nothing if the download has been removed.
+    /// - Parameter place: The new position.
+    /// - Throws: `unknownDownload` if the position does not exist; nothing changes then.
     public func move(to place: QueuePosition) throws(DownloadError) {
         try manager.list.move(id, to: place)
     }
 
-    /// Changes the priority, which decides before the order of the list who runs next.
-    /// - Parameter priority: The greater, the sooner.
+    /// Changes the priority: waiting downloads start in order of priority, then of position in the queue.
+    /// - Parameter priority: The new priority; higher ones start first.
     public func setPriority(_ priority: DownloadPriority) {
         manager.list.setPriority(priority, of: id)
     }
@@ -171,7 +173,7 @@ extension Download: Hashable {
     /// - Parameters:
     ///   - lhs: A handle.
     ///   - rhs: Another handle.
-    /// - Returns: True when both are the same download of the same manager.
+    /// - Returns: Whether both refer to the same download of the same manager.
     public static func == (lhs: Download, rhs: Download) -> Bool {
         lhs.record === rhs.record
     }

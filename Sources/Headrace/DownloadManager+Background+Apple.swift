@@ -3,15 +3,19 @@ import Dispatch
 import Foundation
 
 extension DownloadConfiguration {
-    /// A configuration whose downloads the system fetches, also while the app is suspended or not running.
+    /// A configuration whose downloads are performed by the system, even while the app is suspended or not running.
     ///
-    /// The manager is to be made at each start of the app, with the same identifier and the same
-    /// ``registryDirectory``, which `configure` has to set. All downloads are given to the system at once, which decides
-    /// when each of them runs. What a background session cannot do is in <doc:BackgroundDownloads>.
+    ///     let configuration = DownloadConfiguration.background(identifier: "com.example.app.downloads") {
+    ///         $0.registryDirectory = registry
+    ///     }
+    ///
+    /// Create the manager at each launch of the app, with the same identifier and ``registryDirectory``, which `configure` must
+    /// set. All downloads are handed to the system at once; it decides when each one runs. See <doc:BackgroundDownloads> for the
+    /// limits of background sessions.
     /// - Parameters:
-    ///   - identifier: The session's name, unique in the app.
-    ///   - sharedContainerIdentifier: The app group whose container has the files of an extension; nil for an app.
-    ///   - configure: Receives the defaults to change.
+    ///   - identifier: The name of the session, unique in the app.
+    ///   - sharedContainerIdentifier: The app group whose container an extension stores its files in; `nil` for an app.
+    ///   - configure: Changes the defaults.
     /// - Returns: The configuration.
     public static func background(
         identifier: String,
@@ -30,29 +34,29 @@ extension DownloadConfiguration {
 }
 
 extension DownloadManager {
-    /// Takes the completion handler that the system gives the app with the events of a background session.
+    /// Accepts the completion handler that the system passes to the app together with the events of a background session.
     ///
-    /// It is called once, on the main thread, when all events are told and the files that came have their names. The
-    /// manager of the identifier may be made before or after this.
+    /// The handler is called once, on the main thread, when all events are processed and the delivered files have their names.
+    /// The manager with this identifier may be created before or after this call.
     /// - Parameters:
-    ///   - identifier: The identifier that the system names.
+    ///   - identifier: The identifier of the session.
     ///   - completionHandler: The system's completion handler.
     @MainActor
     public static func handleEventsForBackgroundURLSession(
         identifier: String,
         completionHandler: @escaping () -> Void
     ) {
-        let number = BackgroundCompletions.keep(completionHandler)
+        let number = BackgroundCompletions.store(completionHandler)
         BackgroundSession.woken(identifier) {
             DispatchQueue.main.async { BackgroundCompletions.call(number) }
         }
     }
 
-    /// Returns when all events of a background session are told that the system has woken the app for, and the files that
-    /// came have their names.
+    /// Waits until all events of a background session that the system launched the app for are processed, and the delivered files
+    /// have their names.
     ///
-    /// The manager of the identifier may be made before or after this; cancelling the task changes nothing.
-    /// - Parameter identifier: The identifier that the system names.
+    /// The manager with this identifier may be created before or after this call. Cancelling the task has no effect.
+    /// - Parameter identifier: The identifier of the session.
     public static func handleEventsForBackgroundURLSession(identifier: String) async {
         await withCheckedContinuation { continuation in
             BackgroundSession.woken(identifier) { continuation.resume() }
@@ -60,13 +64,13 @@ extension DownloadManager {
     }
 }
 
-/// The system's completion handlers, which belong to the main thread.
+/// The system's completion handlers, which must stay on the main actor because they are not sendable.
 @MainActor
 private enum BackgroundCompletions {
     private static var handlers: [Int: () -> Void] = [:]
     private static var last = 0
 
-    static func keep(_ handler: @escaping () -> Void) -> Int {
+    static func store(_ handler: @escaping () -> Void) -> Int {
         last += 1
         handlers[last] = handler
         return last

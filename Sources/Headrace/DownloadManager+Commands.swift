@@ -1,30 +1,30 @@
-/// What other processes want of the list; see ``DownloadRegistry``.
+/// Carries out the commands of other processes; see ``DownloadRegistry``.
 extension DownloadManager {
-    /// Carries out the commands that were left in the registry's directory since the last look.
+    /// Carries out the commands that other processes have left in the registry's directory since the last poll.
     ///
-    /// The start of the manager does so as well, but for those that wait longer than a moment for a download to stop.
-    /// A look costs one file call where there are none, and also writes what of the list could not be written before.
-    /// Returns when all are done; while another look is going on, that one looks again, and this call returns with it, or as
-    /// soon as the task is cancelled. Does nothing without a registry.
+    /// The manager also does this when it starts, except for commands that wait more than a second for a download to stop. A poll
+    /// makes one file call if there are no commands; it also retries earlier failed writes of the queue. Returns once all
+    /// commands are done, or when the task is cancelled. If another poll is already running, that one polls again, and this call
+    /// returns with it. Does nothing without a registry.
     ///
-    /// A command goes when what it changed outlives a power cut, whatever ``Configuration/durability-swift.property`` is.
-    /// - Throws: What keeps the directory from being read, or the registry from being written, and `shutDown`; the commands
-    ///   stay there then. `fileSystem` also where the directory was removed, moved or replaced, from then on.
+    /// A command is deleted once its effects survive a power failure, for any ``Configuration/durability-swift.property``.
+    /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; the commands remain then.
+    ///   `fileSystem` also after the directory was deleted, moved or replaced.
     public nonisolated func takeCommands() async throws(DownloadError) {
         guard let journal = list.journal else {
             guard !list.isShutDown else { throw .shutDown() }
             return
         }
-        try await look(at: journal)
+        try await poll(journal)
         while journal.needsLook {
             await journal.waitForEnd()
             guard !Task.isCancelled else { return }
-            try await look(at: journal)
+            try await poll(journal)
         }
     }
 
-    /// Takes what commands there are; returns when all are carried out but those for which others hold up their downloads.
-    nonisolated func look(at journal: QueueJournal) async throws(DownloadError) {
+    /// Polls once; returns when all commands are carried out except those blocked by an unfinished command on the same downloads.
+    nonisolated func poll(_ journal: QueueJournal) async throws(DownloadError) {
         guard !list.isShutDown else { throw .shutDown() }
         while let other = journal.beginPoll() {
             for await _ in other { return }
@@ -33,7 +33,7 @@ extension DownloadManager {
         do throws(DownloadError) {
             repeat {
                 try await takeCommands(of: journal)
-                // Nothing was waited for: who waits for this look is to take what is left.
+                // A cancelled poll does not wait, so callers that wait for it must take the remaining commands themselves.
                 guard !Task.isCancelled else { return journal.endLook() }
             } while journal.looksAgain()
         } catch {
@@ -42,25 +42,25 @@ extension DownloadManager {
         }
     }
 
-    /// Takes commands as they come, until the manager is shut down or the task is cancelled.
+    /// Carries out commands as they arrive, until the manager is shut down or the task is cancelled.
     ///
-    /// Polls for them twice a second as well, as not every system tells of them.
-    /// After a failure, of which the first of a row is told, the looks become rare until one succeeds.
-    /// - Throws: `fileSystem` where the list is lost for good, as ``DownloadError/isRegistryLost`` tells.
+    /// Polls twice a second as well, since not every file system reports new files. After a failure it polls less often until a
+    /// poll succeeds; only the first of several failures in a row is reported.
+    /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
         let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
-        var pace = PollBackoff()
+        var backoff = PollBackoff()
         repeat {
             do throws(DownloadError) {
-                if let journal = list.journal { try await look(at: journal) }
-                pace.succeeded()
+                if let journal = list.journal { try await poll(journal) }
+                backoff.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
                 guard !error.isRegistryLost else { throw error }
-                if !pace.isFailing { list.observers.publish(.registryFailed(error)) }
-                pace.failed()
+                if !backoff.isFailing { list.observers.publish(.registryFailed(error)) }
+                backoff.failed()
             }
-            await waitForCommand(watch, until: clock.now() + pace.delay)
+            await waitForCommand(watch, until: clock.now() + backoff.delay)
         } while !Task.isCancelled
     }
 
@@ -76,28 +76,28 @@ extension DownloadManager {
     private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
         let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { list.observers.publish(finding: refusal.description) }
-        var (busy, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
+        var (conflicts, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
         for item in contents.items where !journal.isDecided(item) {
             guard !Task.isCancelled else {
-                // What is not decided is left to the next look.
+                // The next poll takes the remaining commands.
                 isBehind = true
                 break
             }
-            guard !busy.isTouched(by: item.command) else {
-                busy.insert(item.command, in: list)
+            guard !conflicts.isTouched(by: item.command) else {
+                conflicts.insert(item.command, in: list)
                 isBehind = true
                 continue
             }
             let end: PendingCommand?
             do throws(DownloadError) {
-                end = try await decide(item.command, skippingUnknown: true)
+                end = try await apply(item.command, skippingUnknown: true)
             } catch  where error.code == .invalidRequest {
-                // It never can be, and must not hold up those after it.
+                // It can never succeed, and must not block the commands after it.
                 let path = await listExecutor.run { journal.inbox.quarantine(item.path) }
-                list.observers.publish(finding: "The command \(path) is not done: \(error.message)")
+                list.observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
                 continue
             }
-            // After that nothing was done, and the next manager may have the list.
+            // After a shutdown nothing was done, and the next manager may own the registry.
             guard !list.isShutDown else { throw .shutDown() }
             guard let end else {
                 journal.recordCarriedOut(item)
@@ -106,20 +106,20 @@ extension DownloadManager {
             guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
             await waitForEnd(of: item, in: journal)
             guard !list.isShutDown else { throw .shutDown() }
-            if !journal.isCarriedOut(item) { busy.insert(end.records) }
+            if !journal.isCarriedOut(item) { conflicts.insert(end.records) }
         }
         journal.noteLook(isBehind: isBehind)
-        // What ends from now on may not be covered by what is written.
+        // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(journal.isCarriedOut)
         guard !carriedOut.isEmpty || journal.isBehind else { return }
         try await listExecutor.run { [list] () throws(DownloadError) in
-            // Before they go: else a kill or a power cut in between would lose them.
+            // Before their files are deleted: a kill or power failure in between would lose them.
             try list.flush(always: true)
             try journal.done(carriedOut)
         }
     }
 
-    /// Waits for a command to end, but not for ever: a disk that does not answer keeps a transfer from ending.
+    /// Waits for a command to complete, up to a limit: a disk that hangs can keep a transfer from stopping.
     private nonisolated func waitForEnd(of item: CommandSpool.Item, in journal: QueueJournal) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.commandTimeout) }
@@ -129,22 +129,22 @@ extension DownloadManager {
         }
     }
 
-    /// How long a command may wait for transfers to end before those after it are carried out that are about others.
+    /// How long a command may wait for transfers to stop before later commands on other downloads are carried out.
     private static let commandTimeout = Duration.seconds(1)
 
-    /// Carries out a command; returns when what it changed is on the disk, and throws what keeps it from there.
+    /// Carries out a command; returns once its changes are on disk.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
         try await carryOut(command, skippingUnknown: false)
         try await listExecutor.run { [list] () throws(DownloadError) in try list.flush() }
     }
 
-    /// Carries out a command; `skippingUnknown` where nobody waits for it, who could be told what of it cannot be.
+    /// Carries out a command; with `skippingUnknown`, rejected additions are published as events instead of thrown.
     nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
-        try await decide(command, skippingUnknown: skippingUnknown)?.wait()
+        try await apply(command, skippingUnknown: skippingUnknown)?.wait()
     }
 
-    /// Has the list go by a command, and returns what that still waits for; nil where all is done.
-    private nonisolated func decide(
+    /// Applies a command to the queue; returns the part that has yet to complete, or `nil` if all is done.
+    private nonisolated func apply(
         _ command: RegistryCommand,
         skippingUnknown: Bool
     ) async throws(DownloadError) -> PendingCommand? {

@@ -1,36 +1,33 @@
-/// Limits of bytes per second, for all downloads together, for those of a group, and for one.
+/// Rate limits in bytes per second: for all downloads together, for a group, and for one download.
 ///
-/// Each holds over any number of connections, and the lowest one that is for a download is the one that is felt. Those of a
-/// limit that want bytes have equal shares; what one does not use goes to the others. A change is felt within 200 ms. What
-/// has come from the network and is not taken yet waits in memory and in the system's buffers, so that a download which is
-/// slowed down slows down its server.
+/// Each limit covers all connections, and the lowest limit that applies to a download is the effective one. The downloads under
+/// a limit share it equally, and what one of them does not use is distributed to the others. Changes take effect within 200 ms.
+/// A throttled download also throttles its server, since the transport reads no more from the network than it can pass on.
 extension DownloadManager {
-    /// The bytes per second of all downloads together that hold now, be it by the limit or by the schedule; nil for no limit.
+    /// The rate limit currently in effect for all downloads together, from the limit or the schedule; `nil` for none.
     public nonisolated var rateLimit: Int64? { environment.rates.limit }
 
-    /// Changes the limit on the bytes per second of all downloads together, from now on.
+    /// Changes the rate limit for all downloads together.
     ///
-    /// Where there is a schedule too, the lower one holds.
-    /// - Parameter bytesPerSecond: More than nothing, or nil for none.
-    /// - Throws: `invalidRequest` for a limit that lets nothing through, and nothing changes.
+    /// If there is a schedule too, the lower limit applies.
+    /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
     public nonisolated func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond)
         list.observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
     }
 
-    /// The limit on the bytes per second of a group's downloads together; nil for none.
-    /// - Parameter group: The group's name.
-    /// - Returns: Bytes per second.
+    /// Returns the rate limit for the downloads of a group together.
+    /// - Parameter group: The name of the group.
+    /// - Returns: The limit in bytes per second; `nil` for none.
     public nonisolated func rateLimit(ofGroup group: String) -> Int64? { environment.rates.limit(ofGroup: group) }
 
-    /// Changes the limit on the bytes per second of a group's downloads together, from now on.
-    ///
-    /// It holds for downloads that are added later as well.
+    /// Changes the rate limit for the downloads of a group together, including those added later.
     /// - Parameters:
-    ///   - bytesPerSecond: More than nothing, or nil for none.
-    ///   - group: The group's name.
-    /// - Throws: `invalidRequest` for a limit that lets nothing through, and nothing changes.
+    ///   - bytesPerSecond: The limit, above zero; `nil` for none.
+    ///   - group: The name of the group.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
     public nonisolated func setRateLimit(
         _ bytesPerSecond: Int64?,
         ofGroup group: String
@@ -40,22 +37,22 @@ extension DownloadManager {
         list.observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
     }
 
-    /// Changes the limits by the hours of the day, from now on.
-    /// - Parameter schedule: The hours and their limits, by the system's clock and time zone; nil for none.
+    /// Changes the schedule of rate limits.
+    /// - Parameter schedule: The schedule, in the system's time zone; `nil` for none.
     public nonisolated func setRateSchedule(_ schedule: RateSchedule?) {
         environment.rates.setSchedule(schedule)
     }
 }
 
 extension Download {
-    /// The limit on the bytes per second of this download alone; nil for none.
+    /// The rate limit of this download alone, in bytes per second; `nil` for none.
     public var rateLimit: Int64? { record.rateLimit }
 
-    /// Changes the limit on the bytes per second of this download, from now on; it is kept with the list.
+    /// Changes the rate limit of this download, which is saved with the queue.
     ///
-    /// Does nothing to a download that was taken out of the list.
-    /// - Parameter bytesPerSecond: More than nothing, or nil for none.
-    /// - Throws: `invalidRequest` for a limit that lets nothing through, and nothing changes.
+    /// Does nothing if the download has been removed.
+    /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
     public func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         manager.list.setRateLimit(bytesPerSecond, of: id)

@@ -1,5 +1,5 @@
 extension DownloadManager {
-    /// Loads what the first manager is to work with, so that other preparations need not wait for it.
+    /// Loads the HTTP library ahead of the first manager, so that this can overlap with other preparations.
     package static func loadTransport() async {
         #if os(Linux)
         await CurlTransport.load()

@@ -1,48 +1,48 @@
 import HeadracePlatform
 
-/// Keeps a list of downloads and runs as many of them at once as its limit allows, in the order of adding.
+/// Manages a queue of downloads and runs as many of them in parallel as its limits allow.
 ///
 ///     let manager = try await DownloadManager()
 ///     let download = try await manager.download(DownloadRequest(url, to: .directory(folder)))
 ///     for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
 ///     let file = try await download.value
 ///
-/// ``shutdown()`` stops all downloads and waits for that. A manager that is let go of, with all handles on its downloads,
-/// stops them as well, and nobody waits.
+/// ``shutdown()`` stops all downloads and waits until they have stopped. Releasing the manager and all handles on its downloads
+/// stops them too, without waiting.
 public actor DownloadManager {
     /// The settings of a manager.
     public typealias Configuration = DownloadConfiguration
-    /// Something that happened to the queue of a manager.
+    /// An event in the queue of a manager.
     public typealias Event = QueueEvent
 
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
-    /// For the files of the list and its commands, which the disks of the downloads must not hold up; where there are none,
-    /// ``executor``.
+    /// Reads and writes the registry and its commands, so that a slow disk of a download cannot delay them; without a registry
+    /// the same as ``executor``.
     nonisolated let listExecutor: BlockingExecutor
-    private let works: AsyncStream<DownloadQueue.Work>.Continuation
+    private let workContinuation: AsyncStream<DownloadQueue.Work>.Continuation
     nonisolated let list: DownloadQueue
     nonisolated let clock: AnyClock
-    private let host: Task<Void, Never>
+    private let transfers: Task<Void, Never>
 
-    /// Enough for all connections of several downloads whose disk does not answer; they start when they are needed.
+    /// Enough for all connections of several downloads whose disk hangs; threads are started on demand.
     private static let maxFileThreads = 64
 
     /// Starts a manager.
     /// - Parameters:
     ///   - configuration: The settings.
-    ///   - clock: The time by which speeds are measured.
-    /// - Throws: `transportUnavailable` where the system's HTTP library is missing or too old, `invalidRequest` for settings
-    ///   that cannot work, `fileSystem` if the process may not open as many files as a download needs, and where a
-    ///   ``Configuration/registryDirectory`` is given, `busy` where another manager has it, and
-    ///   `permission`, `diskFull` or `fileSystem` where it cannot be read or made.
+    ///   - clock: The clock for delays and speeds.
+    /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a setting is
+    ///   invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
+    ///   ``Configuration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or `fileSystem`
+    ///   if it cannot be read or created.
     public init(
         configuration: Configuration = Configuration(),
         clock: any Clock<Duration> = ContinuousClock()
     ) async throws(DownloadError) {
         try configuration.validate()
         if configuration.backgroundSession != nil { try BackgroundLimits.check(configuration) }
-        // The system waits for the network by itself.
+        // The system itself waits for the network in a background session.
         let isFetching = configuration.startsDownloads && configuration.backgroundSession == nil
         if isFetching { try DescriptorLimit.require() }
         try await self.init(
@@ -58,24 +58,24 @@ public actor DownloadManager {
         )
     }
 
-    /// Starts a manager on other parts than the system's.
+    /// Starts a manager in a given environment, such as that of a test.
     /// - Parameters:
-    ///   - environment: The transport, the file calls and the clock.
-    ///   - background: The system's background session that fetches the files; nil for the transport.
-    /// - Throws: `fileSystem` where the thread for file calls cannot be started, and what keeps a registry from being opened.
+    ///   - environment: The transport, the file system and the clock.
+    ///   - background: The system's background session that downloads the files; `nil` for the transport.
+    /// - Throws: `fileSystem` if the thread for file calls cannot be started, and any error from opening the registry.
     init(
         environment: TransferEnvironment,
         background: (any BackgroundSystem)? = nil
     ) async throws(DownloadError) {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
-        // The other half is for the network.
+        // The other half of the cores is for the network.
         let executor = try BlockingExecutor.forFiles(
             "headrace-file",
             maxThreads: Self.maxFileThreads,
             maxWorking: max(1, cores / 2)
         )
-        let (work, works) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
+        let (work, workContinuation) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
         let configuration = environment.configuration
         let listExecutor =
             configuration.registryDirectory == nil
@@ -96,7 +96,7 @@ public actor DownloadManager {
             observers: QueueObservers(findings: registry?.list.findings ?? []),
             environment: environment
         ) { work in
-            if case .terminated = works.yield(work) { false } else { true }
+            if case .terminated = workContinuation.yield(work) { false } else { true }
         }
         if let registry {
             let journal = registry.journal
@@ -115,12 +115,12 @@ public actor DownloadManager {
         self.environment = environment
         self.executor = executor
         self.listExecutor = listExecutor
-        self.works = works
+        self.workContinuation = workContinuation
         self.list = list
         clock = environment.clock
         if let restored = registry?.list { list.restore(restored) }
-        // The one unstructured task: every download is in a child of the group in it.
-        host = Task { [environment] in
+        // The only unstructured task: each download runs in a child task of its group.
+        transfers = Task { [environment] in
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
                 group.addTask { await ring(alarms, for: list, environment.clock) }
@@ -148,10 +148,10 @@ public actor DownloadManager {
             list.observers.end()
         }
         do throws(DownloadError) {
-            // Once: the rest may wait for a download that cannot stop, as where its disk does not answer.
-            if let journal = list.journal { try await look(at: journal) }
+            // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
+            if let journal = list.journal { try await poll(journal) }
         } catch {
-            // They stay for the next look.
+            // The commands remain for the next poll.
             list.observers.publish(.registryFailed(error))
         }
         environment.background?.connect()
@@ -159,45 +159,44 @@ public actor DownloadManager {
 
     deinit {
         list.shutDown()
-        works.finish()
+        workContinuation.finish()
         environment.background?.release()
     }
 
-    /// All downloads in their order, which is that of adding until one is moved.
+    /// All downloads, in queue order: the order of adding, until one is moved.
     public var downloads: [Download] {
         list.records.map { Download(manager: self, record: $0) }
     }
 
-    /// Adds a download, which runs as soon as the limit allows.
+    /// Adds a download, which runs as soon as the limits allow.
     ///
-    /// A download of the same URL to the same destination that has not ended, nor is being cancelled or removed, is the one that
-    /// is returned; it takes over the size, the checksums of functions of which it had none and those of pieces, and is compared
-    /// with them before it gets its name. It also takes over a link provider, and secrets where its own are missing after a
-    /// restart; one that has failed with `credentialsMissing`, or has no link provider and failed with the status 401, 403, 404
-    /// or 410 where the request has one, is the one that is returned as well, and waits again, or is paused with
-    /// ``DownloadRequest/startsPaused``.
-    /// Everything else of the request is passed over: so are its mirrors, its group and its priority.
+    /// If a download of the same URL to the same destination is already active, it is returned instead. It adopts the new
+    /// request's expected size, piece hashes and any checksum algorithms it lacks, and is verified against them before it is
+    /// renamed. It also adopts the link provider, and the secrets if its own were lost in a restart. All other properties of the
+    /// new request, such as its mirrors, group and priority, are ignored.
     ///
-    /// Returns at once, or where the list is kept on the disk, when it is there; whatever fails later is the state of the
-    /// download.
-    /// - Parameter request: What to download and where to put it.
+    /// A failed download is returned, and queued again (or paused, with ``DownloadRequest/startsPaused``), if the new request
+    /// supplies what it lacked: secrets after a failure with `credentialsMissing`, or a link provider after one with status 401,
+    /// 403, 404 or 410.
+    ///
+    /// Returns immediately or, with a registry, once the download is saved. Later failures are reported as the download's state.
+    /// - Parameter request: The file to download and its destination.
     /// - Returns: A handle on the download.
-    /// - Throws: `invalidRequest` for a request that cannot be made, or that contradicts what the one in the list tells of the
-    ///   file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then nothing is added.
+    /// - Throws: `invalidRequest` if the request is invalid or contradicts an active download of the same file, `shutDown` after
+    ///   ``shutdown()``, and any error from writing the registry; nothing is added then.
     @discardableResult
     public func download(_ request: DownloadRequest) async throws(DownloadError) -> Download {
         try await download([request])[0]
     }
 
-    /// Adds downloads in this order, all of them or none.
+    /// Adds several downloads in this order, all of them or none.
     ///
-    /// Returns at once, or where the list is kept on the disk, when they are there, after one sync for all; whatever
-    /// fails later is the state of the download.
-    /// - Parameter requests: What to download and where to put it.
+    /// Returns immediately or, with a registry, once the downloads are saved with a single sync. Later failures are reported as
+    /// the state of each download.
+    /// - Parameter requests: The files to download and their destinations.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts what the one in the
-    ///   list tells of the file, `shutDown` after ``shutdown()``, and what keeps the registry from being written; then none is
-    ///   added.
+    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same file,
+    ///   `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
@@ -210,32 +209,29 @@ public actor DownloadManager {
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Returns when no download waits or runs; at once where none does, and early when the task is cancelled.
-    ///
-    /// Those that are added meanwhile are waited for as well.
+    /// Returns once no download is waiting or running, including those added meanwhile, or when the task is cancelled.
     public nonisolated func waitUntilIdle() async {
         await list.waitUntilIdle()
     }
 
-    /// Writes down at once what a kill of the process, from now on, would otherwise cost: where each running download is, and
-    /// the list.
+    /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
     ///
-    /// Downloads go on meanwhile. Call it when the app goes to the background, where the system may suspend the process and
-    /// then end it without a word. With ``Configuration/Durability/full``, bytes and records outlive a power cut on return
-    /// too; what only has to outlive the process is written before that, within milliseconds. What cannot be written is
-    /// told by ``Event/registryFailed(_:)``, or written with the next record.
+    /// Call it when the app enters the background, where the system may suspend the process and then terminate it without notice.
+    /// Downloads continue meanwhile. Within milliseconds, everything is written that must survive the process. On return, bytes
+    /// and resume records also survive a power failure with ``Configuration/Durability/full``. If the registry cannot be written,
+    /// ``Event/registryFailed(_:)`` is reported; a resume record that cannot be written is retried with the next one.
     public func prepareForSuspension() async {
         await executor.run { [list] in list.save() }
     }
 
-    /// Stops all downloads, which fail with the code `shutDown` and keep their partial files, and frees everything.
+    /// Stops all downloads and releases all resources.
     ///
-    /// Returns when nothing is left running. Further calls wait for the first. A hook that a download waits for, such as
-    /// ``RetryPolicy/decide``, must not wait for it in its turn.
+    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
+    /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
     public func shutdown() async {
         list.shutDown()
-        works.finish()
-        await host.value
+        workContinuation.finish()
+        await transfers.value
         environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()
@@ -243,38 +239,38 @@ public actor DownloadManager {
         await listExecutor.shutdown()
     }
 
-    /// What a file is; nil where there is none.
+    /// Returns the status of a file, or `nil` if there is none.
     nonisolated func status(of file: URL) async -> FileStatus? {
         await executor.run { [files = environment.files] in try? files.status(file.filePath) }
     }
 
-    /// Changes how many downloads run at once, from now on.
+    /// Changes how many downloads may run in parallel.
     ///
-    /// A higher limit starts more at once. A lower one sends the newest of the running ones back to waiting, where they keep
-    /// their places and their bytes.
-    /// - Parameter limit: At least 1.
-    /// - Throws: `invalidRequest` for a limit below 1, and nothing changes.
+    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue, where
+    /// they retain their positions and their bytes.
+    /// - Parameter limit: The maximum number of running downloads, at least 1.
+    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: Int) throws(DownloadError) {
         guard limit >= 1 else {
-            throw DownloadError(.invalidRequest, "The limit on downloads at once is \(limit); 1 is the least.")
+            throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(limit).")
         }
         list.setLimit(limit)
     }
 
-    /// Changes how many downloads from one host run at once, from now on.
+    /// Changes how many downloads from one host may run in parallel.
     ///
-    /// A host at its limit holds up no other. Lowering sends the newest back to waiting.
-    /// - Parameter limit: At least 1, or nil for none.
-    /// - Throws: `invalidRequest` for a limit below 1, and nothing changes.
+    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the queue.
+    /// - Parameter limit: The maximum number of running downloads per host, at least 1; `nil` for no limit.
+    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {
         guard limit ?? 1 >= 1 else {
-            throw DownloadError(.invalidRequest, "The limit on downloads of a host is \(limit ?? 0); 1 is the least.")
+            throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
         }
         list.setHostLimit(limit)
     }
 }
 
-/// Runs a transfer, and then those that get its place, on the blocking executor without a hop in between.
+/// Runs a transfer and then those that take over its slot, on the blocking executor without a hop in between.
 private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
@@ -291,7 +287,7 @@ private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environm
     }
 }
 
-/// Ticks at each of the times, until there are no more of them.
+/// Calls `tick()` at each of the given times, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {
@@ -304,7 +300,7 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ cl
     }
 }
 
-/// Tells the scheduler of each path that is not as the one before, until there are no more of them.
+/// Passes each change of the network path to the scheduler, until the stream finishes.
 private func follow(
     _ paths: AsyncStream<NetworkPath?>,
     after gate: NetworkAdmission,
@@ -313,7 +309,7 @@ private func follow(
 ) async {
     var gate = gate
     for await path in paths where path != gate.path {
-        // Before anything begins on the new path.
+        // Before any transfer starts on the new path.
         environment.recordPathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
         list.setPath(path)
@@ -337,14 +333,18 @@ private func makeBackground(_ configuration: DownloadConfiguration) -> (any Back
     #endif
 }
 
-/// Runs `body` with a manager that is shut down afterwards, also when `body` throws or is cancelled.
+/// Runs `body` with a manager that is shut down afterwards, even if `body` throws or is cancelled.
 ///
-/// Downloads that still run when `body` returns are stopped; await their values to have them.
+///     let file = try await withDownloadManager { manager in
+///         try await manager.download(DownloadRequest(url, to: .directory(folder))).value
+///     }
+///
+/// Downloads that are still running when `body` returns are stopped, so await their values in `body`.
 /// - Parameters:
 ///   - configuration: The settings of the manager.
-///   - body: Works with the manager.
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws, or what keeps a manager from starting.
+///   - body: A closure that uses the manager.
+/// - Returns: The result of `body`.
+/// - Throws: The error of `body`, or an error from starting the manager.
 public func withDownloadManager<Result>(
     _ configuration: DownloadConfiguration = DownloadConfiguration(),
     _ body: (DownloadManager) async throws -> Result

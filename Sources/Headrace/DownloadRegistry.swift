@@ -1,65 +1,64 @@
 public import HeadracePlatform
 
-/// The registry of a list of downloads as any process sees it, also while a manager of another process has it.
+/// Reads and changes a saved queue from any process, even while a manager in another process uses it.
 ///
 ///     let registry = DownloadRegistry(directory: folder)
 ///     for download in try await registry.downloads() { print(download.id, download.state.kind) }
 ///     try await registry.perform(.pause(ids))
 ///
-/// Reading takes no lock and changes nothing. A command is left in the directory, for the manager that has the list, which
-/// takes it with ``DownloadManager/takeCommands()`` and when it starts; where none has it, it is carried out at once. What a
-/// manager that was killed has not taken, ``takeCommands()`` carries out, or the next command.
+/// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in its directory, and the manager
+/// carries it out when it starts and in ``DownloadManager/takeCommands()``. Otherwise the command is carried out immediately,
+/// after any commands that a killed manager left behind.
 public struct DownloadRegistry: Sendable, Hashable {
-    /// Something to do to a list; identities that it does not have, or no more, are passed over.
+    /// A change to the queue; identities that are not in the queue are skipped.
     public enum Command: Sendable, Hashable {
         /// Pauses downloads.
         case pause([DownloadID])
-        /// Has downloads wait for their turn, as ``Download/resume()`` does.
+        /// Queues downloads again, as ``Download/resume()`` does.
         case resume([DownloadID])
-        /// Has those that failed wait for their turn.
+        /// Queues the failed ones of these downloads again.
         case retry([DownloadID])
-        /// Cancels downloads and removes their partial files.
+        /// Cancels downloads and deletes their partial files.
         case cancel([DownloadID])
-        /// Takes downloads out of the list.
+        /// Removes downloads from the queue.
         case remove([DownloadID], deletingFiles: Bool)
-        /// Changes a download's place in the list.
+        /// Moves a download to another position in the queue.
         case move(DownloadID, to: QueuePosition)
         /// Changes the priority of a download.
         case setPriority(DownloadPriority, DownloadID)
     }
 
-    /// How long a manager that has the list may take to carry out a command before nobody waits for it.
+    /// How long to wait for the manager that uses the registry to carry out a command.
     private static func timeout(for command: RegistryCommand) -> Duration {
-        // Of a hundred thousand downloads it takes some seconds.
+        // A command on a hundred thousand downloads takes some seconds.
         .seconds(3) + .microseconds(200) * command.recordCount
     }
 
     /// The registry's own directory; see ``DownloadConfiguration/registryDirectory``.
     public let directory: URL
 
-    /// Creates a view of a registry; nothing is read or made.
+    /// Creates a view of a registry, without reading or creating anything.
     /// - Parameter directory: The registry's own directory.
     public init(directory: URL) {
         self.directory = directory
     }
 
-    /// Reads the list as its manager has written it; of a registry that is not there, an empty one.
+    /// Reads the queue as its manager last wrote it.
     ///
-    /// Progress is what the disk tells: the bytes
-    /// of the partial files, and the sizes where they were recorded.
-    /// - Returns: The downloads in their order.
-    /// - Throws: `permission` or `fileSystem` where the registry cannot be read, or is of a later release.
+    /// The progress is read from disk: the bytes of the partial files and, if recorded, the sizes of the files.
+    /// - Returns: The downloads in queue order; empty if there is no registry.
+    /// - Throws: `permission` or `fileSystem` if the registry cannot be read or was written by a later release.
     public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
         try await read().downloads
     }
 
-    /// Carries out what was left, as ``takeCommands()`` does, and reads the list.
-    /// - Returns: The downloads in their order, and what in the registry is not as it was written, each a sentence.
-    /// - Throws: As ``downloads()``; who may only read the list sees it as it is.
+    /// Carries out pending commands as ``takeCommands()`` does, ignoring its errors, and reads the queue.
+    /// - Returns: The downloads in queue order, and a sentence about each damage found in the registry.
+    /// - Throws: As ``downloads()``.
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
         if (try? await hasCommands) == true {
-            // What is damaged goes as soon as the list is written anew.
+            // Rewriting the registry removes damaged entries, so they are collected before.
             earlier = try await read()
             _ = try? await withListTakingCommands()
         }
@@ -68,9 +67,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         var findings = earlierFindings + present.findings.filter { !earlierFindings.contains($0) }
         let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
         if present.hasLoss, !present.isRun {
-            findings.append("The next change of the list keeps it as it is now, as \(copy).")
+            findings.append("The next change to the queue will save the present registry as \(copy).")
         } else if earlier?.hasLoss == true, !present.hasLoss {
-            findings.append("The list as it was is kept as \(copy).")
+            findings.append("The previous registry was saved as \(copy).")
         }
         return (present.downloads, findings)
     }
@@ -78,7 +77,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     private struct Reading: Sendable {
         var downloads: [DownloadSnapshot] = []
         var findings: [String]
-        /// Whether something is lost, which is still to be read.
+        /// Whether rewriting the registry would lose entries.
         let hasLoss: Bool
         let isRun: Bool
     }
@@ -114,21 +113,20 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// The process whose manager runs the list, as that one has told; nil where none does.
+    /// The identifier of the process whose manager runs the queue; `nil` if there is none.
     ///
-    /// One that has the list for a moment to change it, or with ``DownloadConfiguration/startsDownloads`` false, is none.
-    ///
-    /// Of one that was killed, the number may have gone to another process by now.
+    /// A process that only changes the queue, or whose ``DownloadConfiguration/startsDownloads`` is `false`, does not count. If
+    /// the process was killed, the system may have reused its identifier.
     public var processID: Int32? {
         get async throws(DownloadError) {
             try await blocking { RegistryLock.holder(in: directory.filePath, calls: .system) }
         }
     }
 
-    /// Carries out the commands that were left for a manager that has ended before it took them.
+    /// Carries out the commands that a manager has not taken before its process ended.
     ///
-    /// Does nothing where there are none, and where a manager has the list, which takes them itself.
-    /// - Throws: What keeps the directory from being read, or the registry from being written; the commands stay there then.
+    /// Does nothing if there are none, or if a manager uses the registry and will take them itself.
+    /// - Throws: Any error from reading the directory or writing the registry; the commands remain then.
     public func takeCommands() async throws(DownloadError) {
         if try await hasCommands { _ = try await withListTakingCommands() }
     }
@@ -139,16 +137,16 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Adds downloads to the list.
+    /// Adds downloads to the queue.
     ///
-    /// Secrets are not kept, so that a request with some fails when it is its turn; see ``HeaderField/isSecret``.
-    /// - Parameter requests: What to download and where to put it.
-    /// - Returns: The identity of each download, that of the one in the list where it has the file already, and whether they
-    ///   are in the list now; else the manager that has it adds them, under these identities unless somebody else adds the same
-    ///   file before.
-    /// - Throws: `invalidRequest` for the first request that cannot be made, or that contradicts what the one in the list
-    ///   tells of the file, and what keeps the registry from being written; then none is added. Where somebody else adds the
-    ///   same file at the same moment with another checksum or size, the others are. `fileSystem` as ``perform(_:)``.
+    /// Secrets are not saved, so a request with secrets fails when it starts; see ``HeaderField/isSecret``.
+    /// - Parameter requests: The files to download and their destinations.
+    /// - Returns: The identity of each download, which is that of an active download of the same file if there is one, and
+    ///   whether all are in the queue now. Otherwise the manager will add them, with these identities unless the same file is
+    ///   added by another process first.
+    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same file, and
+    ///   any error from writing the registry; none is added then. If another process adds the same file at the same moment with a
+    ///   different checksum or size, the other requests are added. `fileSystem` as in ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         for request in requests { try request.validate() }
@@ -159,36 +157,36 @@ public struct DownloadRegistry: Sendable, Hashable {
         return if let ids { (ids, true) } else { try await post(requests) }
     }
 
-    /// Leaves downloads for the manager that has the list.
+    /// Leaves the downloads as a command for the manager that uses the registry.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
         var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
         for request in requests {
             let path = DestinationPaths(request).partialPath
-            let twin = active[path]
-            let (id, known) = (twin?.id ?? .random(), twin?.expectations ?? FileExpectations())
+            let existing = active[path]
+            let (id, known) = (existing?.id ?? .random(), existing?.expectations ?? FileExpectations())
             let expectations = try known.adding(request.expectations, of: request.url)
             active[path] = (id, expectations)
             ids.append(id)
-            // Of one that is there only what its file has to be is taken over.
-            guard twin == nil || expectations != known else { continue }
+            // An active download adopts only the expected size and checksums.
+            guard existing == nil || expectations != known else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         guard !entries.isEmpty else { return (ids, true) }
         for entry in entries { try RegistryEncoder.check(entry.request) }
         guard try await post(.add(entries)) else { return (ids, false) }
-        // Meanwhile somebody else may have added the same file.
+        // Another process may have added the same file meanwhile.
         active = try await self.active()
         for (index, request) in requests.enumerated() {
-            guard let twin = active[DestinationPaths(request).partialPath] else { continue }
-            _ = try twin.expectations.adding(request.expectations, of: request.url)
-            ids[index] = twin.id
+            guard let existing = active[DestinationPaths(request).partialPath] else { continue }
+            _ = try existing.expectations.adding(request.expectations, of: request.url)
+            ids[index] = existing.id
         }
         return (ids, true)
     }
 
-    /// The downloads that have not ended, by the path of their partial: one file has one download.
+    /// The active downloads by the path of their partial file, which is unique.
     private func active() async throws(DownloadError) -> [String: (id: DownloadID, expectations: FileExpectations)] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
@@ -203,14 +201,14 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Has a command carried out: at once where no manager has the list, else by the one that has it.
+    /// Carries out a command immediately or, if a manager uses the registry, leaves it for that manager.
     ///
-    /// Waits three seconds for that one, and longer for thousands of downloads, so that who reads the list next sees what was
-    /// done. A command that is not done by then stays there and is carried out later, also where the task is cancelled.
-    /// - Parameter command: What to do.
-    /// - Returns: Whether it is done.
-    /// - Throws: What keeps the registry from being written, and `fileSystem` where the manager that has it has set the command
-    ///   aside, as one of an earlier release does with what it does not know.
+    /// Waits up to three seconds for the manager, longer for thousands of downloads, so that the next reading of the queue shows
+    /// the result. If the command is not done by then, or the task is cancelled, it remains and is carried out later.
+    /// - Parameter command: The change to make.
+    /// - Returns: Whether the command is done.
+    /// - Throws: Any error from writing the registry, and `fileSystem` if the manager rejected the command, for example because
+    ///   it is of an earlier release and does not know it.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         let command = RegistryCommand(command)
@@ -220,13 +218,13 @@ public struct DownloadRegistry: Sendable, Hashable {
         return done != nil ? true : try await post(command)
     }
 
-    /// Leaves a command for the manager that has the list, and waits for a moment; false where it is not done by then.
+    /// Leaves a command for the manager that uses the registry and waits; returns `false` if it is not done in time.
     private func post(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let file = try await blocking { () throws(DownloadError) in
             try CommandSpool(in: directory.filePath).post(command)
         }
         let end = ContinuousClock.now + Self.timeout(for: command)
-        // It takes a few milliseconds where that one is told of the command, and else a part of a second.
+        // A manager notified by the file system takes milliseconds; one that polls takes up to half a second.
         var pause = Duration.milliseconds(1)
         repeat {
             let (isRun, isDone) = try await blocking { () throws(DownloadError) in
@@ -236,7 +234,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                 )
             }
             if isDone { return true }
-            // Whoever had the list may have ended without having seen the command.
+            // The manager may have ended before it saw the command.
             if !isRun, try await withListTakingCommands() {
                 return try await blocking { () throws(DownloadError) in
                     try CommandSpool(in: directory.filePath).isDone(file)
@@ -247,20 +245,20 @@ public struct DownloadRegistry: Sendable, Hashable {
         return false
     }
 
-    /// Waits a moment; false where the end is reached, or the task cancelled.
+    /// Sleeps for the pause; returns `false` at the end of the waiting time or if the task is cancelled.
     private func sleeps(for pause: Duration, until end: ContinuousClock.Instant) async -> Bool {
         guard ContinuousClock.now < end else { return false }
         return (try? await Task.sleep(for: pause)) != nil
     }
 
-    /// Carries out what was left; false where a manager of another process has the list.
+    /// Carries out pending commands; returns `false` if a manager in another process uses the registry.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
-        // The start of a manager takes them, and only tells what it could not do.
+        // The start of a manager carries them out too, but only publishes its errors.
         let done: Void? = try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
         return done != nil
     }
 
-    /// Runs `body` with the list; nil where a manager of another process has it.
+    /// Runs `body` with a manager of the queue; returns `nil` if a manager in another process uses the registry.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {
@@ -280,7 +278,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         } catch  where error.code == .busy {
             return nil
         }
-        // What was left before comes before, also where it takes longer than the start waits for.
+        // Earlier commands come first, even if they take longer than the start of the manager waits.
         try? await manager.takeCommands()
         do throws(DownloadError) {
             let value = try await body(manager)

@@ -1,7 +1,7 @@
-/// What the system calls a background session.
+/// The name of a background session of the system.
 struct BackgroundSessionName: Sendable, Hashable {
-    /// Unique in the app, and the same in each run of it.
+    /// The identifier, unique in the app and the same at each launch.
     var identifier: String
-    /// The app group's container, in which an extension has its files.
+    /// The app group whose container an extension stores its files in.
     var sharedContainer: String?
 }

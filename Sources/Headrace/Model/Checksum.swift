@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A hash of the bytes of a file, with which a download is compared.
+/// A checksum that a downloaded file is verified against.
 ///
 ///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {
@@ -55,8 +55,8 @@ public struct Checksum: Sendable, Hashable {
         else {
             throw DownloadError(
                 .invalidRequest,
-                "\"\(text.prefix(40).description.printable)\" is no checksum: it begins with none of "
-                    + "\(Algorithm.allCases.map(\.rawValue).joined(separator: ", ")), with : or = after it."
+                "\"\(text.prefix(40).description.printable)\" is not a checksum: it must begin with one of "
+                    + "\(Algorithm.allCases.map(\.rawValue).joined(separator: ", ")), followed by : or =."
             )
         }
         let value = Substring(rest.utf8.dropFirst())
@@ -66,7 +66,7 @@ public struct Checksum: Sendable, Hashable {
             let count = algorithm.byteCount
             throw DownloadError(
                 .invalidRequest,
-                "\(algorithm) has \(isBase64 ? "\(count) bytes in base64" : "\(count * 2) hexadecimal digits"), and \"\(value.prefix(140).description.printable)\" is not that."
+                "\(algorithm) requires \(isBase64 ? "\(count) bytes in base64" : "\(count * 2) hexadecimal digits"), not \"\(value.prefix(140).description.printable)\"."
             )
         }
         self = checksum

@@ -22,18 +22,18 @@ public struct ChecksumList: Sendable, Hashable {
     /// The number of invalid lines, without empty ones and comments.
     public let malformedLineCount: Int
     /// The indices of the entries by path.
-    private var ofPath: [[UInt8]: [Int]] = [:]
+    private var indicesByPath: [[UInt8]: [Int]] = [:]
     /// The indices of the entries by the last component of the path.
-    private var ofLastName: [[UInt8]: [Int]] = [:]
+    private var indicesByLastComponent: [[UInt8]: [Int]] = [:]
     /// The indices of the entries without a name.
-    private var nameless: [Int] = []
+    private var unnamedIndices: [Int] = []
 
     /// Parses a file; skips and counts invalid lines, such as those of a signature.
     /// - Parameter bytes: The contents of the file.
     /// - Throws: `unexpectedContent` if it has no checksum, or more than ``maxBytes`` bytes.
     public init(parsing bytes: some Collection<UInt8>) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
-            throw DownloadError(.unexpectedContent, "The list of checksums is longer than \(Self.maxBytes >> 20) MiB.")
+            throw DownloadError(.unexpectedContent, "The checksum list is larger than \(Self.maxBytes >> 20) MiB.")
         }
         let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
         let lines = Array(bytes)[(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...]
@@ -49,25 +49,25 @@ public struct ChecksumList: Sendable, Hashable {
             }
         }
         guard !entries.isEmpty else {
-            throw DownloadError(.unexpectedContent, "The list of checksums has no line with a checksum that is known.")
+            throw DownloadError(.unexpectedContent, "The checksum list contains no supported checksum.")
         }
         self.entries = entries
         self.malformedLineCount = malformedLineCount
-        for (place, entry) in entries.enumerated() {
+        for (index, entry) in entries.enumerated() {
             guard let name = entry.fileName else {
-                nameless.append(place)
+                unnamedIndices.append(index)
                 continue
             }
-            ofPath[name.withoutCurrentFolder, default: []].append(place)
-            if let last = name.components.last { ofLastName[Array(last), default: []].append(place) }
+            indicesByPath[name.withoutCurrentFolder, default: []].append(index)
+            if let last = name.components.last { indicesByLastComponent[Array(last), default: []].append(index) }
         }
     }
 
     /// Whether an entry may be for a file with this name; with `inAnyFolder`, any other path before it is accepted.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
-        guard nameless.isEmpty else { return true }
-        guard inAnyFolder else { return ofPath[name.withoutCurrentFolder] != nil }
-        return places(of: name) != nil || placesInAnyFolder(of: name) != nil
+        guard unnamedIndices.isEmpty else { return true }
+        guard inAnyFolder else { return indicesByPath[name.withoutCurrentFolder] != nil }
+        return indices(of: name) != nil || indicesInAnyFolder(of: name) != nil
     }
 
     /// Finds the strongest checksum of a file.
@@ -82,27 +82,29 @@ public struct ChecksumList: Sendable, Hashable {
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
-            if let places = places(of: name) { return entries(at: places).strongest }
-            guard let places = placesInAnyFolder(of: name) else { continue }
-            if let checksum = entries(at: places).strongest { return checksum }
+            if let indices = indices(of: name) { return entries(at: indices).strongest }
+            guard let indices = indicesInAnyFolder(of: name) else { continue }
+            if let checksum = entries(at: indices).strongest { return checksum }
             isAmbiguous = true
         }
-        return isAmbiguous ? nil : entries(at: nameless).strongest
+        return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
     /// The entries with this name, or else with the longest end of its path.
-    private func places(of name: String) -> [Int]? {
-        if let places = ofPath[name.withoutCurrentFolder] { return places }
+    private func indices(of name: String) -> [Int]? {
+        if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components
-        return components.indices.lazy.compactMap { ofPath[Array(components[$0...].joined(separator: "/".utf8))] }.first
+        return components.indices.lazy.compactMap {
+            indicesByPath[Array(components[$0...].joined(separator: "/".utf8))]
+        }.first
     }
 
     /// The entries with any path before the last component of this name.
-    private func placesInAnyFolder(of name: String) -> [Int]? {
-        name.components.last.flatMap { ofLastName[Array($0)] }
+    private func indicesInAnyFolder(of name: String) -> [Int]? {
+        name.components.last.flatMap { indicesByLastComponent[Array($0)] }
     }
 
-    private func entries(at places: [Int]) -> [Entry] { places.map { entries[$0] } }
+    private func entries(at indices: [Int]) -> [Entry] { indices.map { entries[$0] } }
 }
 
 extension [ChecksumList.Entry] {

@@ -1,16 +1,18 @@
 public import HeadracePlatform
 
-/// Tells an https server who the client is, where it asks (RFC 8446, section 4.4.2).
+/// A certificate that identifies the client to https servers that request one (RFC 8446, section 4.4.2).
+///
+///     configuration.clientCertificate = ClientCertificate(file: certificate, key: key)
 public struct ClientCertificate: Sendable, Hashable {
-    /// A PEM file of the certificate, and behind it those that lead to its authority.
+    /// A PEM file of the certificate, followed by the intermediate certificates.
     public var file: URL
-    /// A PEM file of its private key, without a passphrase.
+    /// A PEM file of the private key, without a passphrase.
     public var key: URL
 
-    /// Creates a client certificate; the files are read with each connection.
+    /// Creates a client certificate; the files are read for each connection.
     /// - Parameters:
     ///   - file: A PEM file of the certificate.
-    ///   - key: A PEM file of its private key; nil where it is in the same file.
+    ///   - key: A PEM file of the private key; `nil` if it is in the same file.
     public init(file: URL, key: URL? = nil) {
         self.file = file
         self.key = key ?? file
@@ -18,21 +20,21 @@ public struct ClientCertificate: Sendable, Hashable {
 }
 
 extension DownloadConfiguration {
-    /// Throws unless what is set for TLS can be meant.
+    /// Throws `invalidRequest` if a setting for TLS is invalid.
     func validateTLS() throws(DownloadError) {
         for file in [clientCertificate?.file, clientCertificate?.key] {
             guard let file, !file.isFileURL else { continue }
-            throw DownloadError(.invalidRequest, "clientCertificate is no file URL: \(file.absoluteString).")
+            throw DownloadError(.invalidRequest, "clientCertificate is not a file URL: \(file.absoluteString).")
         }
         let start = "sha256//"
         for key in pinnedPublicKeys {
-            // libcurl compares texts.
+            // libcurl compares the text, so only the canonical base64 can match.
             let text = key.dropFirst(start.count)
             let bytes = [UInt8](base64: text) ?? []
             guard key.hasPrefix(start), bytes.count == 32, Data(bytes).base64EncodedString() == text else {
                 throw DownloadError(
                     .invalidRequest,
-                    "\"\(key.prefix(100).description.printable)\" is no pinned key; one is sha256// and the base64 of 32 bytes."
+                    "\"\(key.prefix(100).description.printable)\" is not a pinned key, which is sha256// and the base64 of 32 bytes."
                 )
             }
         }

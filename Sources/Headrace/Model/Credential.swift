@@ -1,9 +1,13 @@
 public import HeadracePlatform
 
-/// What a server lets somebody in for; its text and its reflection show nothing of it.
+/// A credential for an HTTP server; its secret is never shown in text or reflection.
+///
+///     configuration.credentials = { request in
+///         request.refused == nil ? .basic(user: "alice", password: password) : nil
+///     }
 public struct Credential: Sendable, Hashable {
     private let scheme: AuthenticationScheme
-    /// What follows the scheme in the `Authorization` field.
+    /// The value that follows the scheme in the `Authorization` field.
     private let value: String
 
     private init(_ scheme: AuthenticationScheme, _ value: String) {
@@ -11,23 +15,23 @@ public struct Credential: Sendable, Hashable {
         self.value = value
     }
 
-    /// A user and a password, for Basic (RFC 7617).
+    /// A user name and password for Basic authentication (RFC 7617).
     /// - Parameters:
-    ///   - user: The user's name, which cannot have a colon in it.
+    ///   - user: The user name, which must not contain a colon.
     ///   - password: The password.
     /// - Returns: The credential.
     public static func basic(user: String, password: String) -> Credential {
         Credential(.basic, Data("\(user):\(password)".utf8).base64EncodedString())
     }
 
-    /// A token, for Bearer (RFC 6750).
-    /// - Parameter token: The token; one with a line break in it fails the download it is for.
+    /// A token for Bearer authentication (RFC 6750).
+    /// - Parameter token: The token; a download fails if it contains a line break.
     /// - Returns: The credential.
     public static func bearer(token: String) -> Credential {
         Credential(.bearer, token)
     }
 
-    /// The field that carries it, which stays with its origin.
+    /// The `Authorization` field, which is sent only to its origin.
     var field: HeaderField {
         let name = scheme == .basic ? "Basic" : "Bearer"
         return HeaderField(name: HeaderField.authorization, value: "\(name) \(value)", isSecret: true)
@@ -35,38 +39,38 @@ public struct Credential: Sendable, Hashable {
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// The scheme alone.
+    /// The scheme, without the secret.
     public var description: String { "\(scheme.rawValue) (not shown)" }
 
-    /// What `dump` and debuggers show: the same as ``description``.
+    /// Shows only the scheme in `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["scheme": scheme.rawValue]) }
 }
 
-/// A way to log in to an HTTP server.
+/// An HTTP authentication scheme.
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
-    /// User and password (RFC 7617).
+    /// User name and password (RFC 7617).
     case basic
     /// A token (RFC 6750).
     case bearer
 }
 
-/// A server's wish to know who asks.
+/// A server's request for a credential, passed to ``DownloadConfiguration/credentials``.
 public struct CredentialRequest: Sendable, Hashable {
-    /// The URL that was asked, without user and password; its origin is what the credential is for.
+    /// The requested URL, without user and password; the credential is sent only to its origin.
     public let url: URL
-    /// The ways to log in that the server offers, in its order; none where it does not tell.
+    /// The supported schemes that the server offers, in its order; empty if it offers none.
     public let schemes: [AuthenticationScheme]
-    /// What the server calls the part of it that the login is for, where it tells; of the first of ``schemes``.
+    /// The realm from the first challenge in ``schemes``, if the server sent one.
     public let realm: String?
-    /// The credential that was sent and refused, where one was.
+    /// The credential that was sent and rejected, if any.
     public let refused: Credential?
 
-    /// Creates a request, as tests of a closure need it.
+    /// Creates a request, for example to test a closure.
     /// - Parameters:
-    ///   - url: The URL that was asked.
-    ///   - schemes: The ways to log in that the server offers.
-    ///   - realm: What the server calls the part of it that the login is for.
-    ///   - refused: The credential that was refused.
+    ///   - url: The requested URL.
+    ///   - schemes: The schemes that the server offers.
+    ///   - realm: The realm of the first challenge.
+    ///   - refused: The credential that was rejected.
     public init(url: URL, schemes: [AuthenticationScheme], realm: String? = nil, refused: Credential? = nil) {
         self.url = url.withoutCredentials
         self.schemes = schemes

@@ -1,38 +1,39 @@
 public import HeadracePlatform
 
 extension DownloadConfiguration {
-    /// The way to the servers.
+    /// The proxy for all connections, or none.
     public enum Proxy: Sendable, Hashable {
-        /// What the environment says when the manager is made.
+        /// The proxies in the environment variables at the creation of the manager.
         ///
-        /// `http_proxy` is for http, `https_proxy` or `HTTPS_PROXY` for https, `all_proxy` or `ALL_PROXY` for what has none,
-        /// and `no_proxy` or `NO_PROXY` names hosts without one: `example.org` for it and all below, `.example.org` the
-        /// same, `*` for all, `192.0.2.1`, `192.0.2.0/24`, each also with a port, as in `example.org:8080`.
+        /// `http_proxy` applies to http, `https_proxy` or `HTTPS_PROXY` to https, and `all_proxy` or `ALL_PROXY` to both if these
+        /// are missing. `no_proxy` or `NO_PROXY` lists hosts without a proxy: `example.org` or `.example.org` for the domain and
+        /// its subdomains, `192.0.2.1`, `192.0.2.0/24`, each optionally with a port, such as `example.org:8080`, or `*` for all
+        /// hosts.
         case environment
-        /// Straight to the servers, whatever the environment says.
+        /// No proxy, regardless of the environment.
         case none
-        /// Through this proxy, but for the hosts that are excepted, which are named as in `no_proxy`.
+        /// This proxy, except for some hosts, in the format of `no_proxy`.
         ///
-        /// Its scheme is `http`, `https`, `socks5` or, for a proxy that looks up the names itself, `socks5h`. User and
-        /// password in it are for the proxy, and are shown nowhere.
+        /// The scheme is `http`, `https`, `socks5` or, for a proxy that resolves host names itself, `socks5h`. The user and
+        /// password in the URL are sent to the proxy and never shown.
         case url(URL, except: [String] = [])
     }
 
-    /// Throws unless there is a way.
+    /// Throws `invalidRequest` if the proxy is invalid or cannot be combined with `allowsAddress`.
     func validateProxy() throws(DownloadError) {
         guard case .url(let url, _) = proxy else { return }
         _ = try ProxyServer(parsing: url.absoluteString)
         guard allowsAddress == nil else {
             throw DownloadError(
                 .invalidRequest,
-                "A proxy connects to addresses that allowsAddress is not asked about; leave out one of the two."
+                "A proxy cannot be combined with allowsAddress, which cannot check the proxy's connections. Remove one of the two."
             )
         }
     }
 }
 
 extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectable {
-    /// The way, without user and password.
+    /// The proxy, without user and password.
     public var description: String {
         switch self {
         case .environment: "environment"
@@ -41,6 +42,6 @@ extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectabl
         }
     }
 
-    /// What `dump` and debuggers show: the same as ``description``.
+    /// Shows in `dump` and debuggers what ``description`` shows.
     public var customMirror: Mirror { Mirror(self, children: ["way": description]) }
 }

@@ -3,7 +3,7 @@ public import Foundation
 #endif
 
 extension DownloadConfiguration {
-    /// What carries the requests; see <doc:Transports> for what each of them can.
+    /// The HTTP implementation; see <doc:Transports> for the differences.
     public struct TransportChoice: Sendable {
         enum Kind {
             case automatic
@@ -18,21 +18,21 @@ extension DownloadConfiguration {
 
         /// libcurl on Linux, and `URLSession` on Apple platforms.
         public static let automatic = TransportChoice(kind: .automatic)
-        /// The system's libcurl, loaded at run time, which is on Linux alone.
+        /// The system's libcurl, loaded at run time; available only on Linux.
         public static let libcurl = TransportChoice(kind: .libcurl)
         /// Foundation's `URLSession`.
         ///
-        /// On Linux it is there where the package is built with its trait `URLSession`, for tests: Foundation's own there
-        /// has no back-pressure, so that memory grows where a disk is slower than the network.
+        /// On Linux it is available only if the package is built with the trait `URLSession`, which is for tests: without
+        /// back-pressure, memory grows if the disk is slower than the network.
         public static let urlSession = TransportChoice(kind: .urlSession)
 
         #if canImport(Darwin)
-        /// `URLSession` with settings of the caller's, as for the proxies of a company or the networks that may be used.
+        /// `URLSession` with a custom configuration, for example for a company's proxies.
         ///
-        /// Caching, cookies, credentials, time-outs, connections per host, waiting for connectivity and the least version
-        /// of TLS are the library's in any case. A background configuration is an error.
-        /// - Parameter configuration: The settings, which are copied.
-        /// - Returns: The choice.
+        /// The library always sets caching, cookies, credentials, timeouts, connections per host, waiting for connectivity and
+        /// the minimum TLS version itself. A background configuration is an error.
+        /// - Parameter configuration: The configuration, which is copied.
+        /// - Returns: The transport choice.
         public static func urlSession(_ configuration: URLSessionConfiguration) -> TransportChoice {
             TransportChoice(kind: .configuredURLSession(configuration))
         }

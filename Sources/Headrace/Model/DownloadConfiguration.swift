@@ -1,199 +1,215 @@
 public import HeadracePlatform
 
-/// The settings of a manager, fixed when it is made.
+/// The settings of a manager, fixed when it is created.
+///
+///     let configuration = DownloadConfiguration {
+///         $0.maxConcurrentDownloads = 8
+///         $0.registryDirectory = folder
+///         $0.retryPolicy.maxFailures = 10
+///     }
+///     let manager = try await DownloadManager(configuration: configuration)
 public struct DownloadConfiguration: Sendable {
-    /// How many downloads run at once; at least 1.
+    /// The maximum number of downloads that run in parallel, at least 1.
     ///
     /// Fewer run if the process may not have that many open files: see <doc:Connections>.
     public var maxConcurrentDownloads = 4
-    /// How many downloads from one host run at once; at least 1, or nil for no such limit.
+    /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// How many connections fetch one file at once; at least 1, or nil for as many as are worth it, up to 8.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for as many as help, up to 8.
     ///
-    /// There is more than one only where the server sends ranges of a file and proves that they are of one version.
+    /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
-    /// How many connections to one host fetch files at once, over all downloads; at least 1.
+    /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// Each download that runs has one in any case. A host that refuses connections gets fewer for a while.
+    /// Each running download has at least one connection. If a host refuses connections, the limit for it is lowered for a while.
     public var maxConnectionsPerHost = 8
-    /// A directory that keeps the list for the next run; nil for a list that ends with the process.
+    /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
-    /// It is made where it is missing, in a directory that exists, and belongs to one manager at a time: a second one
-    /// fails with ``DownloadError/Code/busy``. Secrets of requests are not kept; see ``HeaderField/isSecret``.
+    /// If it is missing, it is created in its existing parent directory. Only one manager can use it at a time: a second one
+    /// fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
     public var registryDirectory: URL?
-    /// Whether those that ran when an earlier run ended are paused, instead of waiting for their turn.
+    /// Whether downloads that were running when an earlier run ended are restored as paused instead of waiting.
     public var restoresPaused = false
-    /// Whether downloads run; false for a manager that only keeps the list.
+    /// Whether the manager runs downloads; `false` to only manage the queue.
     public var startsDownloads = true
-    /// The system's session that fetches the files in the app's place; nil for the manager itself.
+    /// The system's background session that performs the downloads; `nil` for the manager itself.
     var backgroundSession: BackgroundSessionName?
-    /// How long a connection may take to be made, TLS included.
+    /// The time limit for establishing a connection, including TLS.
     public var connectTimeout: Duration = .seconds(15)
-    /// How long no byte may come before a transfer counts as stalled.
+    /// The time without a received byte after which a transfer counts as stalled.
     ///
-    /// When one does, other transfers from the same server that have been silent for half of this time are tried again too.
+    /// When a transfer stalls, others from the same server that have been silent for half of this time are retried too.
     public var stallTimeout: Duration = .seconds(30)
-    /// The bytes per second below which a transfer counts as stalled, once it stays there for ``stallTimeout``.
+    /// The speed in bytes per second below which a transfer counts as stalled after ``stallTimeout``; `nil` for none.
     ///
-    /// Only the time in which bytes are waited for counts, so that a slow disk is not held against the server. Nil
-    /// for none.
+    /// Only time spent waiting for the server counts, not the time of a slow disk.
     public var minimumSpeed: Int64?
-    /// The most bytes per second of all downloads together; nil for none.
+    /// The rate limit for all downloads together, in bytes per second; `nil` for none.
     ///
-    /// ``DownloadManager/setRateLimit(_:)`` changes it while downloads run.
+    /// ``DownloadManager/setRateLimit(_:)`` changes it later.
     public var rateLimit: Int64?
-    /// Limits of bytes per second by the hours of the day; where there is a ``rateLimit`` too, the lower one holds.
+    /// Rate limits by time of day and day of the week; if there is a ``rateLimit`` too, the lower one applies.
     public var rateSchedule: RateSchedule?
-    /// The most bytes per second of all downloads of a group together, by the group's name.
+    /// The rate limits for the downloads of each group together, in bytes per second, by the name of the group.
     public var groupRateLimits: [String: Int64] = [:]
-    /// How long a download may run, its retries and the waits between them included; nil for as long as it takes.
+    /// The time limit for a download, including its retries and the delays between them; `nil` for none.
     ///
-    /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and keeps its bytes. The time in which
-    /// it waits for its turn does not count.
+    /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and retains its bytes. Time spent waiting for a
+    /// slot does not count.
     public var timeLimit: Duration?
-    /// Whether a file is compared with the checksum that its server sends, where the request has none.
+    /// Whether files are verified against checksums from the server, if the request has none.
     ///
-    /// From `Repr-Digest` (RFC 9530), `Digest` (RFC 3230), and in an answer with the whole file also `Content-Digest` and
-    /// `Content-MD5`. It finds what went wrong on the way, and no forgery.
+    /// These are `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole file, `Content-Digest` and
+    /// `Content-MD5`. They detect transmission errors, but not forgeries.
     public var checksServerDigests = true
-    /// The most bytes that a file may have; nil for as many as the disk has room for.
+    /// The maximum size of a file in bytes; `nil` for no limit.
     ///
-    /// A file that is announced to be larger is refused before its first byte, one of unknown size stops there; both
-    /// fail with ``DownloadError/Code/fileTooLarge``, and what was held stays.
+    /// A file that is announced as larger is rejected before its first byte; one of unknown size is stopped at the limit. Both
+    /// fail with ``DownloadError/Code/fileTooLarge`` and retain the bytes received so far.
     public var maxFileSize: Int64?
-    /// How many redirects one request may follow.
+    /// The maximum number of redirects that a request follows.
     public var maxRedirects = 20
-    /// Whether a redirect from https to http is followed.
+    /// Whether redirects from https to http are followed.
     public var allowsInsecureRedirects = false
-    /// Decides whether a connection to an address may be made; nil for every address.
+    /// Decides whether a connection to an address is allowed; `nil` to allow all.
     ///
-    /// It is asked before each connection, on each hop of a redirect, with the address itself that is about to be
-    /// connected to: so neither a redirect nor a name that resolves otherwise the next time leads past it. With
-    /// `{ $0.isPublic }`, a server that fetches what others name is not led to its own machine or network.
+    ///     $0.allowsAddress = { $0.isPublic }
     ///
-    /// Where a name has several addresses, one that is allowed is enough; where none is, the download fails with
-    /// ``DownloadError/Code/addressRefused`` and is not tried again. A connection that is kept for later requests
-    /// was asked about when it was made. A proxy would connect to the target by itself, with nobody asked, so with
-    /// this set the proxies of the environment (`http_proxy` and its like) are not used, and one that is given in
-    /// ``proxy`` is an error.
+    /// This example protects a service that downloads URLs from its users against requests to its own machine or network.
     ///
-    /// The closure runs on the network's thread and has to return at once.
+    /// The closure is called before each connection, including those for redirects, with the address about to be connected to, so
+    /// neither a redirect nor a changed DNS record can bypass it. If a host has several addresses, one allowed address is enough;
+    /// with none, the download fails with ``DownloadError/Code/addressRefused`` without retries. Connections that are reused are
+    /// not checked again.
+    ///
+    /// A proxy would connect to the target itself, without this check. Therefore proxies from the environment (such as
+    /// `http_proxy`) are ignored, and a URL in ``proxy`` is an error.
+    ///
+    /// The closure runs on the network thread and must return immediately.
     public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-    /// Whether bytes that an earlier run left are gone on with.
+    /// Whether partial files of earlier runs are resumed.
     public var resumesPartialDownloads = true
-    /// Whether downloads wait while there is no network, and spend no retry on it.
+    /// Whether downloads wait, without using up retries, while there is no network.
     ///
-    /// With false they are tried all the same, and fail after their retries. What a request's
-    /// ``DownloadRequest/networkPolicy-swift.property`` forbids is waited for in any case, and a change of network has
-    /// connections made anew in any case.
+    /// If `false`, they are tried anyway and fail after their retries. This setting affects neither the wait for a network that
+    /// ``DownloadRequest/networkPolicy-swift.property`` allows, nor the reconnection after a change of network.
     public var waitsForConnectivity = true
-    /// Which failures are tried again, how often, and after how long.
+    /// The policy for retries after failures.
     public var retryPolicy = RetryPolicy()
-    /// What a finished file outlives.
+    /// Whether files and resume records survive a power failure.
     public var durability = Durability.full
-    /// Whether a finished file has the server's time of its last change (`Last-Modified`), where that is not in the future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless it is in the future.
     public var setsRemoteTime = true
-    /// Whether each finished file keeps, in extended attributes, where it came from and which version it is.
+    /// Whether the source URL and version of each finished file are saved in its extended attributes.
     ///
-    /// So that a later request with ``DownloadRequest/RefetchPolicy/ifChanged`` can tell; a request that has this policy
-    /// itself keeps them in any case. The address is kept without user, password and query. Unless the file is synced
-    /// by ``durability``, it is synced for this.
+    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses them; requests with that policy save them in any
+    /// case. The URL is saved without user, password and query. The file is synced for this, even if ``durability`` does not
+    /// require it.
     public var storesOrigin = false
-    /// A PEM file of certificate authorities that replaces the system's.
+    /// A PEM file of certificate authorities that replace the system's.
     ///
     /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport Security does
     /// not know these authorities: see <doc:Transports>.
     public var certificateAuthorities: URL?
-    /// The keys that servers may have, besides a valid certificate; none for any key.
+    /// The public keys that servers may have, in addition to a valid certificate; empty to allow any key.
     ///
-    /// Each is `sha256//` and the base64 of the SHA-256 of a public key (its SubjectPublicKeyInfo), as in HTTP public key
-    /// pinning. They hold for each https server that is connected to, also those that redirects lead to.
+    /// Each is `sha256//` followed by the base64 of the SHA-256 of a public key (its SubjectPublicKeyInfo), as in HTTP public key
+    /// pinning. The keys apply to all https servers, including those reached by redirects.
     public var pinnedPublicKeys: [String] = []
-    /// What is shown to https servers that ask for a certificate of the client; nil for nothing.
+    /// The certificate for https servers that request a client certificate; `nil` for none.
     public var clientCertificate: ClientCertificate?
-    /// The way to the servers: through a proxy or not.
+    /// The proxy for all connections, or none.
     public var proxy = Proxy.environment
-    /// Asked for a credential when a server answers 401; nil for nobody.
+    /// Supplies a credential when a server responds with 401; `nil` for none.
     ///
-    /// It is asked once for each refusal, also where several downloads meet the same one, and what it gives is kept in
-    /// memory and sent to that origin (scheme, host and port) alone, from then on with each request. Where one is refused,
-    /// it is asked once more and told of it in ``CredentialRequest/refused``; the same one again is not sent. Nil leaves
-    /// the server's refusal as it is; what it throws becomes the cause of the download's error. A request with an `Authorization` field, or
-    /// with user and password in its URL, is not asked about. Where there is a ``DownloadRequest/linkProvider`` too, it is
-    /// asked after this.
+    ///     $0.credentials = { request in
+    ///         guard request.refused == nil else { return nil }
+    ///         return .basic(user: "alice", password: try await keychain.password(for: request.url))
+    ///     }
     ///
-    /// Its task is cancelled when the download that asks has to stop; another one that waits asks then.
+    /// The closure is called once per rejected request, even if several downloads receive the same response. The credential is
+    /// stored in memory and sent with every later request to that origin (scheme, host and port) only. If the server rejects it,
+    /// the closure is called once more, with the credential in ``CredentialRequest/refused``; the same credential is not sent
+    /// again.
+    ///
+    /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the cause of
+    /// the download's error. It is not called for requests with an `Authorization` field or with user and password in the URL. A
+    /// ``DownloadRequest/linkProvider`` is called after it.
+    ///
+    /// Its task is cancelled when the download stops; if another download waits for the credential, the closure is called again.
     public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
-    /// Logins by host, tried before ``credentials`` is asked; nil for none.
+    /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
-    /// That of a machine is sent with each request to its host, the one for all hosts where a server asks for it.
+    /// A login for a host is sent with each request to it; the default login only if a server responds with 401.
     public var netrc: Netrc?
-    /// Keeps the cookies that servers set, and sends them back; nil for none.
+    /// Stores the cookies that servers set and sends them back; `nil` for no cookies.
     public var cookies: CookieJar?
-    /// What carries the requests.
+    /// The HTTP implementation.
     public var transport = TransportChoice.automatic
     /// The `User-Agent` field of each request.
     public var userAgent = "headrace/\(headraceVersion)"
 
-    /// Creates a configuration and changes what the closure changes.
-    /// - Parameter configure: Receives the defaults to change.
+    /// Creates a configuration.
+    /// - Parameter configure: Changes the defaults.
     public init(_ configure: (inout DownloadConfiguration) -> Void = { _ in }) {
         configure(&self)
     }
 
-    /// What a finished file, and the record of an unfinished one, outlive.
+    /// The failures that finished files and the resume records of unfinished ones survive.
     public enum Durability: Sendable, Hashable {
-        /// The process, and an orderly restart of the system: only what is kept at a stop is synced, so that a power cut costs
-        /// the bytes of a download that runs, and may cost a finished file its own.
+        /// The end of the process and an orderly restart of the system.
+        ///
+        /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads, and may
+        /// damage finished files.
         case none
-        /// A power cut too: data is synced before a record or a name tells of it.
+        /// Also a power failure: data is synced before the resume record or the final name refers to it.
         case full
     }
 
-    /// Throws `invalidRequest` unless the settings can work.
+    /// Throws `invalidRequest` if a setting is invalid.
     package func validate() throws(DownloadError) {
         guard maxConcurrentDownloads >= 1 else {
             throw DownloadError(
                 .invalidRequest,
-                "maxConcurrentDownloads is \(maxConcurrentDownloads); 1 is the least."
+                "maxConcurrentDownloads must be at least 1, not \(maxConcurrentDownloads)."
             )
         }
         guard maxConcurrentDownloadsPerHost ?? 1 >= 1 else {
             throw DownloadError(
                 .invalidRequest,
-                "maxConcurrentDownloadsPerHost is \(maxConcurrentDownloadsPerHost ?? 0); 1 is the least, nil is for none."
+                "maxConcurrentDownloadsPerHost must be at least 1, or nil for no limit, not \(maxConcurrentDownloadsPerHost ?? 0)."
             )
         }
         guard maxConnectionsPerDownload ?? 1 >= 1, maxConnectionsPerHost >= 1 else {
             throw DownloadError(
                 .invalidRequest,
-                "maxConnectionsPerDownload is \(maxConnectionsPerDownload ?? 1) and maxConnectionsPerHost "
-                    + "\(maxConnectionsPerHost); 1 is the least."
+                "maxConnectionsPerDownload and maxConnectionsPerHost must be at least 1, not "
+                    + "\(maxConnectionsPerDownload ?? 1) and \(maxConnectionsPerHost)."
             )
         }
         if let directory = registryDirectory, !directory.isFileURL {
-            throw DownloadError(.invalidRequest, "registryDirectory is no file URL: \(directory.absoluteString).")
+            throw DownloadError(.invalidRequest, "registryDirectory is not a file URL: \(directory.absoluteString).")
         }
         try retryPolicy.validate()
         guard connectTimeout > .zero, stallTimeout > .zero else {
-            throw DownloadError(.invalidRequest, "A timeout must be longer than nothing.")
+            throw DownloadError(.invalidRequest, "connectTimeout and stallTimeout must be above zero.")
         }
         guard minimumSpeed ?? 1 > 0, timeLimit ?? .seconds(1) > .zero, maxFileSize ?? 0 >= 0 else {
             throw DownloadError(
                 .invalidRequest,
-                "minimumSpeed and timeLimit must be more than nothing, and maxFileSize not less; nil is for none."
+                "minimumSpeed and timeLimit must be above zero, and maxFileSize at least zero; nil is for no limit."
             )
         }
         try rateLimit?.validateAsRate()
         for limit in groupRateLimits.values { try limit.validateAsRate() }
         try HeaderField(name: "User-Agent", value: userAgent).validate()
         if let file = certificateAuthorities, !file.isFileURL {
-            throw DownloadError(.invalidRequest, "certificateAuthorities is no file URL: \(file.absoluteString).")
+            throw DownloadError(.invalidRequest, "certificateAuthorities is not a file URL: \(file.absoluteString).")
         }
         try validateTLS()
         try validateProxy()
     }
 }
 
-/// The library's version, as in `0.1.0`.
+/// The version of the library, such as `0.1.0`.
 public let headraceVersion = "0.1.0"

@@ -1,46 +1,53 @@
 public import HeadracePlatform
 
 extension DownloadError: LocalizedError {
-    /// The sentence for a person, as ``description`` has it.
+    /// The message for the user, as in ``description``.
     public var errorDescription: String? { description }
 }
 
-/// Why a download failed: what, on which file or URL, and what to do.
+/// The error of a failed download.
+///
+///     do {
+///         let file = try await download.value
+///     } catch let error as DownloadError where error.code == .diskFull {
+///         show(error.message)
+///     }
 public struct DownloadError: Error, Sendable {
-    /// What kind of failure it is; the thing to branch on.
+    /// The kind of failure, for decisions in code.
     public let code: Code
-    /// One sentence for a person: what happened, where, and what can be done.
+    /// A message for the user: what failed, on which file or server, why, and what can be done.
     public internal(set) var message: String
-    /// The HTTP status code where the server refused.
+    /// The HTTP status code, if the failure is an HTTP response.
     public let statusCode: Int?
-    /// How long the server asked to wait before the next request, where it did.
+    /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Set where the host takes no more at the moment, and sends another download.
+    /// Whether the host rejected the request while it is serving another download, so that the failure does not count.
     var isOneTooMany = false
-    /// Whether the transfer was stopped because another one from the server had stalled.
+    /// Whether the transfer was stopped because another transfer from the same server stalled.
     var followsStall = false
-    /// Set where the same request may succeed later for another reason than that of its code.
+    /// Whether a retry may succeed although the code alone does not suggest it.
     var mayPass = false
-    /// Whether the host refused the connection, as if nothing listens at the port.
+    /// Whether the host refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false
-    /// The setting that may help, where there is one.
+    /// The setting that may help, if any.
     package internal(set) var remedy: Remedy?
     /// The saved bytes of a complete file whose checksum or size is wrong; `nil` if none were saved.
     ///
-    /// See ``DownloadRequest/mismatchPolicy``. An error that was restored from a registry names the file in its message only.
+    /// See ``DownloadRequest/mismatchPolicy-swift.property``. In an error restored from a registry, only the message names the
+    /// file.
     public internal(set) var savedFile: URL?
-    /// The URL that was asked for, without its user and password.
+    /// The requested URL, without user and password.
     public internal(set) var url: URL?
-    /// The error below this one, where there is one.
+    /// The underlying error, if any.
     public let cause: (any Error)?
 
     /// Creates an error.
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: One sentence for a person.
-    ///   - statusCode: The HTTP status code where the server refused.
-    ///   - url: The URL that was asked for; its user and password are dropped.
-    ///   - cause: The error below this one.
+    ///   - code: The kind of failure.
+    ///   - message: A message for the user.
+    ///   - statusCode: The HTTP status code, if the failure is an HTTP response.
+    ///   - url: The requested URL; its user and password are removed.
+    ///   - cause: The underlying error, if any.
     public init(
         _ code: Code,
         _ message: String,
@@ -55,7 +62,7 @@ public struct DownloadError: Error, Sendable {
         self.cause = cause
     }
 
-    /// A setting without which a request may fail; each tool has its own name for it.
+    /// A setting that may fix a failure; each user interface has its own name for it.
     package enum Remedy: Sendable, Equatable, CaseIterable {
         case login
         case certificateAuthorities
@@ -63,14 +70,14 @@ public struct DownloadError: Error, Sendable {
         case cookies
     }
 
-    /// The same error with the setting that may help.
+    /// Returns the error with the setting that may help.
     func remedied(by remedy: Remedy?) -> DownloadError {
         var error = self
         error.remedy = remedy
         return error
     }
 
-    /// The same error about a URL, where it has none yet.
+    /// Returns the error with this URL, unless it has one.
     func about(_ url: URL) -> DownloadError {
         guard self.url == nil else { return self }
         var error = self
@@ -90,26 +97,26 @@ public struct DownloadError: Error, Sendable {
     ) -> DownloadError {
         let message =
             if let hostWait, hostWait > .zero {
-                "The host has asked to wait \(hostWait.inSeconds), also for its other files, and the download has to be "
-                    + "complete within \(limit.inSeconds). Start it again after that, or allow more time."
+                "The host has asked to wait \(hostWait.inSeconds), also for its other files, but the download must be "
+                    + "complete within \(limit.inSeconds). Resume it after that time, or allow more time."
             } else if !isResumable {
-                "The download was not complete within \(limit.inSeconds), and its server tells no version by which it could go "
-                    + "on. Allow more time."
+                "The download was not complete within \(limit.inSeconds), and it cannot be resumed because its server sends no "
+                    + "validator (ETag or Last-Modified). Allow more time."
             } else {
-                "The download was not complete within \(limit.inSeconds). Start it again to go on with it, or allow more time."
+                "The download was not complete within \(limit.inSeconds). Resume it, or allow more time."
             }
         return DownloadError(.timedOut, message, url: url)
     }
 
     static func unknown(_ id: DownloadID) -> DownloadError {
-        DownloadError(.unknownDownload, "No download in the list has the identity \(id).")
+        DownloadError(.unknownDownload, "No download in the queue has the identity \(id).")
     }
 
     static func credentialsMissing(_ names: [String]) -> DownloadError {
         DownloadError(
             .credentialsMissing,
-            "The request was made in an earlier run with \(names.joined(separator: ", ")), which no disk keeps. "
-                + "Add it again: its bytes are gone on with."
+            "The request was added in an earlier run with \(names.joined(separator: ", ")), and secrets are never saved. "
+                + "Add it again to resume the download."
         )
     }
 
@@ -117,8 +124,8 @@ public struct DownloadError: Error, Sendable {
         DownloadError(
             .proxy,
             proxy.user == nil
-                ? "The proxy \(proxy) asks for a login. Give its URL with user and password."
-                : "The proxy \(proxy) refuses its login. Check the user and the password in its URL.",
+                ? "The proxy \(proxy) requires a login. Add user and password to its URL."
+                : "The proxy \(proxy) rejected the login. Check the user and password in its URL.",
             statusCode: proxy.isSOCKS ? nil : 407
         )
     }
@@ -126,8 +133,8 @@ public struct DownloadError: Error, Sendable {
     static func unpinned(_ server: String) -> DownloadError {
         DownloadError(
             .tls,
-            "The key of \(server) is none of the pinned ones: the server has a new one, or somebody is in between. "
-                + "Nothing was sent. Find out which before the pin is changed."
+            "The public key of \(server) matches none of the pinned keys: the server has a new key, or the connection is "
+                + "intercepted. Nothing was sent. Find out which before you change the pinned keys."
         )
     }
 
@@ -137,11 +144,11 @@ public struct DownloadError: Error, Sendable {
 }
 
 extension DownloadError: Hashable {
-    /// Compares all but the cause, which need not be comparable.
+    /// Compares code, message, status code and URL; the cause may not be comparable.
     /// - Parameters:
     ///   - lhs: An error.
     ///   - rhs: Another error.
-    /// - Returns: True when code, message, status and URL are the same.
+    /// - Returns: Whether these are the same.
     public static func == (lhs: DownloadError, rhs: DownloadError) -> Bool {
         lhs.code == rhs.code && lhs.message == rhs.message && lhs.statusCode == rhs.statusCode && lhs.url == rhs.url
     }
@@ -155,7 +162,7 @@ extension DownloadError: Hashable {
 }
 
 extension DownloadError: CustomStringConvertible {
-    /// The message, followed by the URL in parentheses where there is one.
+    /// The message, followed by the URL in parentheses if there is one.
     public var description: String {
         guard let url else { return message }
         return "\(message) (\(url.absoluteString))"
@@ -163,7 +170,7 @@ extension DownloadError: CustomStringConvertible {
 }
 
 extension DownloadError {
-    /// A kind of failure.
+    /// The kind of a failure; see <doc:Errors>.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case invalidRequest
@@ -201,64 +208,64 @@ extension DownloadError {
             self.kind = kind
         }
 
-        /// The code of a name; nil for one that this release does not have.
+        /// Finds a code by name; `nil` if this release does not know it.
         init?(name: String) {
             guard let kind = Kind(rawValue: name) else { return nil }
             self.init(kind)
         }
 
-        /// The code's name, as in `httpStatus`.
+        /// The name of the code, such as `httpStatus`.
         public var description: String { kind.rawValue }
 
-        /// The request cannot be made: its URL, a header or the destination is wrong.
+        /// The request or a setting is invalid, such as the URL, a header field or the destination.
         public static let invalidRequest = Code(.invalidRequest)
         /// The system's HTTP library is missing or too old, or the chosen transport is not in this build.
         public static let transportUnavailable = Code(.transportUnavailable)
-        /// The host's name has no address.
+        /// The host name could not be resolved.
         public static let nameResolution = Code(.nameResolution)
         /// The host has no address that ``DownloadConfiguration/allowsAddress`` allows.
         public static let addressRefused = Code(.addressRefused)
-        /// No connection to the server could be made in time.
+        /// The connection to the server could not be established in time.
         public static let connection = Code(.connection)
-        /// TLS failed: the certificate, its name, or the handshake.
+        /// TLS failed: the certificate, its host name, a pinned key, or the handshake.
         public static let tls = Code(.tls)
-        /// The proxy refused, or wants a login; see ``DownloadError/statusCode`` for its answer.
+        /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
         public static let proxy = Code(.proxy)
-        /// No byte, or too few, came for longer than the stall timeout.
+        /// No bytes, or too few, were received for longer than the stall timeout.
         public static let stalled = Code(.stalled)
-        /// The connection ended before the answer did.
+        /// The connection was lost before the response was complete.
         public static let connectionLost = Code(.connectionLost)
-        /// The server refused with a status; see ``DownloadError/statusCode``.
+        /// The server responded with an error status; see ``DownloadError/statusCode``.
         public static let httpStatus = Code(.httpStatus)
-        /// A redirect was refused: too many, from https to http, or to a scheme that is not HTTP.
+        /// A redirect was not followed: there were too many, or it leads from https to http or to a scheme other than HTTP.
         public static let redirect = Code(.redirect)
-        /// The answer broke HTTP's rules.
+        /// The response violates HTTP.
         public static let protocolViolation = Code(.protocolViolation)
-        /// The file changed on the server again and again while it was fetched.
+        /// The file kept changing on the server during the download.
         public static let resourceChanged = Code(.resourceChanged)
-        /// The server sent something else in place of the file, perhaps a login page.
+        /// The server sent something other than the file, such as a login page.
         public static let unexpectedContent = Code(.unexpectedContent)
-        /// The file has more bytes than ``DownloadConfiguration/maxFileSize``.
+        /// The file is larger than ``DownloadConfiguration/maxFileSize``.
         public static let fileTooLarge = Code(.fileTooLarge)
-        /// The file is not what its checksum or its size says; see ``DownloadRequest/mismatchPolicy``.
+        /// The checksum or size of the file is wrong; see ``DownloadRequest/mismatchPolicy-swift.property``.
         public static let checksum = Code(.checksum)
-        /// The system's library of hash functions is missing, or does not have the one that is needed.
+        /// The system's library of hash functions is missing, or lacks the required function.
         public static let digestUnavailable = Code(.digestUnavailable)
-        /// The download ran for longer than ``DownloadConfiguration/timeLimit``.
+        /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download writes the same partial file, or another manager has the list or the background session.
+        /// Another download is writing the partial file, or another manager uses the registry or the background session.
         public static let busy = Code(.busy)
-        /// The disk or the quota is full.
+        /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code(.diskFull)
-        /// The file or its directory may not be written.
+        /// The file or its directory cannot be accessed for lack of permission.
         public static let permission = Code(.permission)
-        /// A file of that name exists and the conflict policy is `fail`.
+        /// A file with that name exists, and the conflict policy is `fail`.
         public static let fileExists = Code(.fileExists)
-        /// Another failure of the file system.
+        /// Any other failure of the file system.
         public static let fileSystem = Code(.fileSystem)
-        /// A download that is not in the list, or not any more, or a place that the list does not have.
+        /// The download or the position is not in the queue.
         public static let unknownDownload = Code(.unknownDownload)
-        /// The request had credentials, which are never written to a disk, and is from an earlier run.
+        /// The request was added in an earlier run with credentials, which are never saved.
         public static let credentialsMissing = Code(.credentialsMissing)
         /// The download was cancelled.
         public static let cancelled = Code(.cancelled)

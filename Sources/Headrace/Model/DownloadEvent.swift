@@ -1,86 +1,95 @@
 public import HeadracePlatform
 
-/// Something that happened to a download, with its reason.
+/// An event of a download, with its reason; see ``Download/events``.
+///
+///     for await event in download.events {
+///         if case .retrying(let error, let attempt, let delay) = event { log(error, attempt, delay) }
+///     }
 public enum DownloadEvent: Sendable, Equatable {
-    /// A place became free and the first request goes out.
+    /// The download got a slot and sends its first request.
     case started
-    /// The server sent the request on to another URL (RFC 9110, section 15.4).
+    /// The server redirected the request to another URL (RFC 9110, section 15.4).
     case redirected(status: Int, from: URL, to: URL)
-    /// The answer was accepted; `file` is the final name as planned now, `totalBytes` the size where known.
+    /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
-    /// The download resumes: `bytesKept` bytes of an earlier attempt or run remain, the first that is missing is at the offset, and
-    /// `proof` says why they belong to the same version.
+    /// The download resumes at the first missing offset; `bytesKept` bytes of an earlier attempt or run remain, and `proof` is
+    /// the reason why they belong to the same version.
     case resumed(from: Int64, bytesKept: Int64, proof: String)
-    /// The bytes so far are of no use, and the download starts at zero.
+    /// The received bytes cannot be used, and the download restarts from zero.
     case restarted(reason: String, bytesWasted: Int64)
-    /// The network is gone or not one that the request allows; the download goes on when that changes.
+    /// There is no network, or none that the request allows; the download resumes when that changes.
     case waitingForNetwork(NetworkBlocker)
-    /// The network is gone or another one: the connections are given up, and what they brought is kept.
+    /// The network was lost or changed: the connections are closed, and the received bytes retained.
     case networkChanged
-    /// An attempt failed, and the next one follows after a delay; attempts count from 1.
+    /// An attempt failed and will be retried after a delay; attempts are counted from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
-    /// One more connection, to the server of the first one or to a mirror, fetches these bytes of the file, which it may share
-    /// with others later; so many are open then.
-    case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
-    /// A connection was given up, and others fetch what it had left; `bytesWasted` came on it to no use.
-    case connectionClosed(reason: String, bytesWasted: Int64)
-    /// No further connection is opened, and why; `bytesWasted` have to be fetched again.
-    case fellBackToOneConnection(reason: String, bytesWasted: Int64)
-    /// A source of the file was abandoned, which the error's URL names, and `next` is used instead. A mirror that delivers parts
-    /// beside other sources is abandoned if it fails, or if it is slower than they are.
-    case sourceFailed(DownloadError, next: URL)
-    /// The bytes are read from the disk for their checksum; ``DownloadProgress/bytesVerified`` tells how far that is.
-    case verifying
-    /// The file is what this checksum says, the request's or the server's; its name comes next.
-    case verified(Checksum)
-    /// The file is what the checksums of all its pieces say, where there is none of the whole.
-    case piecesVerified(count: Int)
-    /// The file is not what its checksum says; the pieces that are wrong or missing, or have changed on the disk, of so many
-    /// bytes, are fetched again.
+    /// Another connection, to the same server or a mirror, was opened for this byte range; `connections` is the new total.
     ///
-    /// The last piece counts as a whole one where the size of the file is not known. No pieces are wrong where a file that is
-    /// there is only too long, by so many bytes.
+    /// The range may be split again later.
+    case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
+    /// A connection was closed early, and others download its remaining range; `bytesWasted` of its bytes were discarded.
+    case connectionClosed(reason: String, bytesWasted: Int64)
+    /// The download opens no further connections; `bytesWasted` bytes must be downloaded again.
+    case fellBackToOneConnection(reason: String, bytesWasted: Int64)
+    /// A source of the file, the error's URL, was abandoned, and `next` is used instead.
+    ///
+    /// A mirror that delivers parts beside other sources is abandoned if it fails or is slower than they are.
+    case sourceFailed(DownloadError, next: URL)
+    /// The file is read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
+    case verifying
+    /// The file matches this checksum, from the request or the server, and will be renamed next.
+    case verified(Checksum)
+    /// All pieces match their checksums; reported if there is no checksum of the whole file.
+    case piecesVerified(count: Int)
+    /// The checksum does not match; pieces that are wrong, missing or changed on disk are downloaded again, `bytesWasted` bytes
+    /// in total.
+    ///
+    /// If the size of the file is unknown, the last piece counts as a full one. If an existing file is only too long, `pieces` is
+    /// 0 and `bytesWasted` is the excess.
     case repairing(pieces: Int, bytesWasted: Int64)
-    /// Something that was tried is not used further, or that was asked for is not done, and why.
+    /// A notice that a feature or a requested option is not used, with the reason.
     case fellBack(String)
-    /// The file exists already, and the conflict policy is to leave it.
+    /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``.
     case skipped(URL)
-    /// The file is there already, and the server has the same version; see ``DownloadRequest/refetchPolicy``.
+    /// The file exists already and is the server's current version; see ``DownloadRequest/refetchPolicy-swift.property``.
     case unchanged(URL)
-    /// All bytes are there under the final name.
+    /// The file is complete and has its final name.
     case finished(DownloadSummary)
-    /// The download ended with an error.
+    /// The download failed.
     case failed(DownloadError)
     /// The download was paused.
     case paused
     /// The download was cancelled.
     case cancelled
-    /// The download was taken out of the list.
+    /// The download was removed from the queue.
     case removed
 }
 
-/// What a finished download took.
+/// A summary of a finished download.
 public struct DownloadSummary: Sendable, Equatable {
     /// The finished file.
     public var file: URL
     /// The size of the file in bytes.
     public var fileSize: Int64
-    /// Body bytes that were fetched for it since it was last begun or resumed, retries included; more than the size where some
-    /// had to be fetched again, and less where some were there.
+    /// The number of body bytes received since the download was last started or resumed, including retries.
+    ///
+    /// It exceeds the file size if bytes were downloaded again, and is below it if bytes of an earlier run were used.
     public var bytesFetched: Int64
-    /// The time from the first request since then to the final name.
+    /// The time from the first request since then until the file has its final name.
     public var duration: Duration
-    /// False where the answer had no length and ended with its connection, so that a cut cannot be told from the end
-    /// (RFC 9112, section 6.3), and the request has no ``DownloadRequest/expectedSize``.
+    /// Whether the length of the file is certain.
+    ///
+    /// `false` if the response had no length and ended with its connection, which may also be a lost connection (RFC 9112,
+    /// section 6.3), and the request has no ``DownloadRequest/expectedSize``.
     public var isLengthVerified: Bool
 
     /// Creates a summary.
     /// - Parameters:
     ///   - file: The finished file.
     ///   - fileSize: The size of the file in bytes.
-    ///   - bytesFetched: Body bytes that were fetched.
-    ///   - duration: The time from the first request to the final name.
-    ///   - isLengthVerified: Whether the server or the request told where the file ends.
+    ///   - bytesFetched: The number of body bytes received.
+    ///   - duration: The time from the first request until the file has its final name.
+    ///   - isLengthVerified: Whether the length of the file is certain.
     public init(file: URL, fileSize: Int64, bytesFetched: Int64, duration: Duration, isLengthVerified: Bool) {
         self.file = file
         self.fileSize = fileSize

@@ -1,4 +1,4 @@
-/// Identifies a download within its manager's list and on disk.
+/// The identity of a download, in its manager's queue and in the registry.
 public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
     /// The number behind the identity.
     public let rawValue: UInt64
@@ -16,8 +16,8 @@ public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
     /// Sixteen hexadecimal digits.
     public var description: String { rawValue.hexadecimal }
 
-    /// Reads an identity; nil for what is not sixteen hexadecimal digits.
-    /// - Parameter description: What ``description`` gave.
+    /// Parses an identity; `nil` if the text is not sixteen hexadecimal digits.
+    /// - Parameter description: The text, as in ``description``.
     public init?(_ description: String) {
         guard let rawValue = UInt64(hexadecimal: description.lowercased().utf8) else { return nil }
         self.init(rawValue: rawValue)

@@ -1,34 +1,37 @@
-/// Decides, before the order of the list, which of the waiting downloads runs next; the greater, the sooner.
+/// The priority of a download: waiting downloads start in order of priority, highest first, then of position in the queue.
+///
+///     request.priority = .high
+///     download.setPriority(5)
 public struct DownloadPriority: RawRepresentable, Sendable, Hashable {
-    /// After those with `normal`.
+    /// Starts after downloads with `normal`: -10.
     public static let low = DownloadPriority(rawValue: -10)
-    /// That of every download at first: 0.
+    /// The default: 0.
     public static let normal = DownloadPriority(rawValue: 0)
-    /// Before those with `normal`.
+    /// Starts before downloads with `normal`: 10.
     public static let high = DownloadPriority(rawValue: 10)
 
-    /// The number that is compared.
+    /// The numeric priority.
     public let rawValue: Int
 
     /// Creates a priority from any number.
-    /// - Parameter rawValue: The number that is compared.
+    /// - Parameter rawValue: The numeric priority.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 }
 
 extension DownloadPriority: Comparable, ExpressibleByIntegerLiteral {
-    /// Compares the numbers.
+    /// Compares two priorities.
     /// - Parameters:
     ///   - lhs: A priority.
     ///   - rhs: Another priority.
-    /// - Returns: True when the first is less urgent.
+    /// - Returns: Whether the first is lower.
     public static func < (lhs: DownloadPriority, rhs: DownloadPriority) -> Bool {
         lhs.rawValue < rhs.rawValue
     }
 
     /// Creates a priority from a literal.
-    /// - Parameter value: The number that is compared.
+    /// - Parameter value: The numeric priority.
     public init(integerLiteral value: Int) {
         self.init(rawValue: value)
     }

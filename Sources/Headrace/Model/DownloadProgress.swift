@@ -1,18 +1,22 @@
-/// How far a download is: a snapshot.
+/// The progress of a download at one moment.
+///
+///     for await progress in download.progress {
+///         print(progress.bytesReceived, progress.totalBytes ?? 0)
+///     }
 public struct DownloadProgress: Sendable, Hashable {
-    /// Bytes of the file that are received.
+    /// The number of bytes of the file received, including those of earlier runs.
     public var bytesReceived: Int64
-    /// The size of the file in bytes; nil while, or where, the server does not tell.
+    /// The size of the file in bytes; `nil` if unknown.
     public var totalBytes: Int64?
-    /// The speed over the last seconds, smoothed, in bytes per second; 0 of a download that does not run.
+    /// The smoothed speed over the last seconds, in bytes per second; 0 if the download is not running.
     public var bytesPerSecond: Double
-    /// The time the rest will take at this speed; nil while the total or the speed is unknown, or the download does not run.
+    /// The estimated remaining time; `nil` if the size or speed is unknown, or the download is not running.
     public var timeRemaining: Duration?
 
-    /// Bytes that were compared with a checksum, while the file is read for it; nil at all other times.
+    /// The number of bytes read while the complete file is verified; `nil` at all other times.
     public var bytesVerified: Int64?
 
-    /// The part that is received, from 0 to 1; nil where the total is unknown.
+    /// The received part of the file, from 0 to 1; `nil` if the size is unknown.
     public var fractionCompleted: Double? {
         guard let totalBytes else { return nil }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
@@ -20,10 +24,10 @@ public struct DownloadProgress: Sendable, Hashable {
 
     /// Creates a snapshot.
     /// - Parameters:
-    ///   - bytesReceived: Bytes of the file that are received.
-    ///   - totalBytes: The size of the file in bytes, or nil.
-    ///   - bytesPerSecond: The smoothed speed.
-    ///   - timeRemaining: The estimated rest, or nil.
+    ///   - bytesReceived: The number of bytes received.
+    ///   - totalBytes: The size of the file in bytes, if known.
+    ///   - bytesPerSecond: The smoothed speed in bytes per second.
+    ///   - timeRemaining: The estimated remaining time, if known.
     public init(
         bytesReceived: Int64 = 0,
         totalBytes: Int64? = nil,

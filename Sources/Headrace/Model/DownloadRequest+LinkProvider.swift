@@ -1,27 +1,29 @@
 public import HeadracePlatform
 
 extension DownloadRequest {
-    /// An address of a file that may end, as signed ones do.
+    /// A URL of a file that may expire, such as a signed URL.
     public struct Link: Sendable, Hashable {
-        /// The address; `http` or `https`, with a host.
+        /// The URL; `http` or `https`, with a host.
         public var url: URL
-        /// When it ends, by the clock on the wall; nil where only an answer tells.
+        /// The time at which the URL expires; `nil` if unknown.
         public var expires: Date?
 
         /// Creates a link.
         /// - Parameters:
-        ///   - url: The address; `http` or `https`, with a host.
-        ///   - expires: When it ends; nil where only an answer tells.
+        ///   - url: The URL; `http` or `https`, with a host.
+        ///   - expires: The time at which the URL expires; `nil` if unknown.
         public init(_ url: URL, expires: Date? = nil) {
             self.url = url
             self.expires = expires
         }
     }
 
-    /// Gives a new address of the same file where the present one does not give it any more.
+    /// Supplies a new URL of the same file when the current one stops working.
     ///
-    /// Two are equal where one is a copy of the other. A list on the disk does not keep it: a request of the same file that
-    /// is added again brings it back, also to a download that has failed with its link meanwhile.
+    ///     request.linkProvider = .init { .init(try await api.signedURL(of: id)) }
+    ///
+    /// A registry does not save the provider. After a restart, add a request for the same file again to supply it, even if the
+    /// download has failed meanwhile. Two providers are equal if one is a copy of the other.
     public struct LinkProvider: Sendable, Hashable {
         private final class Body: Sendable {
             let provide: @Sendable () async throws -> Link
@@ -34,18 +36,18 @@ extension DownloadRequest {
         private let body: Body
 
         /// Creates a provider.
-        /// - Parameter provide: Returns a new address. Its task is cancelled when the download has to stop. What it throws
-        ///   becomes the cause of the download's error, which keeps the bytes so far.
+        /// - Parameter provide: Returns a new URL. Its task is cancelled when the download stops. An error that it throws becomes
+        ///   the cause of the download's error; the received bytes remain.
         public init(_ provide: @escaping @Sendable () async throws -> Link) {
             body = Body(provide)
         }
 
-        /// Asks for an address, outside of the threads that are for files.
+        /// Calls the closure outside the threads for file calls.
         func link() async throws -> Link {
             try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
         }
 
-        /// Whether two are copies of one.
+        /// Compares the identities of two providers.
         public static func == (left: LinkProvider, right: LinkProvider) -> Bool { left.body === right.body }
 
         /// Hashes the identity.

@@ -1,5 +1,5 @@
 extension DownloadRequest: CustomReflectable {
-    /// What `print`, `dump` and debuggers show: all of the request but the credentials in its URLs and secret header fields.
+    /// Hides the credentials in URLs and secret header fields from `print`, `dump` and debuggers.
     public var customMirror: Mirror {
         Mirror(
             self,

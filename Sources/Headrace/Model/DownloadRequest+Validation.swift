@@ -16,7 +16,7 @@ extension DownloadRequest {
             guard mirrors.count <= Self.maxMirrors else {
                 throw DownloadError(
                     .invalidRequest,
-                    "The request has \(mirrors.count) mirrors; \(Self.maxMirrors) are the most."
+                    "The request has \(mirrors.count) mirrors; the maximum is \(Self.maxMirrors)."
                 )
             }
             for mirror in mirrors { try Self.validateURL(mirror) }
@@ -45,14 +45,17 @@ extension DownloadRequest {
         guard bytes.allSatisfy({ $0 < 0x80 }) else {
             throw DownloadError(
                 .invalidRequest,
-                "\"\(typed)\" has a host that is not in ASCII. Give its ASCII form (IDNA), in which xn-- stands."
+                "\"\(typed)\" has a host that is not in ASCII. Use its ASCII form (IDNA), which contains xn--."
             )
         }
         guard isHost(bytes) else {
-            throw DownloadError(.invalidRequest, "\"\(typed)\" is no URL: its host is neither a name nor an address.")
+            throw DownloadError(
+                .invalidRequest,
+                "\"\(typed)\" is not a valid URL: its host is neither a name nor an address."
+            )
         }
         guard url.port.map({ (1...65_535).contains($0) }) ?? true else {
-            throw DownloadError(.invalidRequest, "\"\(text)\" has a port that does not exist.")
+            throw DownloadError(.invalidRequest, "\"\(text)\" has an invalid port.")
         }
     }
 
@@ -74,12 +77,12 @@ extension DownloadRequest {
         }
         guard let expectedSize else { return }
         guard expectedSize >= 0 else {
-            throw DownloadError(.invalidRequest, "The expected size is \(expectedSize) bytes; 0 is the least.")
+            throw DownloadError(.invalidRequest, "The expected size must be at least 0 bytes, not \(expectedSize).")
         }
         guard pieceHashes?.fit(fileSize: expectedSize) ?? true else {
             throw DownloadError(
                 .invalidRequest,
-                "The expected size is \(expectedSize) bytes, which are not as many as the pieces have."
+                "The expected size of \(expectedSize) bytes does not match the piece hashes."
             )
         }
     }

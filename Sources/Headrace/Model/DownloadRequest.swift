@@ -1,91 +1,96 @@
 public import HeadracePlatform
 
-/// What to download and where to put it.
+/// A file to download, its destination and the options of the download.
+///
+///     var request = DownloadRequest(url, to: .directory(folder))
+///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
+///     request.mirrors = [mirror]
+///     let file = try await manager.download(request).value
 public struct DownloadRequest: Sendable, Hashable {
-    /// The address to fetch; `http` or `https`, with a host.
+    /// The URL of the file; `http` or `https`, with a host.
     public var url: URL
-    /// Other addresses of the same file, in the order in which to ask them; `http` or `https`, with a host.
+    /// Other URLs of the same file, in order of preference; `http` or `https`, with a host.
     ///
-    /// Where a source refuses, or fails after its retries, the download goes on with the next one. Bytes that are held are
-    /// gone on with where it has the same strong entity tag and length; otherwise the download starts again at zero and
-    /// says so. Bytes of two versions are never put together. Secret header fields are sent to the origin of
-    /// ``url`` alone.
+    /// If a source rejects the request, or fails after its retries, the download continues with the next one. Received bytes are
+    /// retained if that source has the same strong entity tag and length; otherwise the download restarts from zero and reports
+    /// this. Bytes of two versions are never mixed. Secret header fields are sent only to the origin of ``url``. See
+    /// <doc:Mirrors>.
     public var mirrors: [URL] = []
-    /// When ``url`` ends, by the clock on the wall; nil where only an answer tells.
+    /// The time at which ``url`` expires; `nil` if unknown.
     ///
-    /// It matters to ``linkProvider`` alone.
+    /// After that time, ``linkProvider`` is called before the next request. Without a provider it has no effect.
     public var urlExpires: Date?
-    /// Asked for a new address when ``url``, or the last new one, answers 401, 403, 404 or 410 or has expired; nil for nobody.
+    /// Supplies a new URL if the current one has expired or its server responds with 401, 403, 404 or 410; `nil` for none.
     ///
-    /// Bytes that are held are gone on with where the new address proves that it has the same version of the file. After
-    /// three addresses in a row that bring no byte the download goes on with ``mirrors``, or fails.
+    /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress, the download
+    /// continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
-    /// The place of the finished file.
+    /// The destination of the finished file.
     public var destination: Destination
-    /// What happens when a file of that name exists already, unless ``refetchPolicy`` has it replaced.
+    /// The action if a file with that name exists and ``refetchPolicy`` does not replace it.
     public var conflictPolicy: ConflictPolicy
-    /// Whether a file that is there already is fetched again.
+    /// Whether an existing file is downloaded again.
     public var refetchPolicy = RefetchPolicy.unlessCurrent
-    /// Header fields sent with each request of this download, in order.
+    /// The header fields sent with each request of this download, in order.
     ///
-    /// `Range` and `Host` are the library's own and are refused, as is any field with a line break.
+    /// `Range` and `Host` are set by the library and rejected here, and so is any field with a line break.
     public var headers: [HeaderField]
-    /// What it takes to go on with bytes that are held.
+    /// The evidence required to resume a partial file.
     public var resumePolicy: ResumePolicy
-    /// How many bytes the file has to have, at least 0; nil where nobody knows.
+    /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
-    /// A source that tells another size is left before its first byte. A file that comes without a length and has another one
-    /// in the end does not get its name: see ``mismatchPolicy``. Both are ``DownloadError/Code/checksum``. Where no answer
-    /// tells a length, this is what free space and ``DownloadProgress/totalBytes`` are reckoned by.
+    /// A source that announces another size is abandoned before its first byte. If a file of unannounced length has another size,
+    /// it is not renamed: see ``mismatchPolicy``. Both fail with ``DownloadError/Code/checksum``. If no response announces a
+    /// size, this value is used for ``DownloadProgress/totalBytes`` and to check the free disk space.
     public var expectedSize: Int64?
-    /// What the file has to hash to; empty where nobody knows.
+    /// The required checksums of the file; empty if unknown.
     ///
-    /// The strongest one is computed, while the bytes come or, where they came in several answers, at the end. Without a match
-    /// the file does not get its name: see ``mismatchPolicy``. Where no validator proves that held bytes are still of the
-    /// server's version, they are gone on with all the same, since this proves it in the end.
+    /// The strongest one is computed while the bytes arrive or, if they arrive in several responses, at the end. If it differs,
+    /// the file is not renamed: see ``mismatchPolicy``. With a checksum, a partial file is resumed even without a validator: the
+    /// checksum verifies the complete file.
     public var checksums: [Checksum] = []
-    /// What the pieces of the file have to hash to; nil where nobody knows.
+    /// The required checksums of the pieces of the file; `nil` if unknown.
     ///
-    /// Of a file that is wrong, only the wrong pieces are fetched again. A list on the disk keeps them until
-    /// the file is there, where the request with them takes no more than 256 KiB, as with 6,000 of SHA-256; else the same request,
-    /// added to the manager again, brings them back.
+    /// If the file is wrong, only the wrong pieces are downloaded again. A registry saves the piece hashes of an unfinished
+    /// download if the request fits in 256 KiB, which is about 6,000 hashes of SHA-256. Otherwise, add the same request again
+    /// after a restart to supply them.
     public var pieceHashes: PieceHashes?
-    /// What happens to the bytes of a complete file whose checksum or size is wrong.
+    /// The action if the checksum or size of the complete file is wrong.
     public var mismatchPolicy = MismatchPolicy.keep
-    /// Decides, before the order of the list, when it is the download's turn.
+    /// The initial priority: waiting downloads start in order of priority, then of position in the queue.
     public var priority = DownloadPriority.normal
-    /// The time before which the download does not begin; nil for none.
+    /// The earliest time at which the download may start; `nil` to start without delay.
     ///
-    /// How long that is, is reckoned when the download is added. ``Download/resume()`` begins sooner.
+    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends it.
     public var earliestBegin: Date?
-    /// Whether the download is paused from the start.
+    /// Whether the download is added in the `paused` state.
     public var startsPaused = false
-    /// On which networks the download may run; elsewhere it waits, and goes on by itself when it may.
+    /// The networks on which the download may run; on others it waits, and resumes when the network changes.
     ///
-    /// On a platform or in a place where nobody tells what the network is, it runs on each.
+    /// If the system does not report the kind of network, the download runs on any.
     public var networkPolicy = NetworkPolicy.any
-    /// What the download belongs to, for verbs on all of a group and its progress as a whole; nil for nothing.
+    /// The name of a group of downloads that can be controlled, throttled and observed together; `nil` for none.
     public var group: String?
-    /// The most bytes per second of this download, over all its connections; nil for none.
+    /// The rate limit of this download over all its connections, in bytes per second; `nil` for none.
     ///
-    /// The limits of the manager and of the group hold as well. ``Download/setRateLimit(_:)`` changes it.
+    /// The limits of the manager and the group apply as well. ``Download/setRateLimit(_:)`` changes it later.
     public var rateLimit: Int64?
-    /// What the download is called, for people.
+    /// The title of the download, for display.
     public var title: String?
-    /// The caller's own notes, which travel with the download.
+    /// The caller's own metadata, which is saved with the download.
     public var userInfo: [String: String] = [:]
 
     /// Creates a request for a URL and a destination.
     ///
-    /// Nothing is checked here: ``DownloadManager/download(_:)-(DownloadRequest)`` throws for a request that cannot be
-    /// made.
+    /// The request is not validated here, but by ``DownloadManager/download(_:)-(DownloadRequest)``.
     /// - Parameters:
-    ///   - url: The address to fetch; `http` or `https`, with a host.
-    ///   - destination: The place of the finished file.
-    ///   - conflictPolicy: What happens if a file of that name exists already and is not current. By default a file in a
-    ///     ``Destination/directory(_:)`` gets a free name, and a ``Destination/file(_:)`` is replaced once the download is complete.
-    ///   - headers: Header fields sent with each request of this download, in order.
-    ///   - resumePolicy: What it takes to go on with bytes that are held.
+    ///   - url: The URL of the file; `http` or `https`, with a host.
+    ///   - destination: The destination of the finished file.
+    ///   - conflictPolicy: The action if a file with that name exists and is not current. By default, a file in a
+    ///     ``Destination/directory(_:)`` gets a free name, and a ``Destination/file(_:)`` is replaced once the download is
+    ///     complete.
+    ///   - headers: The header fields sent with each request of this download, in order.
+    ///   - resumePolicy: The evidence required to resume a partial file.
     public init(
         _ url: URL,
         to destination: Destination,
@@ -102,17 +107,19 @@ public struct DownloadRequest: Sendable, Hashable {
 }
 
 extension DownloadRequest {
-    /// The place of a finished file.
+    /// The destination of a finished file.
     public enum Destination: Sendable, Hashable {
-        /// A file with this file URL, whatever name the server proposes; its directory is made where it is missing,
-        /// unless bytes have come before: then what is missing is perhaps a disk.
+        /// The file at this file URL, whatever name the server proposes.
+        ///
+        /// A missing directory is created when the download starts, but not when it resumes: the disk may just not be mounted.
         case file(URL)
-        /// A file in this directory, which is made where it is missing, with the first name that can be made safe: the
-        /// server's proposal in `Content-Disposition` (RFC 6266), the last path component of the final URL, that of
-        /// ``DownloadRequest/url``, and `download`.
+        /// A file in the directory at this file URL, which is created if it is missing.
+        ///
+        /// The name is the first of these that can be made safe: the server's proposal in `Content-Disposition` (RFC 6266), the
+        /// last path component of the final URL, that of ``DownloadRequest/url``, and `download`. See <doc:Names>.
         case directory(URL)
 
-        /// A name that the caller chose stays; one that the server or the URL gives is counted up.
+        /// A name chosen by the caller is final; one from the server or the URL may get a number.
         fileprivate var defaultConflictPolicy: ConflictPolicy {
             switch self {
             case .file: .overwrite
@@ -121,90 +128,95 @@ extension DownloadRequest {
         }
     }
 
-    /// What happens when the destination's name is taken.
+    /// The action if a file with the name of the destination exists.
     public enum ConflictPolicy: String, Sendable, Hashable, CaseIterable {
         /// The new file gets a free name: `name (1).ext`.
         case rename
-        /// The finished download replaces the file, atomically and not before it is complete.
+        /// The download replaces the existing file atomically, once it is complete.
         case overwrite
-        /// The file that exists is the result, and nothing is fetched; it stays where the download is removed with its file.
+        /// The existing file is the result, and nothing is downloaded. Removing the download does not delete that file.
         case skip
         /// The download fails with ``DownloadError/Code/fileExists``.
         case fail
     }
 
-    /// What happens to the bytes of a complete file whose checksum or size is wrong.
+    /// The action if the checksum or size of the complete file is wrong.
     ///
-    /// The file never gets its name, and the download fails with ``DownloadError/Code/checksum`` unless another download of the file
-    /// may be right: see <doc:Integrity>.
+    /// Such a file is never renamed to its final name. The download fails with ``DownloadError/Code/checksum`` unless downloading
+    /// the file again may help: see <doc:Integrity>.
     public enum MismatchPolicy: String, Sendable, Hashable, CaseIterable {
-        /// They are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has that name.
+        /// The bytes are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has that name.
         ///
-        /// ``DownloadError/savedFile`` is the place. No later download resumes that file or takes it for the finished one.
+        /// ``DownloadError/savedFile`` is the path of the saved file. No later download resumes it or takes it for the finished
+        /// file.
         case keep
-        /// They are deleted.
+        /// The bytes are deleted.
         case delete
     }
 
-    /// Whether a file that an earlier download left under the name is fetched again.
+    /// Whether a file from an earlier download is downloaded again.
     public enum RefetchPolicy: String, Sendable, Hashable, CaseIterable {
-        /// Whatever is there; ``ConflictPolicy`` tells what becomes of it.
+        /// Always; ``ConflictPolicy`` decides what happens to the existing file.
         case always
-        /// Where the server has another version than the file is, or where that cannot be told.
+        /// If the server has another version than the existing file, or if that cannot be determined.
         ///
-        /// The server is asked with the entity tag of the file, weak or strong, else with its date (RFC 9110, section 13.1).
-        /// Where it has the same version, the file is the result, as ``DownloadEvent/unchanged(_:)`` tells. Otherwise the
-        /// new version is fetched as a whole, and replaces the file when it is complete, whatever ``conflictPolicy`` says.
+        /// The request is conditional on the file's entity tag, weak or strong, or else on its date (RFC 9110, section 13.1). If
+        /// the version is the same, the file is the result, and ``DownloadEvent/unchanged(_:)`` is reported. Otherwise the new
+        /// version is downloaded and replaces the file once it is complete, regardless of
+        /// ``DownloadRequest/conflictPolicy-swift.property``.
         ///
-        /// Where the request has ``DownloadRequest/checksums``, they decide instead, and no server is asked about a file that
-        /// has them. Where it has ``DownloadRequest/pieceHashes``, the pieces of the file that are right are copied, and only the
-        /// others are fetched.
+        /// With ``DownloadRequest/checksums``, a file that matches them is the result without a request, and any other is
+        /// downloaded. With ``DownloadRequest/pieceHashes``, the correct pieces of the file are copied and only the others are
+        /// downloaded.
         ///
-        /// A finished download keeps tag, date, size and time of its file in an extended attribute of it, or where its file
-        /// system has none, in the manager's registry. A file without them, from another URL, or changed since, is fetched
-        /// again.
+        /// A finished download saves the entity tag, date, size and modification time of its file in an extended attribute or, if
+        /// the file system does not support these, in the manager's registry. A file without these data, from another URL, or
+        /// modified since, is downloaded again.
         case ifChanged
-        /// Unless a file that is there is the server's present version; ``ConflictPolicy`` tells what becomes of any other.
+        /// Unless an existing file is the server's current version; ``ConflictPolicy`` decides what happens to any other file.
         ///
-        /// So that the same requests again, after a run that was stopped, fetch what is missing and nothing twice. The server is
-        /// asked as with ``ifChanged``; a file whose name was counted up is found as well.
+        /// Repeating the requests of an interrupted run thus downloads only what is missing. The version is checked as with
+        /// ``ifChanged``; a file with a numbered name, such as `name (1).bin`, is found as well.
         ///
-        /// A file that was downloaded with another login, other cookies, another token or another client certificate is not
-        /// current, and neither is a file that belongs to another user or that everybody can write: it is fetched again.
+        /// A file is downloaded again if it was downloaded with another login, token, client certificate or other cookies, if it
+        /// belongs to another user, or if all users can write it.
         ///
-        /// A finished download keeps what tells the version as with ``ifChanged``. Without full
-        /// ``DownloadConfiguration/durability-swift.property`` that is believed until the system starts again.
+        /// The version is saved as with ``ifChanged``. Without full ``DownloadConfiguration/durability-swift.property`` it is
+        /// trusted only until the system restarts.
         case unlessCurrent
     }
 
-    /// What it takes to go on with bytes that are held, instead of starting at zero.
+    /// The evidence required to resume a partial file instead of starting from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
-        /// A strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8).
+        /// A matching strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8).
         case validated
-        /// Where the server sends no such validator, the last 64 KiB that are held, fetched again and found the same.
+        /// If the server sends no strong validator, the last 64 KiB received are downloaded again and must be the same.
         ///
-        /// That is evidence, not proof: where a file changed before those bytes only, the result is of two versions.
+        /// This is weaker evidence: if the file has changed only before those bytes, the result is a mix of two versions.
         case overlap
     }
 }
 
-/// One HTTP header field (RFC 9110, section 5).
+/// An HTTP header field (RFC 9110, section 5).
+///
+///     request.headers = [HeaderField(name: "X-Api-Key", value: key, isSecret: true)]
 public struct HeaderField: Sendable, Hashable {
-    /// The field's name; compared without regard to case.
+    /// The name, which is case-insensitive.
     public var name: String
-    /// The field's value, without surrounding blanks.
+    /// The value, without surrounding blanks.
     public var value: String
-    /// Whether the field stays with the origin (scheme, host and port) of the request's URL, and its value is shown nowhere.
+    /// Whether the value is sent only to the origin (scheme, host and port) of the request's URL, and never shown or saved.
     ///
-    /// `Authorization`, `Cookie`, `Origin`, `Proxy-Authorization` and `Referer` are kept so without the mark. After a
-    /// redirect to another origin the field is not sent again, also not where the next redirect leads back.
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are always secret. `Origin` and `Referer` are also sent only to the
+    /// origin and not shown, but saved. After a redirect to another origin the field is not sent again, even if a later redirect
+    /// leads back.
     public var isSecret: Bool
 
     /// Creates a header field.
     /// - Parameters:
-    ///   - name: The field's name.
-    ///   - value: The field's value.
-    ///   - isSecret: Whether the field stays with the origin of the request's URL, and its value is shown nowhere.
+    ///   - name: The name.
+    ///   - value: The value.
+    ///   - isSecret: Whether the value is sent only to the origin of the request's URL, and never shown or saved.
     public init(name: String, value: String, isSecret: Bool = false) {
         self.name = name
         self.value = value
@@ -213,10 +225,10 @@ public struct HeaderField: Sendable, Hashable {
 }
 
 extension HeaderField: CustomStringConvertible, CustomReflectable {
-    /// The name and the value, which is left out where it is a secret.
+    /// The name and the value, which is omitted if it is secret.
     public var description: String { "\(name): \(shownValue)" }
 
-    /// What `dump` and debuggers show: the same as ``description``.
+    /// Shows in `dump` and debuggers what ``description`` shows.
     public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
 
     private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }

@@ -1,15 +1,18 @@
 public import HeadracePlatform
 
-/// Which downloads of a list a verb is for.
+/// A selection of downloads in a queue.
+///
+///     try await manager.pause(.group("episodes"))
+///     let failed = try manager.downloads(.state(.failed))
 public enum DownloadSelection: Sendable, Hashable {
-    /// All of them.
+    /// All downloads.
     case all
-    /// These; one that is not in the list makes the verb throw `unknownDownload`.
+    /// The downloads with these identities; if one is not in the queue, the operation throws `unknownDownload`.
     case downloads([DownloadID])
-    /// Those of a group; see ``DownloadRequest/group``.
+    /// The downloads of a group; see ``DownloadRequest/group``.
     case group(String)
-    /// Those that were asked for by this URL.
+    /// The downloads whose request has this URL.
     case url(URL)
-    /// Those that stand so.
+    /// The downloads in this state.
     case state(DownloadState.Kind)
 }

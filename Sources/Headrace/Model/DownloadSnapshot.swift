@@ -1,43 +1,43 @@
 public import HeadracePlatform
 
-/// How one download of a list stands at a moment.
+/// The state, progress and priority of a download at one moment.
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// Its number in the queue, from 1, which it keeps until it is removed; `nil` if the queue has not taken it yet.
+    /// The number of the download, from 1, which does not change until it is removed; `nil` if it has none yet.
     ///
-    /// Like the job numbers of a shell: the next download gets one more than the highest number in use. Positions change when
-    /// downloads are moved, numbers do not.
+    /// Numbers work like the job numbers of a shell: the next download gets one more than the highest number in use. Moving a
+    /// download changes its position, but not its number.
     public var number: Int?
-    /// What was asked for.
+    /// The request that the download was added with.
     public var request: DownloadRequest
-    /// Where the download stands.
+    /// The state.
     public var state: DownloadState
-    /// Its present priority, which may be another than the request's.
+    /// The current priority, which may differ from the request's.
     public var priority: DownloadPriority
-    /// How far it is.
+    /// The progress.
     public var progress: DownloadProgress
-    /// What of the network keeps it from running; nil where it does not wait for that.
+    /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
     public var networkBlocker: NetworkBlocker?
-    /// When a waiting download may run at the earliest, to the second; nil where it waits for no time.
+    /// The earliest time at which a waiting download may run, to the second; `nil` if it is not waiting for a time.
     ///
-    /// That is the end of the back-off after a failure, the time that the host has asked to wait for (`Retry-After`, RFC 9110,
-    /// section 10.2.3), or ``DownloadRequest/earliestBegin``.
+    /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section 10.2.3), or
+    /// ``DownloadRequest/earliestBegin``.
     public var nextAttempt: Date?
-    /// The failure after which a waiting download is to be tried again; nil where it waits for something else.
+    /// The failure that a waiting download will be retried after; `nil` if it is not waiting for a retry.
     public var lastFailure: DownloadError?
 
     /// Creates a snapshot.
     /// - Parameters:
     ///   - id: The download's identity.
     ///   - number: Its number in the queue.
-    ///   - request: What was asked for.
-    ///   - state: Where the download stands.
-    ///   - priority: Its present priority.
-    ///   - progress: How far it is.
-    ///   - networkBlocker: What of the network keeps it from running.
-    ///   - nextAttempt: When it may run at the earliest.
-    ///   - lastFailure: The failure after which it is to be tried again.
+    ///   - request: The request that the download was added with.
+    ///   - state: The state.
+    ///   - priority: The current priority.
+    ///   - progress: The progress.
+    ///   - networkBlocker: The reason why the network keeps it from running.
+    ///   - nextAttempt: The earliest time at which it may run.
+    ///   - lastFailure: The failure that it will be retried after.
     public init(
         id: DownloadID,
         number: Int? = nil,
@@ -61,37 +61,37 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     }
 }
 
-/// How far the downloads of a group are, as a whole.
+/// The combined progress of the downloads of a group.
 public struct GroupProgress: Sendable, Hashable {
-    /// How many of the downloads stand how; a state that none is in is left out.
+    /// The number of downloads in each state; states without downloads are omitted.
     public var counts: [DownloadState.Kind: Int]
-    /// Bytes that are received of all of them.
+    /// The number of bytes received, of all downloads together.
     public var bytesReceived: Int64
-    /// The size of all of them in bytes; nil while the size of one that is wanted is not known.
+    /// The total size in bytes; `nil` while the size of an unfinished download is unknown.
     public var totalBytes: Int64?
-    /// The sum of the smoothed speeds, in bytes per second.
+    /// The sum of the smoothed speeds of running downloads, in bytes per second.
     public var bytesPerSecond: Double
 
     /// The completed part of the group, from 0 to 1.
     ///
-    /// The received part of the bytes if all sizes are known. Until then it is an estimate, in which each download counts the same:
-    /// one of unknown size as 0 until it finishes.
+    /// The received part of the bytes if all sizes are known. Until then it is an estimate, in which each download counts the
+    /// same: one of unknown size as 0 until it finishes.
     public var fractionCompleted: Double {
         guard let totalBytes else { return estimatedFraction }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
-    /// Whether ``fractionCompleted`` is an estimate, since the size of some download is not known yet.
+    /// Whether ``fractionCompleted`` is an estimate, because a size is still unknown.
     public var isFractionEstimated: Bool { totalBytes == nil }
 
     private var estimatedFraction: Double
 
-    /// True when none of the downloads waits, runs or is paused.
+    /// Whether no download is waiting, running or paused.
     public var isEnded: Bool {
         counts.allSatisfy { kind, count in count == 0 || kind.isEnded }
     }
 
-    /// Sums up snapshots; of one that failed or was cancelled only the bytes count that are there.
+    /// Combines snapshots; a failed or cancelled download counts only the bytes that it has received.
     /// - Parameter downloads: The downloads of the group.
     public init(of downloads: some Sequence<DownloadSnapshot>) {
         (counts, bytesReceived, bytesPerSecond) = ([:], 0, 0)
@@ -113,7 +113,7 @@ public struct GroupProgress: Sendable, Hashable {
 }
 
 extension Int64 {
-    /// The sum, or the greatest number: a server may announce any size.
+    /// The sum, or the maximum on overflow, because a server may announce any size.
     fileprivate func addingWithoutOverflow(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -1,37 +1,42 @@
 public import HeadracePlatform
 
-/// Where a download stands.
+/// The state of a download.
+///
+///     switch download.state {
+///     case .finished(let file): open(file)
+///     case .failed(let error): show(error.message)
+///     default: break
+///     }
 public enum DownloadState: Sendable, Hashable {
-    /// In the list, not running: it is not its turn, a limit is reached, it waits to try again, it is to begin later, or it
-    /// waits for a network; see ``Download/networkBlocker``.
+    /// Queued: waiting for a slot, a retry, its ``DownloadRequest/earliestBegin`` or a network (see ``Download/networkBlocker``).
     case waiting
-    /// Being fetched.
+    /// Being downloaded.
     case running
-    /// Stopped by ``Download/pause()`` until ``Download/resume()``; the place in the list and the bytes are kept.
+    /// Stopped by ``Download/pause()`` until ``Download/resume()``; it retains its position in the queue and its bytes.
     case paused
-    /// Complete; the file has its final name, which this file URL gives.
+    /// Complete: the file is at this file URL.
     case finished(URL)
-    /// Ended by an error; the place in the list and the bytes are kept, and ``Download/resume()`` tries again.
+    /// Stopped by an error; it retains its position in the queue and its bytes, and ``Download/resume()`` tries again.
     indirect case failed(DownloadError)
-    /// Ended by ``Download/cancel()``.
+    /// Cancelled by ``Download/cancel()``; its bytes are deleted.
     case cancelled
 
-    /// The state without what comes with it.
+    /// The state without its associated value.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// In the list, not running.
+        /// Queued, not running.
         case waiting
-        /// Being fetched.
+        /// Being downloaded.
         case running
         /// Stopped until it is resumed.
         case paused
         /// Complete.
         case finished
-        /// Ended by an error.
+        /// Stopped by an error.
         case failed
-        /// Ended because it is wanted no more.
+        /// Cancelled by the caller.
         case cancelled
 
-        /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
+        /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
         public var isEnded: Bool {
             switch self {
             case .waiting, .running, .paused: false
@@ -40,7 +45,7 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// The state without what comes with it.
+    /// The state without its associated value.
     public var kind: Kind {
         switch self {
         case .waiting: .waiting
@@ -52,6 +57,6 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// True for `finished`, `failed` and `cancelled`: the streams of progress and states end there.
+    /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
     public var isEnded: Bool { kind.isEnded }
 }

@@ -1,13 +1,15 @@
 import HeadracePlatform
 
-/// An address of the internet protocol, version 4 or 6.
+/// An IPv4 or IPv6 address.
 ///
-/// An IPv4-mapped one, as in `::ffff:192.0.2.1`, is the IPv4 address that it stands for: its packets go there.
+///     configuration.allowsAddress = { address in address.isPublic }
+///
+/// An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, becomes the IPv4 address, which its packets are sent to.
 public struct IPAddress: Sendable, Hashable {
-    /// The 4 or 16 bytes in the order of the network.
+    /// The 4 or 16 bytes in network order.
     public let bytes: [UInt8]
 
-    /// Creates an address from its 4 or 16 bytes in the order of the network; nil for any other number of bytes.
+    /// Creates an address from its bytes in network order; `nil` if there are not 4 or 16.
     /// - Parameter bytes: The bytes.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
@@ -15,11 +17,11 @@ public struct IPAddress: Sendable, Hashable {
         self.bytes = isMapped ? Array(bytes.suffix(4)) : Array(bytes)
     }
 
-    /// Reads `192.0.2.1` or `2001:db8::1`; nil for any other text, also for one with a zone, a port or brackets.
+    /// Parses `192.0.2.1` or `2001:db8::1`; `nil` for any other text, including one with a zone, a port or brackets.
     /// - Parameter text: The text.
     public init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
-        // A C string ends at a zero.
+        // inet_pton would stop at a zero byte.
         guard !text.utf8.contains(0) else { return nil }
         if inet_pton(AF_INET, text, &bytes) == 1 {
             self.init(bytes: bytes.prefix(4))
@@ -30,18 +32,18 @@ public struct IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Reads the host of a URL, where an address of version 6 is between brackets (RFC 3986, section 3.2.2).
+    /// Parses the host of a URL, in which an IPv6 address is enclosed in brackets (RFC 3986, section 3.2.2).
     init?(host: String) {
         let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
         self.init(isBracketed ? String(host.dropFirst().dropLast()) : host)
     }
 
-    /// Ten zeros and two ones (RFC 4291, section 2.5.5.2).
+    /// The prefix of IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The address as text, as in `192.0.2.1` or `2001:db8::1`.
+    /// The address as text, such as `192.0.2.1` or `2001:db8::1`.
     public var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         _ = inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
@@ -49,28 +51,28 @@ extension IPAddress: CustomStringConvertible {
     }
 }
 
-/// What kind of address it is; one that is translated to IPv4 on the way (RFC 6052, RFC 3056) is of the kind of its end.
+/// The kind of address. An IPv6 address that is translated to IPv4 (RFC 6052, RFC 3056) has the kind of the IPv4 address.
 extension IPAddress {
-    /// True for `127.0.0.0/8` and `::1`: this machine.
-    public var isLoopback: Bool { isIn(Self.loopback) }
-    /// True for `169.254.0.0/16`, where cloud machines have their metadata, and `fe80::/10` (RFC 3927, RFC 4291).
-    public var isLinkLocal: Bool { isIn(Self.linkLocal) }
-    /// True for `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` and `fc00::/7` (RFC 1918, RFC 4193).
-    public var isPrivate: Bool { isIn(Self.privateUse) }
-    /// True for what is reached over the public internet: none of the above, nor any other block set aside (RFC 6890).
+    /// Whether the address is this machine: `127.0.0.0/8` or `::1`.
+    public var isLoopback: Bool { isContained(in: Self.loopback) }
+    /// Whether it is link-local: `169.254.0.0/16`, which includes cloud metadata services, or `fe80::/10` (RFC 3927, RFC 4291).
+    public var isLinkLocal: Bool { isContained(in: Self.linkLocal) }
+    /// Whether it is private: `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` or `fc00::/7` (RFC 1918, RFC 4193).
+    public var isPrivate: Bool { isContained(in: Self.privateUse) }
+    /// Whether the address is on the public internet: none of the above, nor in any other special-purpose block (RFC 6890).
     ///
-    /// So `0.0.0.0`, which is this machine for many systems, and shared, multicast and reserved addresses are not.
+    /// It is `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved addresses.
     public var isPublic: Bool {
-        let end = end
-        return end.bytes.count == 4
-            ? !end.isIn(Self.setAsideIPv4)
-            : end.isIn([Self.globalUnicast]) && !end.isIn(Self.setAsideIPv6)
+        let address = effective
+        return address.bytes.count == 4
+            ? !address.isContained(in: Self.specialPurposeIPv4)
+            : address.isContained(in: [Self.globalUnicast]) && !address.isContained(in: Self.specialPurposeIPv6)
     }
 
     private static let loopback = blocks("127.0.0.0/8", "::1/128")
     private static let linkLocal = blocks("169.254.0.0/16", "fe80::/10")
     private static let privateUse = blocks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-    private static let setAsideIPv4 = blocks(
+    private static let specialPurposeIPv4 = blocks(
         "0.0.0.0/8",
         "10.0.0.0/8",
         "100.64.0.0/10",
@@ -87,33 +89,33 @@ extension IPAddress {
         "224.0.0.0/4",
         "240.0.0.0/4"
     )
-    private static let setAsideIPv6 = blocks("2001::/23", "2001:db8::/32", "3fff::/20")
+    private static let specialPurposeIPv6 = blocks("2001::/23", "2001:db8::/32", "3fff::/20")
     private static let globalUnicast = Block("2000::/3")
     private static let translated = Block("64:ff9b::/96")
     private static let sixToFour = Block("2002::/16")
 
     private static func blocks(_ texts: String...) -> [Block] { texts.map(Block.init) }
 
-    /// Where the packets come out, if they are translated to IPv4 by a rule that is in the address.
-    private var end: IPAddress {
+    /// The IPv4 address that is embedded in a translated address, or else the address itself.
+    private var effective: IPAddress {
         if Self.translated.contains(self) { return IPAddress(bytes: bytes.suffix(4)) ?? self }
         if Self.sixToFour.contains(self) { return IPAddress(bytes: bytes[2..<6]) ?? self }
         return self
     }
 
-    private func isIn(_ blocks: [Block]) -> Bool {
-        let end = end
-        return blocks.contains { $0.contains(end) }
+    private func isContained(in blocks: [Block]) -> Bool {
+        let address = effective
+        return blocks.contains { $0.contains(address) }
     }
 }
 
 extension IPAddress {
-    /// All addresses that begin with the same bits.
+    /// A block of addresses with a common prefix (CIDR).
     struct Block: Sendable, Hashable {
         let first: IPAddress
         let bits: Int
 
-        /// Reads a block as in `10.0.0.0/8`; nil for any other text.
+        /// Parses a block such as `10.0.0.0/8`; `nil` for any other text.
         init?(parsing text: some StringProtocol) {
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             guard parts.count == 2, let first = IPAddress(String(parts[0])), let bits = Int64(digits: parts[1]),
@@ -123,7 +125,7 @@ extension IPAddress {
             self.bits = Int(bits)
         }
 
-        /// - Parameter text: One that is written in this file, so that a wrong one is a programming error.
+        /// - Parameter text: A literal in this file; an invalid one is a programming error.
         fileprivate init(_ text: String) {
             guard let block = Block(parsing: text) else { preconditionFailure("Not a block of addresses: \(text)") }
             self = block

@@ -1,10 +1,12 @@
 /// The logins of a `.netrc` file, by host.
 ///
-/// `machine`, `default`, `login` and `password` are read, `account` and `macdef` passed over. Values are words, or have blanks
-/// between double quotes, where a backslash stands before a quote or another one. A `#` in the place of a name begins a comment.
+///     configuration.netrc = try Netrc(parsing: Data(contentsOf: file))
+///
+/// The keywords `machine`, `default`, `login` and `password` are used; `account` and `macdef` are skipped. A value with blanks is
+/// enclosed in double quotes, in which a backslash escapes the next character. A `#` in place of a keyword starts a comment.
 public struct Netrc: Sendable {
     private struct Entry: Sendable {
-        /// Nil for all hosts.
+        /// `nil` for the default login.
         var host: String?
         var user: String?
         var password: String?
@@ -12,9 +14,9 @@ public struct Netrc: Sendable {
 
     private var entries: [Entry] = []
 
-    /// Reads the bytes of a file.
-    /// - Parameter bytes: What is in the file.
-    /// - Throws: `invalidRequest` with the line that cannot be read, without what is in it.
+    /// Parses the contents of a file.
+    /// - Parameter bytes: The contents.
+    /// - Throws: `invalidRequest` with the number of the invalid line, but not its text.
     public init(parsing bytes: some Sequence<UInt8>) throws(DownloadError) {
         var text = Scanner(bytes)
         while let name = try text.word(skippingComments: true) {
@@ -25,20 +27,21 @@ public struct Netrc: Sendable {
             case "password" where !entries.isEmpty: entries[entries.count - 1].password = try text.value()
             case "account" where !entries.isEmpty: _ = try text.value()
             case "macdef": text.skipMacro()
-            default: throw text.failure("no machine, default, login or password; a value with blanks goes in quotes")
+            default:
+                throw text.failure("a word other than machine, default, login or password; quote values with blanks")
             }
         }
     }
 
-    /// A user and a password.
+    /// A user name and a password.
     struct Login: Sendable, Hashable {
         var user: String
         var password: String
-        /// Whether they are for all hosts.
+        /// Whether this is the default login.
         var isDefault: Bool
     }
 
-    /// The first login for a host, else the one for all.
+    /// Returns the first login for a host, or else the default login.
     func login(for host: String) -> Login? {
         let host = host.lowercased()
         let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }
@@ -48,14 +51,14 @@ public struct Netrc: Sendable {
 }
 
 extension Netrc: CustomStringConvertible, CustomReflectable {
-    /// How many logins there are, and nothing of them.
+    /// The number of logins, without their contents.
     public var description: String { "\(entries.count) logins (not shown)" }
 
-    /// What `dump` and debuggers show: the same as ``description``.
+    /// Shows only the number of logins in `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["count": entries.count]) }
 }
 
-/// The words of a file, from its front.
+/// Splits a netrc file into words.
 private struct Scanner {
     private var rest: ArraySlice<UInt8>
     private var line = 1
@@ -68,13 +71,13 @@ private struct Scanner {
         DownloadError(.invalidRequest, "Line \(line) of the netrc file has \(problem).")
     }
 
-    /// The word that has to follow a name.
+    /// Returns the word that must follow a keyword.
     mutating func value() throws(DownloadError) -> String {
-        guard let value = try word() else { throw failure("a name without its value") }
+        guard let value = try word() else { throw failure("a keyword without a value") }
         return value
     }
 
-    /// The next word; nil at the end.
+    /// Returns the next word, or `nil` at the end.
     mutating func word(skippingComments: Bool = false) throws(DownloadError) -> String? {
         while let byte = rest.first, byte.isSpace || (skippingComments && byte == UInt8(ascii: "#")) {
             if byte == UInt8(ascii: "#") { skipLine() } else { _ = take() }
@@ -83,21 +86,21 @@ private struct Scanner {
         var word: [UInt8] = []
         if first == UInt8(ascii: "\"") {
             _ = take()
-            guard !rest.isEmpty else { throw failure("a quote that does not end") }
+            guard !rest.isEmpty else { throw failure("a quote that is not closed") }
             while let byte = take(), byte != UInt8(ascii: "\"") {
                 word.append(byte == UInt8(ascii: "\\") ? take() ?? byte : byte)
-                guard !rest.isEmpty else { throw failure("a quote that does not end") }
+                guard !rest.isEmpty else { throw failure("a quote that is not closed") }
             }
         } else {
             while let byte = rest.first, !byte.isSpace { word.append(take() ?? byte) }
         }
         guard let text = String(validating: word, as: UTF8.self), !word.contains(0) else {
-            throw failure("a word that is no UTF-8 text")
+            throw failure("a word that is not valid UTF-8")
         }
         return text
     }
 
-    /// A macro ends with an empty line.
+    /// Skips a macro definition, which ends with an empty line.
     mutating func skipMacro() {
         skipLine()
         while let byte = rest.first, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { skipLine() }

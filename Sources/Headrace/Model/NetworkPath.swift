@@ -1,37 +1,37 @@
-/// The way from this machine to others, as far as the system tells of it; it means the same on all platforms.
+/// The state of the network, as far as the system reports it; the same on all platforms.
 public struct NetworkPath: Sendable, Hashable {
-    /// What kind of interface a path goes through.
+    /// The kind of a network interface.
     public enum Interface: String, Sendable, Hashable, CaseIterable {
-        /// A cable, or what looks like one to the system: a bridge, or the link of a container or a virtual machine.
+        /// Ethernet, or an interface that the system presents as such: a bridge, or the link of a container or virtual machine.
         case wired
         /// A wireless network (IEEE 802.11).
         case wifi
         /// A mobile network.
         case cellular
-        /// None but that of this machine to itself.
+        /// Only the loopback interface.
         case loopback
-        /// Any other, such as a tunnel.
+        /// Any other interface, such as a tunnel.
         case other
     }
 
-    /// Whether others than this machine can be reached at all.
+    /// Whether other machines can be reached.
     public var isUp: Bool
     /// The kind of the interface that is used first.
     public var interface: Interface
-    /// Whether bytes cost money, as on a mobile network.
+    /// Whether traffic may cost money, as on a mobile network.
     public var isExpensive: Bool
-    /// Whether the user has asked for few bytes, as with Low Data Mode; never so on Linux, where nobody tells.
+    /// Whether the user requests less traffic, as with Low Data Mode; always `false` on Linux, which has no such setting.
     public var isConstrained: Bool
-    /// What connections on the path begin at; where one of these is gone, so are the connections from it.
+    /// The local endpoints of connections; when one disappears, its connections are lost.
     var origins: Set<String>
 
     /// Creates a path.
     /// - Parameters:
-    ///   - isUp: Whether others than this machine can be reached.
+    ///   - isUp: Whether other machines can be reached.
     ///   - interface: The kind of the interface that is used first.
-    ///   - isExpensive: Whether bytes cost money.
-    ///   - isConstrained: Whether the user has asked for few bytes.
-    ///   - origins: Names of what connections begin at, as an interface with one of its addresses.
+    ///   - isExpensive: Whether traffic may cost money.
+    ///   - isConstrained: Whether the user requests less traffic.
+    ///   - origins: The local endpoints of connections, such as an interface with one of its addresses.
     init(
         isUp: Bool,
         interface: Interface = .wired,
@@ -47,28 +47,30 @@ public struct NetworkPath: Sendable, Hashable {
     }
 }
 
-/// Why a download may not run on the network as it is.
+/// The reason why a download cannot run on the current network.
 public enum NetworkBlocker: String, Sendable, Hashable, CaseIterable {
     /// There is no network; see ``DownloadConfiguration/waitsForConnectivity``.
     case offline
-    /// The network costs money, and the request's ``DownloadRequest/networkPolicy-swift.property`` is against that.
+    /// The network may cost money, and the request's ``DownloadRequest/networkPolicy-swift.property`` does not allow that.
     case expensive
-    /// The user has asked for few bytes, and the request's policy obeys.
+    /// The user requests less traffic, and the request's policy respects that.
     case constrained
-    /// The network is neither Wi-Fi nor wired, and the request's policy asks for one of these.
+    /// The network is neither Wi-Fi nor wired, and the request's policy requires one of these.
     case neitherWiFiNorWired
 }
 
 extension DownloadRequest {
-    /// On which networks a download may run; a loopback address is none, and is never waited for.
+    /// The networks on which a download may run; a loopback address is always allowed.
+    ///
+    ///     request.networkPolicy = .notExpensive
     public enum NetworkPolicy: String, Sendable, Hashable, CaseIterable {
-        /// On each.
+        /// Any network.
         case any
-        /// On those that cost nothing.
+        /// Networks that do not cost money.
         case notExpensive
-        /// Not where the user has asked for few bytes.
+        /// Networks on which the user does not request less traffic.
         case notConstrained
-        /// On Wi-Fi and on wired ones; not on a mobile network, nor through a tunnel, of which nobody knows what is below.
+        /// Wi-Fi and wired networks; not mobile networks, nor tunnels, since the network below them is unknown.
         case wifiOrWired
     }
 }

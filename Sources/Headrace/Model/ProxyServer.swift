@@ -1,22 +1,22 @@
 import HeadracePlatform
 
-/// A proxy, and the login to it.
+/// A proxy server and the login for it.
 package struct ProxyServer: Sendable, Hashable {
     private static let ports = ["http": 80, "https": 443, "socks5": 1080, "socks5h": 1080]
 
-    /// As in `socks5h://proxy.example:1080`: never with user and password, so that it can be shown.
+    /// The URL, such as `socks5h://proxy.example:1080`, without user and password, so that it can be shown.
     package let address: String
-    /// The name or address, without the brackets of IPv6.
+    /// The host name or address, without the brackets of IPv6.
     let host: String
     /// The port.
     let port: UInt16
-    /// Nil for a proxy that is used without a login.
+    /// The user; `nil` if there is no login.
     let user: String?
     let password: String?
 
-    /// Reads the URL of a proxy; `host:port` alone is that of an HTTP proxy.
-    /// - Parameter text: The URL, perhaps with user and password.
-    /// - Throws: `invalidRequest` for another scheme, and for what is no URL.
+    /// Parses the URL of a proxy; `host:port` alone is an HTTP proxy.
+    /// - Parameter text: The URL, optionally with user and password.
+    /// - Throws: `invalidRequest` if the text is not a URL or has another scheme.
     package init(parsing text: String) throws(DownloadError) {
         let text = text.contains("://") ? text : "http://\(text)"
         let url = URL(string: text)
@@ -27,8 +27,8 @@ package struct ProxyServer: Sendable, Hashable {
         else {
             throw DownloadError(
                 .invalidRequest,
-                "\"\(text.withoutCredentials.printable)\" is no proxy; one is given as in http://proxy.example:3128, "
-                    + "with http, https, socks5 or socks5h."
+                "\"\(text.withoutCredentials.printable)\" is not a valid proxy URL. Use a URL such as "
+                    + "http://proxy.example:3128, with http, https, socks5 or socks5h."
             )
         }
         let isBare = host.contains(":") && !host.hasPrefix("[")
@@ -37,13 +37,13 @@ package struct ProxyServer: Sendable, Hashable {
         self.port = port
         (user, password) = url.login.map { ($0.user, $0.password) } ?? (nil, nil)
         guard user?.utf8.contains(0) != true, password?.utf8.contains(0) != true else {
-            throw DownloadError(.invalidRequest, "The user or password of the proxy \(address) has a NUL in it.")
+            throw DownloadError(.invalidRequest, "The user or password of the proxy \(address) contains a NUL.")
         }
     }
 
-    /// Whether the way to it is encrypted.
+    /// Whether the connection to the proxy uses TLS.
     var speaksTLS: Bool { address.hasPrefix("https:") }
-    /// Whether it carries connections without a look at what they are for.
+    /// Whether the proxy uses SOCKS, which forwards any TCP connection.
     var isSOCKS: Bool { address.hasPrefix("socks") }
 }
 
@@ -51,6 +51,6 @@ extension ProxyServer: CustomStringConvertible, CustomReflectable {
     /// The address, without the login.
     package var description: String { address }
 
-    /// What `dump` and debuggers show: the same as ``description``.
+    /// Shows in `dump` and debuggers what ``description`` shows.
     package var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }

@@ -1,26 +1,27 @@
-/// Something that happened to a manager's list.
+/// An event in the queue of a manager; see ``DownloadManager/events``.
 public enum QueueEvent: Sendable, Equatable {
-    /// Downloads came in, in this order, at the end of the list.
+    /// Downloads were added at the end of the queue, in this order.
     case added([DownloadID])
-    /// A download stands otherwise.
+    /// The state of a download changed.
     case stateChanged(DownloadID, DownloadState)
-    /// A download has another place in the list.
+    /// A download was moved to another position.
     case moved(DownloadID)
-    /// A download has another priority.
+    /// The priority of a download changed.
     case priorityChanged(DownloadID, DownloadPriority)
-    /// A download is in the list no more.
+    /// A download was removed.
     case removed(DownloadID)
-    /// The limits on downloads at once are these from now on; nil is none.
+    /// The limits on running downloads changed to these; `nil` is no limit.
     case limitsChanged(downloads: Int, perHost: Int?)
-    /// The limit on bytes per second of a group, or with no group of all downloads, was set to this; nil is none.
+    /// The rate limit of a group, or of all downloads if `group` is `nil`, changed to this; `nil` is no limit.
     case rateLimitChanged(Int64?, group: String?)
-    /// Something in the registry on the disk was not as it was written; all else is there. One sentence for a person.
+    /// A part of the registry is damaged and was skipped; the message is a sentence for the user.
     ///
-    /// Told first to everybody who follows the events.
+    /// Each new stream of events starts with these.
     case registryDamaged(String)
-    /// The registry could not be written, or the commands of others not be read. The list goes on without, and what could
-    /// not be written is tried again with the next change or the next ``DownloadManager/takeCommands()``.
+    /// The registry could not be written, or the commands of other processes could not be read.
+    ///
+    /// The downloads continue. The write is retried with the next change or the next ``DownloadManager/takeCommands()``.
     case registryFailed(DownloadError)
-    /// The last of those that waited or ran does so no more.
+    /// No download is waiting or running any more.
     case idle
 }

@@ -1,13 +1,13 @@
-/// A place in a manager's list.
+/// A position in the queue of a manager.
 public enum QueuePosition: Sendable, Hashable {
-    /// Before all others.
+    /// Before all other downloads.
     case first
-    /// After all others.
+    /// After all other downloads.
     case last
     /// Directly before another download.
     case before(DownloadID)
     /// Directly after another download.
     case after(DownloadID)
-    /// So far from the start, from 0 on, counted without the download that is moved.
+    /// At this index, counted from 0 without the moved download.
     case index(Int)
 }

@@ -1,9 +1,11 @@
-/// Limits of bytes per second by the hours of the day and the days of the week, as a clock on the wall tells them.
+/// Rate limits by time of day and day of the week, in local time.
 ///
-/// As text: `Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M`. Where several entries are for the same minute, the
-/// first one counts; where none is, ``otherwise`` does. A schedule without entries is one limit for all times.
+///     let schedule = try RateSchedule(parsing: "Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M")
+///     manager.setRateSchedule(schedule)
+///
+/// If several entries contain the same minute, the first one applies; if none does, ``otherwise`` applies.
 public struct RateSchedule: Sendable, Hashable {
-    /// A day of the week, with the number that ISO 8601 gives it.
+    /// A day of the week, numbered as in ISO 8601.
     public enum Weekday: Int, Sendable, Hashable, CaseIterable {
         /// The first day, 1.
         case monday = 1
@@ -21,23 +23,23 @@ public struct RateSchedule: Sendable, Hashable {
         case sunday
     }
 
-    /// A limit for some hours of some days.
+    /// A rate limit for a time of day on some days of the week.
     public struct Entry: Sendable, Hashable {
-        /// The days on which the hours begin; at least one.
+        /// The days on which the time begins; at least one.
         public var days: Set<Weekday>
-        /// The first minute, from 0 to 1439 since midnight.
+        /// The first minute since midnight, from 0 to 1439.
         public var start: Int
-        /// The minute after the last, from 0 to 1440; one that is before the first is of the next day.
+        /// The minute after the last one, from 0 to 1440; if it is before ``start``, it is on the next day.
         public var end: Int
-        /// More than nothing, or nil for no limit.
+        /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?
 
-        /// Creates an entry; ``RateSchedule/init(_:otherwise:)`` finds what is wrong with it.
+        /// Creates an entry, which ``RateSchedule/init(_:otherwise:)`` validates.
         /// - Parameters:
-        ///   - days: The days on which the hours begin.
+        ///   - days: The days on which the time begins.
         ///   - start: The first minute since midnight.
-        ///   - end: The minute after the last.
-        ///   - bytesPerSecond: The limit; nil for none.
+        ///   - end: The minute after the last one.
+        ///   - bytesPerSecond: The limit in bytes per second; `nil` for none.
         public init(
             days: Set<Weekday> = Set(Weekday.allCases),
             from start: Int = 0,
@@ -51,25 +53,25 @@ public struct RateSchedule: Sendable, Hashable {
         }
     }
 
-    /// The most entries that a schedule has.
+    /// The maximum number of entries.
     public static let maxEntries = 100
 
-    /// The entries, of which the first that is for a minute counts.
+    /// The entries; the first one that contains a minute applies.
     public let entries: [Entry]
-    /// The limit of all other times; nil for none.
+    /// The limit at all other times in bytes per second; `nil` for none.
     public let otherwise: Int64?
 
     /// Creates a schedule.
     /// - Parameters:
-    ///   - entries: What limits when, the first before the others.
-    ///   - otherwise: The limit of all other times; nil for none.
-    /// - Throws: `invalidRequest` for an entry without days or hours, for hours that no day has, for a limit of nothing,
-    ///   and for more than ``maxEntries``.
+    ///   - entries: The entries; the first one that contains a minute applies.
+    ///   - otherwise: The limit at all other times in bytes per second; `nil` for none.
+    /// - Throws: `invalidRequest` for an entry without days, with an empty or invalid time, for a limit that is not above zero,
+    ///   and for more than ``maxEntries`` entries.
     public init(_ entries: [Entry], otherwise: Int64? = nil) throws(DownloadError) {
         guard entries.count <= Self.maxEntries else {
             throw DownloadError(
                 .invalidRequest,
-                "A schedule of rates has \(entries.count) entries; \(Self.maxEntries) are the most."
+                "A rate schedule has \(entries.count) entries; the maximum is \(Self.maxEntries)."
             )
         }
         for entry in entries { try entry.validate() }
@@ -78,20 +80,20 @@ public struct RateSchedule: Sendable, Hashable {
         self.otherwise = otherwise
     }
 
-    /// Tells the limit of a minute; nil is none.
+    /// Returns the limit that applies in a minute.
     /// - Parameters:
     ///   - weekday: The day.
-    ///   - minuteOfDay: Minutes since midnight; what is not from 0 to 1439 is of the day before or after.
-    /// - Returns: Bytes per second.
+    ///   - minuteOfDay: The minutes since midnight; a value outside 0 to 1439 is on another day.
+    /// - Returns: The limit in bytes per second; `nil` for none.
     public func limit(weekday: Weekday, minuteOfDay: Int) -> Int64? {
         limit(of: Self.minute(of: weekday, minuteOfDay))
     }
 
-    /// Tells when the limit becomes another, counted on a clock that nobody sets.
+    /// Finds the next change of the limit, ignoring changes of the clock such as daylight saving time.
     /// - Parameters:
-    ///   - weekday: The day to begin at.
-    ///   - minuteOfDay: Minutes since midnight.
-    /// - Returns: The minutes until then, and the limit from then on; nil where it is always the same.
+    ///   - weekday: The day to start from.
+    ///   - minuteOfDay: The minutes since midnight.
+    /// - Returns: The minutes until the change, and the limit from then on; `nil` if the limit never changes.
     public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
         let minute = Self.minute(of: weekday, minuteOfDay)
         let waits = Set(entries.flatMap { [$0.start, $0.end] }).flatMap { edge in
@@ -113,7 +115,7 @@ public struct RateSchedule: Sendable, Hashable {
         return entry.bytesPerSecond
     }
 
-    /// A minute of the week, in a week that begins again when it ends.
+    /// Wraps a minute around the end of the week.
     fileprivate static func wrapped(_ minute: Int) -> Int {
         let rest = minute % (7 * minutesOfDay)
         return rest < 0 ? rest + 7 * minutesOfDay : rest
@@ -134,18 +136,18 @@ extension RateSchedule.Entry {
 
     fileprivate func validate() throws(DownloadError) {
         guard !days.isEmpty else {
-            throw DownloadError(.invalidRequest, "An entry of a schedule of rates is for no day.")
+            throw DownloadError(.invalidRequest, "An entry of a rate schedule has no days.")
         }
         guard (0..<RateSchedule.minutesOfDay).contains(start), (0...RateSchedule.minutesOfDay).contains(end) else {
             throw DownloadError(
                 .invalidRequest,
-                "An entry of a schedule of rates is from minute \(start) to minute \(end); a day has 1440."
+                "An entry of a rate schedule is from minute \(start) to minute \(end), but a day has 1440 minutes."
             )
         }
         guard start != end else {
             throw DownloadError(
                 .invalidRequest,
-                "An entry of a schedule of rates ends when it begins; a whole day is from 00:00 to 24:00."
+                "An entry of a rate schedule has no duration; a whole day is from 00:00 to 24:00."
             )
         }
         try bytesPerSecond?.validateAsRate()
@@ -153,12 +155,12 @@ extension RateSchedule.Entry {
 }
 
 extension Int64 {
-    /// Throws `invalidRequest` for a limit of bytes per second that lets nothing through.
+    /// Throws `invalidRequest` unless this rate limit is above zero.
     func validateAsRate() throws(DownloadError) {
         guard self <= 0 else { return }
         throw DownloadError(
             .invalidRequest,
-            "A limit of \(self) bytes per second lets nothing through; nil is for no limit."
+            "A rate limit must be above zero, not \(self); nil is for no limit."
         )
     }
 }

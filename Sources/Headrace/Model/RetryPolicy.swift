@@ -1,14 +1,19 @@
-/// Which failures are tried again, how often, and after how long.
+/// The policy for retries: which failures are retried, how often, and after which delay.
 ///
-/// What may pass is tried again: see <doc:Retries> for the table. Between two attempts a time passes that is drawn at random
-/// between zero and a bound, which doubles with each failure in a row; where the server tells how long to wait
-/// (`Retry-After`, RFC 9110, section 10.2.3), never less than that. A retry goes on with the bytes that are there.
+///     configuration.retryPolicy.maxFailures = 10
+///     configuration.retryPolicy.decide = { error, failures in
+///         error.code == .tls && failures < 3 ? .retry(after: .seconds(5)) : .standard
+///     }
+///
+/// Failures that may be temporary are retried: see <doc:Retries> for the table. The delay is random between zero and a bound that
+/// doubles with each failure in a row, and never shorter than the server requests (`Retry-After`, RFC 9110, section 10.2.3). A
+/// retry resumes with the received bytes.
 public struct RetryPolicy: Sendable {
-    /// What to do about a failure.
+    /// The decision about a failure.
     public enum Decision: Sendable, Hashable {
-        /// What the rest of the policy says.
+        /// Follow the rest of the policy.
         case standard
-        /// Try the same source again after this time, whatever the failure was and however many there were.
+        /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
         /// The same as ``standard`` after ``DownloadError/Code/checksum``: a wrong file is not retried.
         case retry(after: Duration)
@@ -16,42 +21,44 @@ public struct RetryPolicy: Sendable {
         case fail
     }
 
-    /// How many failures in a row, without a byte of progress between them, are tried again; 0 for none.
+    /// The maximum number of failures in a row, without a byte of progress, that are retried; 0 for no retries.
     ///
-    /// That a host takes no more (429, 503) while it sends another download is tried again without being counted.
+    /// A 429 or 503 from a host that is currently serving another download does not count as a failure.
     public var maxFailures = 5
-    /// How many failures in a row are retried at a host that has never responded, if its name is not found or it refuses the
-    /// connection; `nil` for ``maxFailures``.
+    /// The maximum number of failures in a row that are retried if a host that has never responded cannot be resolved or refuses
+    /// the connection; `nil` for ``maxFailures``.
     ///
-    /// A mistyped host name or a closed port then fails soon. A host that has responded to any download of the manager, or that an
-    /// earlier run has received bytes from, has ``maxFailures``.
+    /// A mistyped host name or a closed port then fails soon. A host that has responded to any download of the manager, or that
+    /// an earlier run has received bytes from, has ``maxFailures``.
     public var maxUnreachableFailures: Int?
-    /// How many failures are tried again in all, with one more for each MiB of progress, so that a byte an attempt does not go
-    /// on for ever.
+    /// The maximum number of failures in total that are retried.
+    ///
+    /// Each MiB of progress earns one more retry, so a server that delivers one byte per attempt cannot keep a download alive
+    /// forever.
     public var maxTotalFailures = 50
-    /// The longest wait before the first retry; it doubles with each failure in a row.
+    /// The maximum delay before the first retry; it doubles with each failure in a row.
     ///
-    /// The first retry after a stall does not wait.
+    /// The first retry after a stall has no delay.
     public var baseDelay: Duration = .seconds(1)
-    /// The longest wait that the server does not ask for.
+    /// The upper limit of the delay; a server may request a longer one.
     public var maxDelay: Duration = .seconds(60)
-    /// How many retries a minute go to one host, over all downloads; nil for as many as there are.
+    /// The maximum number of retries per minute to one host over all downloads; `nil` for no limit.
     ///
-    /// Those beyond wait for their turn, so that a host that comes back is not met by all of them at once.
+    /// Further retries are delayed, so that a host that recovers does not receive all of them at once.
     public var maxRetriesPerHostAndMinute: Int? = 300
-    /// Asked about each failure of a request, with the error and the number of failures in a row, from 1; nil leaves all to the
-    /// rest of the policy.
+    /// Decides about each failure of a request, given the error and the number of failures in a row, from 1; `nil` for
+    /// ``Decision/standard`` in all cases.
     ///
-    /// The download keeps its place meanwhile. It is not asked about a download that was stopped.
+    /// The download retains its slot meanwhile. The closure is not called after the download was stopped.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
-    /// Creates a policy and changes what the closure changes.
-    /// - Parameter configure: Receives the defaults to change.
+    /// Creates a policy.
+    /// - Parameter configure: Changes the defaults.
     public init(_ configure: (inout RetryPolicy) -> Void = { _ in }) {
         configure(&self)
     }
 
-    /// No failure is tried again.
+    /// A policy without retries.
     public static let none = RetryPolicy { $0.maxFailures = 0 }
 
     func validate() throws(DownloadError) {
@@ -60,11 +67,11 @@ public struct RetryPolicy: Sendable {
         else {
             throw DownloadError(
                 .invalidRequest,
-                "A retry policy's counts cannot be below zero, and maxRetriesPerHostAndMinute not below 1."
+                "The limits of a retry policy must be at least 0, and maxRetriesPerHostAndMinute at least 1."
             )
         }
         guard baseDelay >= .zero, maxDelay >= .zero else {
-            throw DownloadError(.invalidRequest, "A retry policy's delays cannot be below zero.")
+            throw DownloadError(.invalidRequest, "The delays of a retry policy must be at least zero.")
         }
     }
 }

@@ -54,7 +54,7 @@ struct NetworkTests {
                 let address = proxy.address("http", login: "u:hidden").absoluteString
                 let refused = try await run(["--proxy", address, "http://a.invalid/x"], in: folder)
                 #expect(refused.status == 3)
-                #expect(refused.errors.contains("The proxy \(proxy.address("http").absoluteString) refuses its login"))
+                #expect(refused.errors.contains("The proxy \(proxy.address("http").absoluteString) rejected the login"))
                 #expect(!refused.errors.contains("hidden"))
                 for arguments in [
                     ["--proxy", "ftp://u:hidden@p"], ["--key", "k"], ["--pinned-key", "x"], ["--cert", "no"],
@@ -113,7 +113,7 @@ struct NetworkTests {
                 let bad = try await run(["--cookies", "cookies.json", "http://a.invalid/"], in: folder)
                 #expect(bad.status == 2)
                 #expect(
-                    bad.errors.contains("--cookies: cookies.json: Line 1 of the file is no cookie"),
+                    bad.errors.contains("--cookies: cookies.json: Line 1 of the file is not a cookie"),
                     "\(bad.errors)"
                 )
             }
@@ -134,7 +134,7 @@ struct NetworkTests {
                     let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
                     let refused = try await run(common + ["--pinned-key", other, url], in: folder)
                     #expect(refused.status == 3)
-                    #expect(refused.errors.contains("none of the pinned ones"), "\(refused.errors)")
+                    #expect(refused.errors.contains("none of the pinned keys"), "\(refused.errors)")
                 }
             }
         }

@@ -277,9 +277,9 @@ struct GetOptionsTests {
         ),
         (
             ["--checksum", "crc=1"],
-            "--checksum: \"crc=1\" is no checksum: it begins with none of md5, sha1, sha256, sha384, sha512, with : or = after it."
+            "--checksum: \"crc=1\" is not a checksum: it must begin with one of md5, sha1, sha256, sha384, sha512, followed by : or =."
         ),
-        (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that."),
+        (["--checksum", "md5=xy"], "--checksum: md5 requires 32 hexadecimal digits, not \"xy\"."),
     ])
     func `an argument that makes no sense is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }
@@ -294,7 +294,7 @@ struct GetOptionsTests {
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
         (["alice:SECRET@host/f"], "\"***@host/f\" is not an http or https URL."),
         (["http:alice:SECRET@host/f"], "\"***@host/f\" has no host."),
-        (["http://alice:99999/SECRET@host/f"], "\"http://***@host/f\" has a port that does not exist."),
+        (["http://alice:99999/SECRET@host/f"], "\"http://***@host/f\" has an invalid port."),
     ])
     func `URLs that make no request are refused`(_ line: [String], message: String) throws {
         let options = try GetOptions(ParsedArguments(line))

@@ -56,7 +56,7 @@ struct ProxyTests {
                 #expect(outcome.error?.code == .proxy)
                 #expect(outcome.error?.statusCode == 407)
                 #expect(outcome.told.contains("\(proxy.address("http").absoluteString) "))
-                #expect(outcome.told.contains(login == nil ? "asks for a login" : "refuses its login"))
+                #expect(outcome.told.contains(login == nil ? "requires a login" : "rejected the login"))
                 #expect(!outcome.told.contains("secret"))
                 #expect(dialogue.requests.count == 1)
                 #expect(server.requests.isEmpty)

@@ -163,8 +163,8 @@ extension RegistryTests {
             let (later, again) = try await registry.present()
             #expect(later.map(\.state) == [.paused, .waiting])
             let copy = URL(filePath: journal.filePath + RegistryStore.unreadSuffix)
-            #expect(findings[1] == "The next change of the list keeps it as it is now, as \(copy.filePath).")
-            #expect(again == [findings[0], "The list as it was is kept as \(copy.filePath)."])
+            #expect(findings[1] == "The next change to the queue will save the present registry as \(copy.filePath).")
+            #expect(again == [findings[0], "The previous registry was saved as \(copy.filePath)."])
             #expect(try FileProbe.bytes(of: copy) == bytes)
             #expect(try await registry.present().findings.isEmpty)
         }

@@ -17,9 +17,9 @@ struct Cookie: Sendable, Hashable {
     /// The expiry time in seconds since 1970; `nil` for a session cookie.
     var expires: Int64?
 
-    func matches(_ place: CookieScope) -> Bool {
-        guard place.isSecure || !isSecure else { return false }
-        return (isHostOnly ? place.host == domain : place.isIn(domain)) && place.isBelow(path)
+    func matches(_ scope: CookieScope) -> Bool {
+        guard scope.isSecure || !isSecure else { return false }
+        return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
     /// Whether the cookie would be sent together with, or instead of, a secure one (RFC 6265bis, section 5.7).
@@ -78,7 +78,7 @@ extension Cookie {
     ///
     /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as `com`.
     /// Other public suffixes, such as `co.uk`, are not recognized.
-    init?(parsing text: String, from place: CookieScope, at now: Int64) {
+    init?(parsing text: String, from scope: CookieScope, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
         var parts = Self.split(text[...], at: ";")[...]
         let pair = Self.split(parts.popFirst() ?? "", at: "=", maxSplits: 1)
@@ -86,7 +86,7 @@ extension Cookie {
         name = String(pair[0].trimmed)
         value = String(pair[1].trimmed)
         guard !name.isEmpty, name.utf8.count + value.utf8.count <= Self.maxBytes else { return nil }
-        (domain, isHostOnly, path, isSecure, expires) = (place.host, true, place.defaultPath, false, nil)
+        (domain, isHostOnly, path, isSecure, expires) = (scope.host, true, scope.defaultPath, false, nil)
         var maxAge: Int64?
         for part in parts {
             let pair = Self.split(part, at: "=", maxSplits: 1)
@@ -96,7 +96,7 @@ extension Cookie {
                 let domain = Self.domain(value)
                 guard !domain.isEmpty else { break }
                 (self.domain, isHostOnly) = (domain, false)
-            case "path": path = value.hasPrefix("/") ? value : place.defaultPath
+            case "path": path = value.hasPrefix("/") ? value : scope.defaultPath
             case "secure": isSecure = true
             case "expires": expires = CookieDate.seconds(parsing: value) ?? expires
             case "max-age": maxAge = Self.age(value) ?? maxAge
@@ -104,12 +104,12 @@ extension Cookie {
             }
         }
         if let maxAge { expires = maxAge <= 0 ? .min : now.addingReportingOverflow(maxAge).partialValue }
-        guard Self.mayBeSet(for: domain, by: place), place.isSecure || !isSecure, keepsPrefix else { return nil }
-        if domain == place.host, !Self.hasDot(domain) { isHostOnly = true }
+        guard Self.canBeSet(for: domain, by: scope), scope.isSecure || !isSecure, satisfiesPrefix else { return nil }
+        if domain == scope.host, !Self.hasDot(domain) { isHostOnly = true }
     }
 
     /// Whether the cookie has the properties that its name prefix requires (RFC 6265bis, section 4.1.3).
-    private var keepsPrefix: Bool {
+    private var satisfiesPrefix: Bool {
         let name = name.lowercased()
         if name.hasPrefix("__host-") { return isSecure && isHostOnly && path == "/" }
         return isSecure || !name.hasPrefix("__secure-")
@@ -130,8 +130,8 @@ extension Cookie {
             .map(Substring.init)
     }
 
-    private static func mayBeSet(for domain: String, by place: CookieScope) -> Bool {
-        domain == place.host || (place.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
+    private static func canBeSet(for domain: String, by scope: CookieScope) -> Bool {
+        domain == scope.host || (scope.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 
     /// Parses a number of seconds, limited to 400 days; a negative number counts as 0.

@@ -15,8 +15,8 @@ enum CookieFile {
             guard let cookie = cookie(text) else {
                 throw DownloadError(
                     .invalidRequest,
-                    "Line \(number) of the file is no cookie: domain, TRUE or FALSE, path, TRUE or FALSE, seconds, name and "
-                        + "value, with tabs between them."
+                    "Line \(number) of the file is not a cookie: expected domain, TRUE or FALSE, path, TRUE or FALSE, seconds, "
+                        + "name and value, separated by tabs."
                 )
             }
             cookies.append(cookie)

@@ -1,15 +1,19 @@
 import HeadracePlatform
 
-/// The cookies of a manager, or of several: those that servers set, and those of files (RFC 6265).
+/// The cookies of one or several managers, set by servers or read from files (RFC 6265).
 ///
-/// They are in memory alone. Each is sent where its domain and path lead, on each hop of a redirect, beside a `Cookie` field
-/// of the request itself, and secure ones to https alone. A server sets them for its host and the domains above it that have a
-/// dot in them; other suffixes under which everybody can have a name, as `co.uk`, are not known.
+///     let jar = CookieJar()
+///     try jar.add(netscapeFile: Data(contentsOf: file))
+///     configuration.cookies = jar
+///
+/// Cookies are stored in memory only. Each is sent to the URLs that match its domain and path, including those of redirects, in
+/// addition to a `Cookie` field of the request; secure cookies are sent only over https. A server can set cookies for its host
+/// and for parent domains with a dot. Public suffixes such as `co.uk` are not recognized.
 public final class CookieJar: Sendable {
     let store = Locked(CookieStore())
-    /// The cookies of files, with those that have expired or that a server has changed since.
+    /// The original cookies of files, even those that have expired or were changed by a server.
     private let files = Locked(CookieStore())
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     let now: @Sendable () -> Int64
 
     /// Creates an empty jar.
@@ -21,12 +25,12 @@ public final class CookieJar: Sendable {
         self.now = now
     }
 
-    /// How many cookies there are.
+    /// The number of cookies.
     public var count: Int { store.withLock { $0.count } }
 
-    /// Adds the cookies of a file in the form of Netscape's `cookies.txt`, but for those that have expired.
-    /// - Parameter bytes: What is in the file.
-    /// - Throws: `invalidRequest` with the line that is no cookie, without what is in it; then none is added.
+    /// Adds the cookies of a file in the Netscape format (`cookies.txt`), except expired ones.
+    /// - Parameter bytes: The contents of the file.
+    /// - Throws: `invalidRequest` with the number of the invalid line, but not its text; no cookie is added then.
     public func add(netscapeFile bytes: some Sequence<UInt8>) throws(DownloadError) {
         let cookies = try CookieFile.cookies(parsing: bytes)
         let now = now()
@@ -41,12 +45,12 @@ public final class CookieJar: Sendable {
         }
     }
 
-    /// The cookies of files for a URL, in the form of the `Cookie` field; `nil` for none.
+    /// Returns the cookies of files for a URL as a `Cookie` field, or `nil` if there are none.
     ///
-    /// They do not change while downloads run, unlike those that are sent.
+    /// Unlike the cookies that are sent, they do not change while downloads run, and can identify the requester.
     func given(for url: URL) -> String? {
-        guard let place = CookieScope(url) else { return nil }
+        guard let scope = CookieScope(url) else { return nil }
         let now = now()
-        return files.withLock { $0.field(for: place, at: now) }
+        return files.withLock { $0.field(for: scope, at: now) }
     }
 }

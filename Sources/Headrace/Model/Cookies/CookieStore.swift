@@ -21,7 +21,7 @@ struct CookieStore: Sendable {
         var number: UInt64
 
         /// Insecure cookies are evicted first, so that a response over http cannot displace cookies set over https.
-        func goes(before other: Entry) -> Bool {
+        func isEvicted(before other: Entry) -> Bool {
             cookie.isSecure == other.cookie.isSecure ? number < other.number : other.cookie.isSecure
         }
     }
@@ -41,11 +41,11 @@ struct CookieStore: Sendable {
     }
 
     /// Stores the cookies that a response sets.
-    mutating func store(_ fields: [String], from place: CookieScope, at now: Int64) {
+    mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         for field in fields {
-            guard let cookie = Cookie(parsing: field, from: place, at: now) else { continue }
+            guard let cookie = Cookie(parsing: field, from: scope, at: now) else { continue }
             // A response over http must not override a secure cookie.
-            if place.isSecure || !hidesAnother(cookie) { insert(cookie, at: now) }
+            if scope.isSecure || !hidesAnother(cookie) { insert(cookie, at: now) }
         }
     }
 
@@ -54,9 +54,9 @@ struct CookieStore: Sendable {
     }
 
     /// Returns the value of the `Cookie` field for a URL (section 5.4), or `nil` if no cookie applies.
-    func field(for place: CookieScope, at now: Int64) -> String? {
-        let found = place.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
-            entry.cookie.matches(place) && entry.cookie.expires ?? .max > now
+    func field(for scope: CookieScope, at now: Int64) -> String? {
+        let found = scope.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
+            entry.cookie.matches(scope) && entry.cookie.expires ?? .max > now
         }
         guard !found.isEmpty else { return nil }
         return found.sorted { left, right in
@@ -66,17 +66,17 @@ struct CookieStore: Sendable {
     }
 
     private mutating func dropExcess(of domain: String) {
-        if let own = domains[domain], own.count > Self.maxPerDomain, let first = Self.firstToGo(of: own) {
+        if let own = domains[domain], own.count > Self.maxPerDomain, let first = Self.firstToEvict(of: own) {
             remove(first.key, of: domain)
         }
         guard count > Self.maxCount else { return }
-        let first = domains.compactMap { domain, entries in Self.firstToGo(of: entries).map { (domain, $0) } }
-            .min { $0.1.value.goes(before: $1.1.value) }
+        let first = domains.compactMap { domain, entries in Self.firstToEvict(of: entries).map { (domain, $0) } }
+            .min { $0.1.value.isEvicted(before: $1.1.value) }
         if let first { remove(first.1.key, of: first.0) }
     }
 
-    private static func firstToGo(of entries: [Key: Entry]) -> (key: Key, value: Entry)? {
-        entries.min { $0.value.goes(before: $1.value) }
+    private static func firstToEvict(of entries: [Key: Entry]) -> (key: Key, value: Entry)? {
+        entries.min { $0.value.isEvicted(before: $1.value) }
     }
 
     @discardableResult

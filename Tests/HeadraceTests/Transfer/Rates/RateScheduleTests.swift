@@ -124,12 +124,12 @@ struct RateScheduleTests {
     }
 
     @Test(arguments: [
-        (Entry(days: [], bytesPerSecond: 1), "is for no day"), (Entry(from: -1, bytesPerSecond: 1), "a day has 1440"),
+        (Entry(days: [], bytesPerSecond: 1), "has no days"), (Entry(from: -1, bytesPerSecond: 1), "a day has 1440"),
         (Entry(from: 1440, to: 0, bytesPerSecond: 1), "a day has 1440"),
         (Entry(to: 1441, bytesPerSecond: 1), "a day has 1440"),
         (Entry(from: 5, to: 5, bytesPerSecond: 1), "a whole day is"),
         (Entry(from: .min, to: .max, bytesPerSecond: 1), "a day has 1440"),
-        (Entry(bytesPerSecond: 0), "lets nothing through"), (Entry(bytesPerSecond: -1), "lets nothing through"),
+        (Entry(bytesPerSecond: 0), "must be above zero"), (Entry(bytesPerSecond: -1), "must be above zero"),
     ])
     func `an entry that makes no sense is refused`(_ entry: Entry, _ problem: String) {
         let error = #expect(throws: DownloadError.self) { try RateSchedule([entry]) }
