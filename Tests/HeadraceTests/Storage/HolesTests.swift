@@ -130,7 +130,7 @@ struct HolesTests {
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
         let told = outcome.events.filter {
-            if case .fellBack(let what) = $0 { what.contains("not on the disk") } else { false }
+            if case .fellBack(let what) = $0 { what.contains("no longer on the disk") } else { false }
         }
         #expect(told.count == 1)
         expectExact(disk)
