@@ -33,7 +33,7 @@ final class DownloadTransfer: Sendable {
         self.environment = environment
         let now = environment.clock.now()
         var attempts = earlier ?? record.requested { TransferState($0, environment, at: now) }
-        attempts.goOn(at: now)
+        attempts.endWait(at: now)
         self.attempts = attempts
     }
 
