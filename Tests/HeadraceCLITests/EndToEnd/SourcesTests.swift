@@ -68,7 +68,7 @@ struct SourcesTests {
                     in: folder
                 )
                 #expect(result.status == 0, "\(result.errors)")
-                let line = "x: goes on from \(url): \(mirror) is not used further. The server answered with status 404"
+                let line = "x: goes on from \(url): \(mirror) is no longer used. The server answered with status 404"
                 #expect(result.errorLines.filter { $0.contains(mirror) } == [line], "\(result.errors)")
                 #expect(file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
