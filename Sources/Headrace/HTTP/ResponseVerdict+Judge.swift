@@ -4,7 +4,7 @@ extension ResponseVerdict {
     /// Restarts and retries are not counted here: the caller limits both.
     /// - Parameters:
     ///   - head: The response.
-    ///   - ask: The request.
+    ///   - rangeRequest: The request.
     /// - Returns: How to proceed.
     static func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         let verdict = evaluateFields(of: head, for: rangeRequest)
