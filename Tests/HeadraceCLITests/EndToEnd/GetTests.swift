@@ -200,7 +200,7 @@ struct GetTests {
                 // Up over two downloads and the whole.
                 #expect(frames.contains { $0.hasPrefix("\r\u{1B}[3A") })
                 #expect(frames.last?.contains("2 of 3 finished, 1 failed: 585 KiB in ") == true)
-                #expect(frames.filter { $0.contains("headrace: none: The server responded with status 404") }.count == 1)
+                #expect(frames.filter { $0.contains("none: The server responded with status 404") }.count == 1)
             }
         }
     }
