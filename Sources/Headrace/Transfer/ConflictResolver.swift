@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Applies the rules for a download's destination: the directory must accept files, and the name may be taken.
+/// Applies the rules for a download's destination: checks the directory, and handles a name that is taken.
 struct ConflictResolver: Sendable {
     let names: DestinationPaths
     /// Stored, since each step of a transfer needs it.

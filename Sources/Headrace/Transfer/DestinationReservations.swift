@@ -7,7 +7,7 @@ final class DestinationReservations: Sendable {
 
     private struct Reservation {
         var name: Name
-        /// The download, of those that use this partial file one after another.
+        /// The download that holds it; several may use the partial file one after another.
         var download: DownloadID
     }
 

@@ -172,7 +172,7 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.held = held }
     }
 
-    /// The state of the partial file in this process, which makes reading its resume record unnecessary.
+    /// Takes the stored state of the partial file, if any, so that its resume record need not be read.
     func takeSuspended() -> SuspendedPartial? {
         state.withLock { $0.held.take() }
     }

@@ -47,7 +47,7 @@ final class DownloadStatus: Sendable {
         var state: DownloadState
         /// The turn of ``state``; see ``enter(_:_:turn:)``.
         var turn: UInt64 = 0
-        /// `nil` for most of a long queue, which only waits.
+        /// `nil` for most downloads of a long queue, which only wait.
         var activity: Activity?
 
         var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }

@@ -10,7 +10,7 @@ extension PartialDownload {
         if let held = record.takeSuspended(), held.stamp == FileStamp(status) {
             return try resumeSuspended(held, partial)
         }
-        // A file that was received in parts is as long as the last of them requires.
+        // The size of a file that was received in parts includes its gaps.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         guard environment.configuration.resumesPartialDownloads else {
             return try discardRecovered("Resuming the bytes of an earlier run is disabled.", bytes)
@@ -24,7 +24,7 @@ extension PartialDownload {
             guard record.url == url.identity else {
                 return try discardRecovered("The received bytes are of another URL.", bytes)
             }
-            // A file that is too short has lost bytes, and possibly others before its end.
+            // The actual size is checked below: a file that is too short may have lost other bytes too.
             let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation

@@ -43,7 +43,7 @@ final class TransferEnvironment: Sendable {
 
     /// Creates an environment.
     /// - Parameters:
-    /// - configuration: The manager's settings.
+    ///   - configuration: The manager's settings.
     ///   - transport: The transport for requests.
     ///   - files: The file system.
     ///   - clock: The clock.

@@ -56,7 +56,7 @@ enum TransferOutcome: Sendable {
                     .stopped(keptBytes: stopped.keptBytes)
                 }
         } catch let retry as DownloadTransfer.Retry {
-            // When the time limit is reached, the transfer must report it, whatever it waits for.
+            // A retry is due at the time limit at the latest, so that the transfer can report the timeout.
             let limit = transfer.environment.configuration.timeLimit
             var attempts = retry.attempts
             let time = min(retry.time, limit.map { attempts.start + $0 } ?? retry.time)

@@ -173,9 +173,9 @@ struct TransferState: Sendable {
         return unusableResponses <= ResumeStrategy.maxRestarts
     }
 
-    /// Counts a repair of a complete file that has lost bytes on the disk; false if there were too many.
+    /// Counts a repair of a complete file that lost bytes on the disk; returns `false` if there were too many.
     ///
-    /// The file is verified as it is on the disk afterwards, not as its bytes came.
+    /// Afterwards the file is verified as it is on the disk, not as it was received.
     mutating func mayRepairDisk() -> Bool {
         verification.discardDigest()
         parts = .one
@@ -184,12 +184,12 @@ struct TransferState: Sendable {
         return true
     }
 
-    /// Decides whether a complete file that is wrong is fetched again, and from which source.
+    /// Decides whether a wrong complete file is downloaded again, and from which source.
     ///
     /// The same source is used again at most once in a run, and only if it may not be to blame; each other one is used once.
     /// - Parameters:
-    ///   - composition: The responses that the file was put together from.
-    ///   - keepsBytes: Whether some bytes are known to be right, so that only the others are fetched.
+    ///   - composition: The responses that the file was assembled from.
+    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the others are downloaded.
     ///   - isDiskFailure: Whether the wrong bytes changed on the disk.
     /// - Returns: The next step.
     mutating func mismatched(

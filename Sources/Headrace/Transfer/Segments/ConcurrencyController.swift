@@ -24,7 +24,7 @@ struct ConcurrencyController: Sendable {
     private var hold = ConcurrencyController.firstHold
 
     private enum Phase {
-        /// New connections need time to reach their full speed; this is when all of them have had it.
+        /// New connections reach their full speed by this time; `nil` while some have received no bytes.
         case settling(until: Duration?)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
@@ -32,7 +32,7 @@ struct ConcurrencyController: Sendable {
 
     private static let settling = Duration.milliseconds(100)
     private static let measuring = Duration.milliseconds(500)
-    /// A clear gain needs no longer measurement, nor does the first speed, which is only compared with later ones.
+    /// The measuring time for a clear gain, and for the first speed, which is only a reference.
     private static let shortMeasuring = Duration.milliseconds(100)
     /// The fraction of the ideal gain that is clear.
     private static let clearGain = 0.6

@@ -72,7 +72,7 @@ final class SegmentedFetch: Sendable {
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
-    /// Returns `nil` if the file must, or had better, be received in one stream.
+    /// Returns `nil` if a single stream is required or would be better.
     init?(
         of transfer: DownloadTransfer,
         _ response: DownloadTransfer.Response,
