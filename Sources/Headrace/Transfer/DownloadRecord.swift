@@ -17,7 +17,7 @@ final class DownloadRecord: Sendable {
         weak var readers: FileReaders?
 
         /// Changes the stored request of an earlier run, if there is one.
-        mutating func changeKept(_ change: (inout RegistryRequest) -> Void) {
+        mutating func changeStored(_ change: (inout RegistryRequest) -> Void) {
             if !withoutSecrets.isEmpty { change(&withoutSecrets[0]) }
         }
 
@@ -112,7 +112,7 @@ final class DownloadRecord: Sendable {
             let expectations = try state.expectations(joinedBy: request.expectations)
             guard expectations != state.request.expectations else { return false }
             state.request.expectations = expectations
-            state.changeKept { $0.expectations = expectations }
+            state.changeStored { $0.expectations = expectations }
             return true
         }
     }
@@ -142,7 +142,7 @@ final class DownloadRecord: Sendable {
     func forgetBegin() {
         state.withLock { state in
             state.request.earliestBegin = nil
-            state.changeKept { $0.earliestBegin = nil }
+            state.changeStored { $0.earliestBegin = nil }
         }
     }
 
@@ -151,7 +151,7 @@ final class DownloadRecord: Sendable {
     func setRateLimit(_ bytesPerSecond: Int64?) {
         state.withLock { state in
             state.request.rateLimit = bytesPerSecond
-            state.changeKept { $0.rateLimit = bytesPerSecond }
+            state.changeStored { $0.rateLimit = bytesPerSecond }
         }
     }
 

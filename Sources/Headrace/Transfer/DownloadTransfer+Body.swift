@@ -238,9 +238,9 @@ extension DownloadTransfer {
         _ session: inout PartialDownload,
         _ path: String
     ) throws {
-        let again = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
-        guard try session.holds(again, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
-        guard piece.comparedOffset + Int64(again.count) == accepted.offset else { return }
+        let repeated = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
+        guard try session.holds(repeated, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
+        guard piece.comparedOffset + Int64(repeated.count) == accepted.offset else { return }
         try session.begin(accepted, for: path)
         reportResumed(accepted, session)
     }

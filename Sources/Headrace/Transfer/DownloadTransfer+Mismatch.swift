@@ -35,7 +35,7 @@ extension DownloadTransfer {
     /// Releases the wrong bytes, to be downloaded again from the same source; otherwise throws the error.
     ///
     /// A file that is not downloaded again is first saved under another name or deleted.
-    func giveUp(
+    func prepareRepair(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -48,7 +48,7 @@ extension DownloadTransfer {
         )
         let wasted = mismatch.bad?.ranges.count ?? session.held.count
         if let bad = mismatch.bad {
-            session.giveUp(bad.ranges)
+            session.release(bad.ranges)
             attempts.meter.correct(to: session.held.count)
             if next == .fail {
                 throw mismatch.error.followed(

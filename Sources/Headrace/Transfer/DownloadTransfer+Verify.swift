@@ -4,7 +4,7 @@ import HeadracePlatform
 extension DownloadTransfer {
     /// Returns why the received bytes must not be resumed, whatever the response: nothing verifies them at the end, another
     /// requester downloaded them, or they do not fit the expected size; `nil` if they may be resumed.
-    func doubt(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
+    func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation, known.asker ?? session.asker != session.asker,
             !attempts.verification.isNeeded
@@ -34,7 +34,7 @@ extension DownloadTransfer {
         session.keepChecksum(verification.isFromServer ? verification.expected : nil)
         if attempts.resume.isUnverified, verification.isNeeded { session.markUnverified() }
         guard isOrigin else { return }
-        guard verification.expected != nil else { return attempts.sources.forgetJoined() }
+        guard verification.expected != nil else { return attempts.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         attempts.originPath = path
@@ -78,7 +78,7 @@ extension DownloadTransfer {
                     attempts.resume.mustVerifyEnd(announcesRanges: false)
                     return nil
                 }
-                try await giveUp(mismatch, &session, &attempts, path)
+                try await prepareRepair(mismatch, &session, &attempts, path)
                 return nil
             }
         } while !record.seal(after: evaluated)

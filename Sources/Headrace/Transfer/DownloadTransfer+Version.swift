@@ -82,7 +82,7 @@ extension DownloadTransfer {
     /// Finishes with the existing file; an empty partial file of an earlier run is removed.
     func unchanged(_ path: String, _ session: PartialDownload) -> FinishedFile {
         session.remove()
-        takesName(path)
+        reserveName(path)
         return present(path, DownloadEvent.unchanged)
     }
 
@@ -93,7 +93,7 @@ extension DownloadTransfer {
     }
 
     func skipped(_ path: String) -> FinishedFile {
-        takesName(path)
+        reserveName(path)
         return present(path, DownloadEvent.skipped)
     }
 
@@ -108,14 +108,14 @@ extension DownloadTransfer {
 
     /// Reserves the name of a file that the download may replace; `false` if another download has reserved it.
     @discardableResult
-    func takesName(_ path: String) -> Bool {
+    func reserveName(_ path: String) -> Bool {
         guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
         return environment.claims.claim(path, for: record)
     }
 
     /// Reserves the name of a file that the download may replace; throws if it is another download's.
     func claim(_ path: String, _ session: PartialDownload) throws(DownloadError) {
-        guard !takesName(path) else { return }
+        guard !reserveName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
         throw DownloadError(
             .fileExists,
@@ -150,9 +150,9 @@ extension DownloadTransfer {
     }
 
     /// The existing file that matches the request's checksum or piece hashes; reads all of each candidate of a suitable size.
-    func provenFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
-        guard record.requested({ $0.isVerifiedByFile }) else { return nil }
-        for (path, status) in filesThere(named: name) where status.kind == .regular {
+    func verifiedFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
+        guard record.requested({ $0.comparesExistingFile }) else { return nil }
+        for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
             guard status.size == size ?? status.size else { continue }
             if try await isVerified(path, status, &attempts) == true { return path }
         }
@@ -167,7 +167,7 @@ extension DownloadTransfer {
         let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
         let expected = request.checksums.isEmpty ? nil : attempts.verification.expected
         guard expected != nil || request.pieceHashes != nil else { return nil }
-        guard !attempts.disproven.contains(stamp) else { return false }
+        guard !attempts.mismatchedFiles.contains(stamp) else { return false }
         publish(.verifying)
         do {
             if let expected {
@@ -182,7 +182,7 @@ extension DownloadTransfer {
                     return true
                 }
             }
-            attempts.disproven.insert(stamp)
+            attempts.mismatchedFiles.insert(stamp)
         } catch is DownloadError {}
         return false
     }
@@ -191,11 +191,11 @@ extension DownloadTransfer {
     private func existingFiles(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
-        let there = filesThere(named: path)
+        let existing = filesOnDisk(named: path)
         // Most downloads have no existing file, and skip the rest.
-        guard !there.isEmpty else { return [] }
+        guard !existing.isEmpty else { return [] }
         let (request, configuration) = (request, environment.configuration)
-        return there.compactMap { path, status in
+        return existing.compactMap { path, status in
             guard let version = savedValidator(of: path, status) else { return nil }
             func matches(_ variant: String) -> Bool {
                 version.matches(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
@@ -222,7 +222,7 @@ extension DownloadTransfer {
 
     /// The existing files under the name and under the numbered names of earlier downloads, limited to the expected size if
     /// there is one.
-    private func filesThere(named path: String) -> [(path: String, status: FileStatus)] {
+    private func filesOnDisk(named path: String) -> [(path: String, status: FileStatus)] {
         guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]
         var others = NumberedNames(path, record.names, mayRename: request.replacement == .rename)
@@ -237,7 +237,7 @@ extension DownloadTransfer {
 extension DownloadRequest {
     /// Whether an existing file is compared with the request's checksums before a request is sent; with `ifChanged`, piece
     /// hashes are used to keep its correct pieces instead.
-    fileprivate var isVerifiedByFile: Bool {
+    fileprivate var comparesExistingFile: Bool {
         switch refetchPolicy {
         case .always: false
         case .ifChanged: !checksums.isEmpty

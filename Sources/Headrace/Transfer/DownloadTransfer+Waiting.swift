@@ -9,7 +9,8 @@ extension DownloadTransfer {
         _ attempts: inout TransferState
     ) async throws -> Duration? {
         let policy = environment.configuration.retryPolicy
-        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isHostUnreachable, !holdingBytes,
+        if let maxFailures = policy.maxUnreachableFailures, attempts.count >= maxFailures, error.isHostUnreachable,
+            !holdingBytes,
             !environment.hosts.hasResponded(attempts.sources.current)
         {
             return nil
@@ -22,7 +23,7 @@ extension DownloadTransfer {
         case .fail: throw error
         case .retry(let delay):
             guard stop.reason == nil else { throw error }
-            attempts.failedAnyway()
+            attempts.failedIgnoringBudgets()
             return max(.zero, delay)
         }
     }

@@ -76,7 +76,7 @@ final class DownloadTransfer: Sendable {
             if let named, let file = try await result(named, session, &attempts) { return file }
             let path = plan.plannedPath
             if session.held.isEmpty {
-                if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
+                if let proven = try await verifiedFile(named: path, &attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
             }
             attempts.meter.correct(to: session.held.count)
@@ -163,7 +163,7 @@ final class DownloadTransfer: Sendable {
         let (known, expectedSize) = (session.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
         // Checked before each request, since a new source starts without the state of the previous one.
-        if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }
+        if let reason = restartReason(session, attempts) { attempts.resume.mustRestart(reason) }
         if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
             try sizeLimit.check(total)
             let path = session.finalPath ?? plan.plannedPath
@@ -255,13 +255,13 @@ final class DownloadTransfer: Sendable {
             }
             // Any other path has not been checked yet.
             if session.held.isEmpty, path != plan.plannedPath, let size = accepted.totalBytes,
-                let proven = try await provenFile(named: path, &attempts, size: size)
+                let proven = try await verifiedFile(named: path, &attempts, size: size)
             {
                 await body.drain(of: head)
                 return unchanged(proven, session)
             }
             try claim(path, session)
-            try sizeLimit.check(accepted.leastFileSize)
+            try sizeLimit.check(accepted.minFileSize)
             attempts.resume.accepted(accepted.proof)
             session.requester = requester(head, attempts)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
@@ -278,7 +278,7 @@ final class DownloadTransfer: Sendable {
         case .restartFromThisBody(let reason, let accepted):
             if try plan.isSatisfied(by: named) { return skipped(named, session) }
             try claim(named, session)
-            try sizeLimit.check(accepted.leastFileSize)
+            try sizeLimit.check(accepted.minFileSize)
             try restart(&session, &attempts, reason)
             session.requester = requester(head, attempts)
             return try await fetch(response, &body, accepted, &session, &attempts, named)

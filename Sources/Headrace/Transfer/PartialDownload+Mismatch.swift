@@ -60,7 +60,7 @@ extension PartialDownload {
         recordFile.remove()
         self.partial = nil
         partial.close()
-        holdNothing()
+        resetBytes()
         return saved
     }
 

@@ -68,7 +68,7 @@ extension PartialDownload {
     }
 
     /// Discards wrong bytes, to be downloaded again.
-    mutating func giveUp(_ bad: ByteRangeSet) {
+    mutating func release(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)

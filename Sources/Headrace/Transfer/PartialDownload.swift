@@ -84,10 +84,10 @@ struct PartialDownload {
         }
         try? syncFolder()
         try partial?.truncate(to: 0)
-        holdNothing()
+        resetBytes()
     }
 
-    mutating func holdNothing() {
+    mutating func resetBytes() {
         composition = .oneResponse
         representation = nil
         finalPath = nil
@@ -327,7 +327,7 @@ struct PartialDownload {
             // The file is the user's now: it must not be written to, nor saved for later.
             self.partial = nil
             partial.close()
-            holdNothing()
+            resetBytes()
             let what = "\(candidate) is complete, but its folder could not be synced to the disk"
             throw .storage(what, error, " A power cut may remove the file.")
         }

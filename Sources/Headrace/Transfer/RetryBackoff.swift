@@ -55,13 +55,13 @@ struct RetryBackoff: Sendable, Hashable {
         if isForgiven {
             (failures, forgiven) = (failures + 1, forgiven + 1)
         } else {
-            failedAnyway()
+            failedIgnoringBudgets()
         }
         return max(delay, retryAfter ?? .zero)
     }
 
     /// Counts a failure that is retried regardless of the budgets.
-    mutating func failedAnyway() {
+    mutating func failedIgnoringBudgets() {
         failures += 1
         totalFailures += 1
     }

@@ -14,5 +14,5 @@ struct SizeLimit: Sendable, Hashable {
 
 extension BodyPlacement {
     /// The known size of the file, or a lower bound for it.
-    var leastFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
+    var minFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
 }

@@ -23,7 +23,7 @@ struct SourceList: Sendable, Equatable {
     private(set) var expires: Date?
     private var untried: [URL]
     /// The sources that a response advertised, which the request does not contain.
-    private var joined: Set<URL> = []
+    private var advertised: Set<URL> = []
     private var postponed: [URL] = []
     /// The last failure of each source, ordered by the first one.
     private(set) var failures: [Failure] = []
@@ -43,17 +43,17 @@ struct SourceList: Sendable, Equatable {
         var known = Set([origin, current] + untried + postponed + failures.map(\.url))
         let new = urls.filter { known.insert($0).inserted }
         untried += new
-        joined.formUnion(new)
+        advertised.formUnion(new)
     }
 
     /// Whether a source was advertised by a response only.
-    func isAdvertised(_ source: URL) -> Bool { joined.contains(source) }
+    func isAdvertised(_ source: URL) -> Bool { advertised.contains(source) }
 
     /// Removes the untried sources that were advertised by a response only.
-    mutating func forgetJoined() {
-        guard !joined.isEmpty else { return }
-        untried.removeAll(where: joined.contains)
-        postponed.removeAll(where: joined.contains)
+    mutating func forgetAdvertised() {
+        guard !advertised.isEmpty else { return }
+        untried.removeAll(where: advertised.contains)
+        postponed.removeAll(where: advertised.contains)
     }
 
     /// Whether to switch to another source instead of retrying the current one.

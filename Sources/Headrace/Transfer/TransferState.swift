@@ -63,7 +63,7 @@ struct TransferState: Sendable {
     /// Whether the content coding was already reported.
     var hasReportedCoding = false
     /// Existing files that were read and found not to match the request.
-    var disproven: Set<FileStamp> = []
+    var mismatchedFiles: Set<FileStamp> = []
     /// The number of links requested since the last progress.
     private var renewals = 0
 
@@ -105,8 +105,8 @@ struct TransferState: Sendable {
     }
 
     /// Counts a failure that the caller decided to retry.
-    mutating func failedAnyway() {
-        backoff.failedAnyway()
+    mutating func failedIgnoringBudgets() {
+        backoff.failedIgnoringBudgets()
     }
 
     /// Records that the received bytes were discarded; returns `false` if that happened too often.

@@ -48,7 +48,7 @@ struct ReadableFile: Sendable {
         var position: Int64
         var failure: DownloadError?
         /// The path does not lead to a usable file at present.
-        var isAstray = false
+        var isFileMissing = false
     }
 
     /// The maximum number of bytes per read.
@@ -94,7 +94,7 @@ struct ReadableFile: Sendable {
         let end = end(of: reader)
         guard reader.position < end else { return .end }
         if let failure = reader.failure { return .fail(failure) }
-        guard let path, !reader.isAstray else { return .wait }
+        guard let path, !reader.isFileMissing else { return .wait }
         let missing = isFinished ? nil : held.firstGap(from: reader.position, before: end)
         let limit = reader.position + min(Self.maxReadBytes, end - reader.position)
         let available = reader.position..<min(missing?.lowerBound ?? end, limit)
@@ -119,7 +119,7 @@ struct ReadableFile: Sendable {
     /// Records that the file was missing or different when it was read: it was just renamed to its final name, or removed.
     mutating func strayed(_ read: Read, by id: ReaderID) {
         guard read.generation == generation, read.path == path, read.proof == proof else { return }
-        readers[id]?.isAstray = true
+        readers[id]?.isFileMissing = true
     }
 
     private func end(of reader: Reader) -> Int64 { min(reader.range.upperBound, totalBytes ?? .max) }
@@ -195,7 +195,7 @@ struct ReadableFile: Sendable {
 
     private mutating func place(at path: String, _ proof: Proof) {
         (self.path, self.proof) = (path, proof)
-        for id in readers.keys { readers[id]?.isAstray = false }
+        for id in readers.keys { readers[id]?.isFileMissing = false }
     }
 }
 

@@ -39,8 +39,8 @@ struct SegmentPart: Comparable {
     /// The range of each worker, in the order of the file.
     var ranges: [Range<Int64>] {
         let time = timeLeft(workers)
-        let least = Double(Self.minPieceBytes)
-        let shares = workers.map { max(least, $0.rate * (time - $0.delay)) }
+        let minimum = Double(Self.minPieceBytes)
+        let shares = workers.map { max(minimum, $0.rate * (time - $0.delay)) }
         let sum = shares.reduce(0, +)
         var (ranges, lower, given) = ([Range<Int64>](), range.lowerBound, 0.0)
         for share in shares.dropLast() {

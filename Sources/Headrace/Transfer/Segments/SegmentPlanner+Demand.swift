@@ -19,7 +19,7 @@ extension SegmentPlanner {
         let bytes = wanted.compactMap { range in
             held.firstGap(from: range.lowerBound, before: min(range.upperBound, totalBytes))?.lowerBound
         }
-        let hadLack = lacksConnection
+        let lackedConnection = lacksConnection
         lacksConnection = false
         var actions: [Action] = []
         // An older demand is never served at the cost of a newer one.
@@ -33,7 +33,9 @@ extension SegmentPlanner {
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
             // Before a connection is stopped, the source is asked for one more.
-            if place == nil, hadLack || !mayJoin, let displaced = leastWanted(beside: serving, for: bytes, at: now) {
+            if place == nil, lackedConnection || !mayJoin,
+                let displaced = leastUrgent(beside: serving, for: bytes, at: now)
+            {
                 place = replacement(of: displaced, at: now)
                 actions += [.displace(displaced.id)] + close(displaced.id, at: now)
                 reclaimUnassigned()
@@ -65,7 +67,7 @@ extension SegmentPlanner {
     }
 
     /// The replaceable segment whose bytes are needed last.
-    private func leastWanted(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
+    private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
         // Bytes before all demanded ones are not needed at all.
         let distance = { (segment: Segment) in
             bytes.map { segment.position < $0 ? .max : segment.position - $0 }.min() ?? .max

@@ -36,14 +36,14 @@ extension SegmentPlanner {
         guard sources.count > 1 else { return }
         for segment in segments where !sources[segment.source].isTried {
             guard let first = segment.firstByte, segment.isMeasured, !segment.wouldBeFailure else { continue }
-            let least = max(Self.trial, (sources[segment.source].latency ?? .zero) * 3)
-            if now - first >= least { sources[segment.source].tried() }
+            let minTime = max(Self.trial, (sources[segment.source].latency ?? .zero) * 3)
+            if now - first >= minTime { sources[segment.source].tried() }
         }
         let counts = sources.indices.map { source in
             segments.count { $0.source == source && $0.lastByte != nil && sources[source].isTried }
         }
-        if let most = counts.indices.max(by: { counts[$0] < counts[$1] }), counts[most] > counts[mainSource] {
-            mainSource = most
+        if let largest = counts.indices.max(by: { counts[$0] < counts[$1] }), counts[largest] > counts[mainSource] {
+            mainSource = largest
         }
         var seen: Set = [mainSource]
         for index in segments.indices { segments[index].isExtra = seen.insert(segments[index].source).inserted }
