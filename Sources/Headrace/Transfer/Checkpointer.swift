@@ -13,7 +13,7 @@ final class Checkpointer: Sendable {
         state.withLock { $0.actions += actions }
     }
 
-    /// The actions not begun; called at the end, when nothing runs any more.
+    /// Returns the actions not begun; called at the end, when no work is running.
     func takeActions() -> [CheckpointPolicy.Action] {
         state.withLock { state in
             defer { state.actions = [] }

@@ -155,7 +155,7 @@ extension DownloadTransfer {
                 }
             }
         } catch {
-            // Only the first failure is reported; the session records the second.
+            // Only the first failure is reported; `session` records the second.
             try? settle(side, &session)
             throw error
         }

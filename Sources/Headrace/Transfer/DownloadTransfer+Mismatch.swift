@@ -8,7 +8,7 @@ struct Mismatch {
     var found: Checksum?
     /// The wrong bytes; `nil` if it is not known which are wrong.
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
-    /// Whether the wrong bytes changed on the disk, so that no source is to blame.
+    /// Whether the wrong bytes changed on the disk, so that no source is at fault.
     private(set) var isDiskFailure = false
     /// Whether these are all the bytes that the source has.
     var isWhole = true

@@ -7,7 +7,7 @@ extension DownloadTransfer {
         let path: String
         let size: Int64
         let version: SavedValidator
-        /// True if an earlier release saved the version, for a request with credentials.
+        /// Whether an earlier release saved the version, for a request with credentials.
         let lacksRequester: Bool
     }
 

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Runs one download: sends requests, follows redirects, resumes, verifies the file and gives it its name.
 ///
-/// Runs on the blocking executor, where its file calls may block.
+/// Runs on the blocking executor, since its file calls may block.
 final class DownloadTransfer: Sendable {
     /// Thrown if the transfer was asked to stop.
     struct Stopped: Error {

@@ -10,10 +10,10 @@ extension PartialDownload {
         try? partial.setModified(date.seconds)
     }
 
-    /// Sets the attributes of the file with this stamp that say where it came from and which version it is.
+    /// Sets the attributes that record the origin and the version of the file with this stamp.
     ///
     /// Called before the file gets its name, so that a process that is killed right after it leaves no file without them.
-    /// - Returns: The line for the registry in place of the version's attribute, if the file system has no attributes.
+    /// - Returns: The validator to store in the registry instead, if the file system has no extended attributes.
     func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in

@@ -58,7 +58,7 @@ struct SourceList: Sendable, Equatable {
 
     /// Whether to switch to another source instead of retrying the current one.
     ///
-    /// An unreachable source is retried first if its bytes are held, since another source would have to match them.
+    /// An unreachable source is retried first if bytes of it were received, since another source would have to match them.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
         guard let status = error.statusCode else {
