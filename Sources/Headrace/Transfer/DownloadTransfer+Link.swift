@@ -2,8 +2,7 @@ import HeadracePlatform
 
 /// Replaces expired links.
 extension DownloadTransfer {
-    /// Requests a new link if the present one has expired; if there is none, the old one is tried, since the clock may be
-    /// wrong.
+    /// Requests a new link if the present one has expired; without one, the old one is tried, since the clock may be wrong.
     func renewExpiredLink(_ attempts: inout TransferState) async throws {
         guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()

@@ -28,8 +28,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Switches to a source whose host has not asked for a delay; if there is none, throws ``Retry`` to release the slot
-    /// meanwhile.
+    /// Switches to a source whose host requires no delay; if there is none, throws ``Retry`` to release the slot.
     func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()

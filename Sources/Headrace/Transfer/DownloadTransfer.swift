@@ -129,8 +129,7 @@ final class DownloadTransfer: Sendable {
                 if error.isOutOfDescriptors, environment.descriptors.ranOut() {
                     throw Retry(attempts, after: error, self)
                 }
-                // Not a failure of the source. Without a network, the scheduler, which is notified too, makes the download
-                // wait.
+                // Not a failure of the source. Without a network, the scheduler makes the download wait.
                 if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
                 }

@@ -51,8 +51,7 @@ extension PartialDownload {
         if flagUnverified() { renewCheckpoint() }
     }
 
-    /// Like ``markUnverified()``, but returns `true` to leave ``renewCheckpoint()`` to the caller, since that may wait for a
-    /// sync.
+    /// Like ``markUnverified()``, but returns `true` to leave ``renewCheckpoint()``, which may wait for a sync, to the caller.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true

@@ -5,8 +5,7 @@ struct DownloadSource: Sendable {
     /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
-    /// The redirects to the source: for the first one, those already followed; those of a mirror are followed with each
-    /// request.
+    /// The redirects to the source: already followed for the first one, and followed with each request for a mirror.
     let chain: RedirectChain
     /// The version that its responses must match.
     let known: RepresentationMetadata

@@ -37,7 +37,7 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens segments where they help most: to try sources, and as many as the controller wants.
+    /// Opens the most useful segments: to try sources, and up to the number that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
         let free = controller.maximum - segments.count
