@@ -18,7 +18,7 @@ package enum BodyFraming: Sendable, Hashable {
             guard codings == ["chunked"], !head.isMultiplexed else {
                 throw DownloadError(
                     .protocolViolation,
-                    "The server used the transfer coding \(codings.joined(separator: ", ")), which was not asked for."
+                    "The server used the transfer coding \(codings.joined(separator: ", ")), which was not requested."
                 )
             }
             self = .delimited
@@ -39,11 +39,11 @@ package enum BodyFraming: Sendable, Hashable {
                 guard let length = Int64(digits: text) else {
                     throw DownloadError(
                         .protocolViolation,
-                        "The server sent a Content-Length that is not a number of bytes: \(String(text).printable)."
+                        "The server sent a Content-Length that is not a number: \(String(text).printable)."
                     )
                 }
                 guard result ?? length == length else {
-                    throw DownloadError(.protocolViolation, "The server sent two different lengths for one answer.")
+                    throw DownloadError(.protocolViolation, "The server sent two different lengths for one response.")
                 }
                 result = length
             }

@@ -16,8 +16,8 @@ enum EntityValidator: Sendable, Hashable {
             self = .strong(tag)
         } else {
             guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.isKnownTime,
-                let answered = representation.date.flatMap(HTTPDate.init(parsing:)),
-                answered.seconds - changed.seconds >= Self.dateMargin
+                let responded = representation.date.flatMap(HTTPDate.init(parsing:)),
+                responded.seconds - changed.seconds >= Self.dateMargin
             else { return nil }
             self = .lastModified(text)
         }

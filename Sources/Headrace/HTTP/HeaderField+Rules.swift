@@ -45,13 +45,13 @@ extension HeaderField {
     /// Throws `invalidRequest` if the field is malformed or reserved.
     func validate() throws(DownloadError) {
         guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenCharacter) else {
-            throw DownloadError(.invalidRequest, "The header name \"\(name.printable)\" is not a token of HTTP.")
+            throw DownloadError(.invalidRequest, "The header name \"\(name.printable)\" is not a valid HTTP token.")
         }
         guard !value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else {
-            throw DownloadError(.invalidRequest, "The value of the header \(name) has a line break or NUL in it.")
+            throw DownloadError(.invalidRequest, "The value of the header \(name) contains a line break or NUL.")
         }
         guard !Self.reserved.contains(name.lowercased()) else {
-            throw DownloadError(.invalidRequest, "The header \(name) is set by the download itself; leave it out.")
+            throw DownloadError(.invalidRequest, "The header \(name) is set by the download itself; omit it.")
         }
     }
 

@@ -18,7 +18,7 @@ extension RangeRequest {
         try compareShape(of: part, with: known)
         do {
             return try compareValidators(of: part, with: known)
-        } catch .validatorMissing where isLeftOut(by: part, of: known) {
+        } catch .validatorMissing where isDateOmitted(by: part, of: known) {
             return .lastModified
         } catch {
             guard let deferredVerification, isVerifiable(by: deferredVerification, part, known) else { throw error }
@@ -63,7 +63,7 @@ extension RangeRequest {
     }
 
     /// Whether a part omits the date that was sent as `If-Range`, which section 15.3.7 allows, and has the right size.
-    private func isLeftOut(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
+    private func isDateOmitted(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false
         }

@@ -1,14 +1,16 @@
 import HeadracePlatform
 
-/// The URLs that one request leads to, and what may be sent to each.
+/// Follows the redirects of one request and decides which fields may be sent to each URL.
 struct RedirectChain: Sendable {
     let policy: RedirectPolicy
     private(set) var url: URL
     private(set) var count = 0
     private(set) var fields: [HeaderField]
 
-    /// Begins at one of the sources of a request; secret fields are for the origin of the first one, and none of the caller's
-    /// for a host that only an answer told of.
+    /// Begins at one of the sources of a request.
+    ///
+    /// Another origin than the request's receives no secret fields, and, if only a response advertised it, none of the caller's
+    /// fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,
@@ -28,14 +30,14 @@ struct RedirectChain: Sendable {
         enter(source)
     }
 
-    /// Credentials that were dropped on the way do not come back, not even at their own origin.
+    /// Follows a redirect; credentials dropped on the way are not restored, not even at their own origin.
     mutating func follow(_ target: URL) {
         if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
         enter(target)
         count += 1
     }
 
-    /// User and password in a URL go into a field that stays with its origin, unless there is one already.
+    /// Moves a login from the URL into a field that stays with its origin, unless there is one already.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }

@@ -33,15 +33,14 @@ struct RedirectPolicy: Sendable {
             let bare = location.withoutCredentials.prefix { $0 != "?" && $0 != "#" }
             throw DownloadError(
                 .redirect,
-                "The server redirected to \"\(String(bare.prefix(200)).printable)\", which is no URL.",
+                "The server redirected to \"\(String(bare.prefix(200)).printable)\", which is not a URL.",
                 statusCode: head.status
             )
         }
         guard target.isHTTPS || target.scheme?.lowercased() == "http" else {
             throw DownloadError(
                 .redirect,
-                "The server redirected to \(target.withoutQuery), "
-                    + "which is neither http nor https.",
+                "The server redirected to \(target.withoutQuery), which is neither http nor https.",
                 statusCode: head.status
             )
         }

@@ -65,7 +65,7 @@ struct ResponseHeadParser: Sendable {
         let version = line.prefix { $0 != blank }
         let code = line[version.endIndex...].dropFirst().prefix { $0 != blank }
         guard version.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy(\.isDigit) else {
-            return .invalid("The answer does not begin with an HTTP status line.")
+            return .invalid("The response does not begin with an HTTP status line.")
         }
         let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
         // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section 2.3).
@@ -75,7 +75,7 @@ struct ResponseHeadParser: Sendable {
         }
         let status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         guard (100...599).contains(status) else {
-            return .invalid("The answer does not begin with an HTTP status line.")
+            return .invalid("The response does not begin with an HTTP status line.")
         }
         self.status = status
         fields.reserveCapacity(16)
@@ -107,7 +107,7 @@ struct ResponseHeadParser: Sendable {
             return .more
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
-            return .invalid("The response header has a line that is no field.")
+            return .invalid("The response header has a line that is not a field.")
         }
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")

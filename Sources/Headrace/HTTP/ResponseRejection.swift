@@ -43,23 +43,23 @@ enum ResponseRejection: Sendable, Hashable {
     /// The reason as one sentence for the user.
     var sentence: String {
         switch self {
-        case .status(401): "The server answered with status 401, Unauthorized."
-        case .status(let status): "The server answered with status \(status)."
-        case .loginRefused: "The server answered with status 401. It refuses the login that it was given."
+        case .status(401): "The server responded with status 401, Unauthorized."
+        case .status(let status): "The server responded with status \(status)."
+        case .loginRefused: "The server responded with status 401. It rejected the login."
         case .unsupportedLogin(let scheme):
-            "The server answered with status 401. It asks for a login by \(scheme), which is not supported."
-        case .notModified: "The server answered \"not modified\" to a request that had no condition."
-        case .unrequestedRange: "The server sent a part of the file where all of it was asked for."
+            "The server responded with status 401. It requires a login by \(scheme), which is not supported."
+        case .notModified: "The server responded \"not modified\" to a request without a condition."
+        case .unrequestedRange: "The server sent a part of the file although the whole file was requested."
         case .lengthMismatch(let announced, let range):
             "The server announced \(announced) bytes for the positions \(range.lowerBound) to \(range.upperBound - 1)."
         case .unexpectedContent(let type?):
-            "The server sent something of type \(type.printable) in place of the file, perhaps a login page. The bytes held are "
-                + "kept."
+            "The server sent content of type \(type.printable) instead of the file, perhaps a login page. The received "
+                + "bytes are kept."
         case .unexpectedContent(nil):
-            "The server sent something else in place of the file, perhaps a login page. The bytes held are kept."
+            "The server sent other content instead of the file, perhaps a login page. The received bytes are kept."
         case .wrongSize(let size, let expected):
-            "The server has \(size) bytes of the file, and \(expected) are expected. Compare the size with its publisher's, "
-                + "or take the file from another source."
+            "The server has \(size) bytes of the file, but \(expected) are expected. Compare the size with its publisher's, "
+                + "or download the file from another source."
         case .violation(let sentence): sentence
         }
     }

@@ -18,7 +18,7 @@ extension ResponseVerdict {
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):
-            let size = body.leastFileSize
+            let size = body.minFileSize
             // If the total size is unknown, more bytes may follow.
             let isOther = body.totalBytes == nil ? size > expected : size != expected
             return isOther ? size : nil

@@ -1,11 +1,11 @@
-/// Divides the pieces of a body into what is dropped, what is compared with held bytes, and what is written.
+/// Divides the chunks of a body into bytes to skip, to compare with received bytes, and to write.
 ///
-/// Pure. They follow each other in this order, and what comes after them is dropped too.
+/// Pure. The three follow each other in this order; later bytes are skipped too.
 struct BodySlicer: Sendable {
-    /// What of one piece to compare and to write.
+    /// The bytes of one chunk to compare and to write.
     struct Piece: Sendable, Hashable {
         var compared: Range<Int>
-        /// Where in the file the compared bytes are.
+        /// The position of the compared bytes in the file.
         var comparedOffset: Int64
         var written: Range<Int>
     }
@@ -22,13 +22,13 @@ struct BodySlicer: Sendable {
         rest = body.length ?? .max
     }
 
-    /// True once no further byte is of use.
+    /// Whether no further bytes are needed.
     var isDone: Bool { rest == 0 && overlap == 0 }
 
-    /// True while all that comes is to be written.
+    /// Whether all further bytes of the body are written.
     var isWriting: Bool { skip == 0 && overlap == 0 && rest > 0 }
 
-    /// True once all that came again was handed out to be compared.
+    /// Whether all repeated bytes have been returned for comparison.
     var hasCompared: Bool { overlap == 0 }
 
     mutating func slice(_ count: Int) -> Piece {

@@ -1,4 +1,4 @@
-/// Syncs and records that are done beside a transfer, one at a time and in order, so that no byte waits for them.
+/// Performs syncs and writes of the resume record in the background of a transfer, one at a time and in order.
 final class Checkpointer: Sendable {
     private struct State {
         var actions: [CheckpointPolicy.Action] = []
@@ -13,7 +13,7 @@ final class Checkpointer: Sendable {
         state.withLock { $0.actions += actions }
     }
 
-    /// What was not begun; for the end, when nothing runs any more.
+    /// Returns the actions not begun; called at the end, when no work is running.
     func takeActions() -> [CheckpointPolicy.Action] {
         state.withLock { state in
             defer { state.actions = [] }
@@ -21,7 +21,7 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// How the last sync ended, once.
+    /// The result of the last sync, returned only once.
     func takeSyncResult() -> Bool? {
         state.withLock { $0.syncResult.take() }
     }
@@ -34,7 +34,7 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// The next work, to be run on another thread; nil while one runs or where there is none.
+    /// The next action, to be performed on another thread; `nil` while one runs or if there is none.
     func next(in session: borrowing PartialDownload) -> (@Sendable () -> Void)? {
         let action: CheckpointPolicy.Action? = state.withLock { state in
             guard !state.isBusy, !state.actions.isEmpty else { return nil }

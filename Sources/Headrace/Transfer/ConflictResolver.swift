@@ -1,16 +1,16 @@
 import HeadracePlatform
 
-/// The rules of a download's destination: that its directory takes files, and what to do with a taken name.
+/// Applies the rules for a download's destination: checks the directory, and handles a name that is taken.
 struct ConflictResolver: Sendable {
     let names: DestinationPaths
-    /// Made once, since each step of a transfer asks for it.
+    /// Stored, since each step of a transfer needs it.
     let plannedPath: String
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
 
-    /// Checks that the directory can take files, and makes it where it is missing; blocks.
+    /// Checks that the directory accepts files, and creates it if it is missing; blocks.
     ///
-    /// Where bytes have come before, there was one: what is missing then is perhaps a disk.
+    /// It is not created if bytes were received before: a directory that is missing then may be on an unmounted disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
         plannedPath = names.plannedPath
@@ -31,38 +31,38 @@ struct ConflictResolver: Sendable {
         }
     }
 
-    /// The final path for an answer, as ``DestinationPaths/path(for:)`` has it.
+    /// The final path for a response, as in ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Checks whether the name is taken: true means that the file there is the result, and nothing is to be fetched.
+    /// Checks whether the name is taken; `true` means that the existing file is the result, and nothing is downloaded.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
-        // A free name is looked for at the end, when it is taken in the same step. But who names a directory wants
-        // the file in it, and not beside it under the next number.
+        // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
+        // belongs inside it, not beside it under a numbered name.
         guard policy != .rename || path == names.knownPath else { return false }
         let kind: FileStatus.Kind?
         do {
             kind = try environment.files.status(path)?.kind
         } catch {
-            throw .storage("\(path) cannot be looked up", error)
+            throw .storage("\(path) could not be checked", error)
         }
         switch (kind, policy) {
         case (nil, _): return false
         case (.directory, _):
             throw DownloadError(
                 .fileSystem,
-                "\(path) is a directory. Choose another name, or give it as the directory."
+                "\(path) is a directory. Choose another name, or specify it as the directory."
             )
         case (.link, .rename):
-            throw DownloadError(.fileSystem, "\(path) is no file but a link. Choose another name.")
+            throw DownloadError(.fileSystem, "\(path) is a link, not a file. Choose another name.")
         case (.other, .rename), (.other, .overwrite):
-            // Neither what is meant for it belongs in a file beside it, nor a file in its place.
+            // The file must neither be saved beside a device, nor replace it.
             throw DownloadError(
                 .fileSystem,
-                "\(path) is no file but a device, a pipe or a socket. Choose another name."
+                "\(path) is a device, a pipe or a socket, not a file. Choose another name."
             )
         case (.regular, .rename): return false
         case (_, .fail):
-            throw DownloadError(.fileExists, "\(path) exists already, and it may not be replaced.")
+            throw DownloadError(.fileExists, "\(path) exists already and must not be replaced.")
         case (.regular, .skip): return true
         case (.link, .skip), (.other, .skip):
             throw DownloadError(.fileSystem, "\(path) exists and is not a regular file.")

@@ -1,26 +1,26 @@
-/// Which download has which name where files are kept up to date: of two with one name, each would replace the other's file as if
-/// it were a new version of it.
+/// Reserves the names of files that are kept up to date, since two downloads with one name would replace each other's file as
+/// if it were a new version.
 ///
-/// Names are compared as the file system of their directory does, where two texts may be one file, or one text two files.
+/// Names are compared as the file system of their directory does: two strings may name one file, and equal strings two files.
 final class DestinationReservations: Sendable {
     private typealias Name = NameComparison.Key
 
     private struct Reservation {
         var name: Name
-        /// Which of the downloads with this partial, one after the other.
+        /// The download that holds it; several may use the partial file one after another.
         var download: DownloadID
     }
 
     private struct State {
-        /// The paths of the partials, which tell downloads apart, by final path.
+        /// The paths of the partial files, which identify downloads, by final path.
         var holders: [Name: String] = [:]
-        /// What each has, by the path of its partial.
+        /// The reservation of each download, by the path of its partial file.
         var claims: [String: Reservation] = [:]
     }
 
     private let state = Locked(State())
 
-    /// Gives a name to a download, which loses the one that it had; false where another one has it.
+    /// Reserves a name for a download, which loses its previous one; returns `false` if another download has the name.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in
@@ -32,7 +32,7 @@ final class DestinationReservations: Sendable {
         }
     }
 
-    /// The name of a download is free again, unless a later one has its partial by now.
+    /// Releases the name of a download, unless a later one uses its partial file.
     func release(_ record: DownloadRecord) {
         let partialPath = record.names.partialPath
         state.withLock { state in

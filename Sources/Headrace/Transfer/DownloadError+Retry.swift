@@ -1,11 +1,11 @@
 extension DownloadError {
-    /// Whether the same request may have another outcome a little later.
+    /// Whether the same request may succeed a little later.
     var isTransient: Bool { isNetworkFailure || mayPass }
 
-    /// Whether there may be no such server: its name was not found, or nothing listens at its port.
+    /// Whether there may be no such server: its name was not found, or it refused the connection.
     var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
 
-    /// Whether the way to the server may be what failed.
+    /// Whether the network, rather than the server, may have failed.
     var isNetworkFailure: Bool {
         [.nameResolution, .connection, .stalled, .connectionLost].contains(code)
     }
@@ -17,7 +17,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// The error of a request that was to verify the end of the bytes received so far.
+    /// The error of a request that tried to verify the end of the received bytes.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self
@@ -27,8 +27,8 @@ extension DownloadError {
 
     static let unverifiedEnd = DownloadError(
         .protocolViolation,
-        "\(RestartReason.unverifiedEnd.sentence) The server neither sends parts of the file nor ends it over HTTP/1.1, so that the "
-            + "bytes received, which are kept, could not be verified. Give the size or a checksum of the file."
+        "\(RestartReason.unverifiedEnd.sentence) The server neither sends ranges nor marks the end over HTTP/1.1, so the "
+            + "received bytes could not be verified. They are kept. Specify the size or a checksum of the file."
     )
 }
 
@@ -50,23 +50,23 @@ extension ResponseRejection {
 }
 
 extension RangeRequest.Proof {
-    /// The proof in words for a person.
+    /// The proof as one sentence for the user.
     var sentence: String {
         switch self {
-        case .nothingHeld: "Nothing was held."
+        case .nothingHeld: "No bytes had been received."
         case .entityTag: "The entity tag is the same."
         case .lastModified: "The date is the same and old enough."
-        case .later(.checksum): "The checksum proves the file at the end."
+        case .later(.checksum): "The checksum verifies the file at the end."
         case .later(.overlap):
-            "The server gave no validator, but the last bytes held were fetched again and are the same."
+            "The server sent no validator, but the last received bytes were downloaded again and match."
         }
     }
 }
 
 extension DownloadTransfer.Retry {
-    /// The transfer waits until another one ends and releases its descriptors, which is no failure of its source.
+    /// Makes the transfer wait until another one releases its descriptors; that is not a failure of its source.
     init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
-        transfer.publish(.fellBack("\(error.message) Another download has to end first."))
+        transfer.publish(.fellBack("\(error.message) Another download must finish first."))
         self.init(attempts: attempts, time: transfer.environment.clock.now())
     }
 }

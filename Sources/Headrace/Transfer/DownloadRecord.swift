@@ -1,23 +1,23 @@
 import HeadracePlatform
 
-/// One download in a manager's list: what was asked, how it stands, and the way to stop it.
+/// One download of a manager's queue: its request, its status and its last file.
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// At most one; few downloads have it, and without it this takes a word.
+        /// At most one element; an array takes one word if it is empty, as for most downloads.
         var withoutSecrets: [RegistryRequest]
-        /// Whether the complete file has been compared with all that the request tells of it.
+        /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
-        /// The last file that a transfer of this download has fetched.
+        /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
         var held: SuspendedPartial?
-        /// At most one, for the same reason.
+        /// At most one element, for the same reason.
         var backgroundNote: [BackgroundTaskState]
-        /// As long as a transfer or somebody who reads has them.
+        /// Alive while a transfer or a reader uses them.
         weak var readers: FileReaders?
 
-        /// Changes what was kept of the request of an earlier run, where there is one.
-        mutating func changeKept(_ change: (inout RegistryRequest) -> Void) {
+        /// Changes the stored request of an earlier run, if there is one.
+        mutating func changeStored(_ change: (inout RegistryRequest) -> Void) {
             if !withoutSecrets.isEmpty { change(&withoutSecrets[0]) }
         }
 
@@ -26,14 +26,14 @@ final class DownloadRecord: Sendable {
             guard isSealed, all != request.expectations else { return all }
             throw DownloadError(
                 .invalidRequest,
-                "\(request.url.withoutCredentials) has just come whole, and is not compared with anything any more. "
-                    + "Add it again, or compare the file."
+                "\(request.url.withoutCredentials) was just completed; this request is too late to verify it. "
+                    + "Add it again, or verify the file."
             )
         }
     }
 
     let id: DownloadID
-    /// The number that the user sees, which no other download of the queue has.
+    /// The number shown to the user, unique within the queue.
     let number: Int
     let names: DestinationPaths
     let status: DownloadStatus
@@ -65,18 +65,18 @@ final class DownloadRecord: Sendable {
 
     var request: DownloadRequest { state.withLock { $0.request } }
 
-    /// A part of the request, without a copy of the two dozen others.
+    /// Reads a part of the request without copying the two dozen others.
     func requested<Part>(_ part: (borrowing DownloadRequest) -> Part) -> Part {
         state.withLock { part($0.request) }
     }
 
-    /// What was kept of the request of an earlier run that had secrets, which are never written to a disk.
+    /// The stored request of an earlier run, without its secrets, which are never written to a disk.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
-    /// Whether there is ``withoutSecrets``, without a copy of it.
+    /// Whether there is a ``withoutSecrets``, without copying it.
     var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
 
-    /// Takes over the secrets of a request of the same file, where they are missing.
+    /// Supplies missing secrets from a request for the same file.
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
             guard state.withoutSecrets.popLast() != nil else { return }
@@ -85,13 +85,13 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Takes over what no disk keeps of a request of the same file; the present one may be from another run of the program.
+    /// Adopts the parts of a request for the same file that are not stored; the present request may be from an earlier run.
     func takeVolatile(of request: DownloadRequest) {
         guard let linkProvider = request.linkProvider else { return }
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether a request of the same file may bring what this one has failed without: secrets, or a provider of new links.
+    /// Whether a request for the same file supplies what this one failed without: secrets, or a link provider.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
         guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
@@ -99,25 +99,25 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
-    /// What the file would have to be by these as well; throws as ``takeExpectations(of:)`` does.
+    /// The combined expectations of both requests; throws like ``takeExpectations(of:)``.
     func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }
 
-    /// Takes over what the file has to be by a request of the same file; returns whether that is more than before.
+    /// Adopts the expectations of a request for the same file; returns whether that adds any.
     ///
-    /// Throws `invalidRequest` where the two contradict each other, and where the file has been compared already.
+    /// Throws `invalidRequest` if the two contradict each other, or if the file was already verified.
     func takeExpectations(of request: DownloadRequest) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
             let expectations = try state.expectations(joinedBy: request.expectations)
             guard expectations != state.request.expectations else { return false }
             state.request.expectations = expectations
-            state.changeKept { $0.expectations = expectations }
+            state.changeStored { $0.expectations = expectations }
             return true
         }
     }
 
-    /// Takes note that the complete file is what was expected; false where others have told more meanwhile.
+    /// Records that the complete file meets its expectations; returns `false` if others were added meanwhile.
     func seal(after expectations: FileExpectations) -> Bool {
         state.withLock { state in
             state.isSealed = state.request.expectations == expectations
@@ -125,24 +125,24 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Takes note that the file is to be compared again.
+    /// Records that the file must be verified again.
     func unseal() {
         state.withLock { $0.isSealed = false }
     }
 
-    /// The last file that a transfer of this download has fetched, as it was when it got its name.
+    /// The last file that a transfer of this download fetched, with its state when it got its name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Takes note of the file of a transfer, which may be begun again.
+    /// Records the file of a finished transfer, since the download may be started again.
     func finished(with file: FinishedFile) {
         if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }
 
-    /// Forgets the time before which the download was not to begin.
+    /// Removes the earliest start time of the download.
     func forgetBegin() {
         state.withLock { state in
             state.request.earliestBegin = nil
-            state.changeKept { $0.earliestBegin = nil }
+            state.changeStored { $0.earliestBegin = nil }
         }
     }
 
@@ -151,14 +151,14 @@ final class DownloadRecord: Sendable {
     func setRateLimit(_ bytesPerSecond: Int64?) {
         state.withLock { state in
             state.request.rateLimit = bytesPerSecond
-            state.changeKept { $0.rateLimit = bytesPerSecond }
+            state.changeStored { $0.rateLimit = bytesPerSecond }
         }
     }
 
-    /// What the system has of the download, or gave to go on with.
+    /// The state of the download's background task, or the data to resume it.
     var backgroundNote: BackgroundTaskState? { state.withLock { $0.backgroundNote.first } }
 
-    /// Sets the note; false where it was the same.
+    /// Sets the state; returns `false` if it was the same.
     func setBackgroundNote(_ note: BackgroundTaskState?) -> Bool {
         state.withLock { state in
             guard state.backgroundNote.first != note else { return false }
@@ -167,19 +167,19 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Keeps what this manager has written of the file, while no transfer has it open.
+    /// Stores the state of the partial file while no transfer has it open.
     func keep(_ held: SuspendedPartial) {
         state.withLock { $0.held = held }
     }
 
-    /// What this manager has written of the file, which need not be read again.
+    /// Takes the stored state of the partial file, if any, so that its resume record need not be read.
     func takeSuspended() -> SuspendedPartial? {
         state.withLock { $0.held.take() }
     }
 }
 
 extension DownloadRecord {
-    /// Whether something can prove the bytes that are held; nil where there are none.
+    /// Whether the received bytes can be validated later; `nil` if there are none.
     var isResumable: Bool? {
         let (request, version) = state.withLock { ($0.request, $0.held?.representation) }
         guard let version else { return nil }
@@ -187,7 +187,7 @@ extension DownloadRecord {
         return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
     }
 
-    /// Those who read the file while it arrives, and who are told of its bytes.
+    /// The readers of the file, which are notified of its bytes; created on demand.
     func readers() -> FileReaders {
         state.withLock { state in
             if let readers = state.readers { return readers }
@@ -197,13 +197,13 @@ extension DownloadRecord {
         }
     }
 
-    /// Brings the record on the disk up to date where the download runs; blocks.
+    /// Updates the resume record on the disk if the download is running; blocks.
     func save(syncing: Bool) {
         guard let readers = state.withLock({ $0.readers }) else { return }
         readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
-    /// Enters a state as ``DownloadStatus/enter(_:_:turn:_:)`` does, and tells those who wait for bytes.
+    /// Enters a state like ``DownloadStatus/enter(_:_:turn:_:)``, and notifies waiting readers.
     func enter(
         _ newState: DownloadState?,
         _ event: DownloadEvent?,
@@ -215,9 +215,9 @@ extension DownloadRecord {
     }
 }
 
-/// The bytes of a partial that no transfer has open.
+/// The state of a partial file that no transfer has open.
 final class SuspendedPartial: Sendable {
-    /// The partial as it was left: what somebody else has written since has another stamp.
+    /// The file as it was left; another process that writes it changes its stamp.
     let stamp: FileStamp
     let written: ByteRangeSet
     let durable: ByteRangeSet

@@ -1,37 +1,37 @@
-/// The state, the progress and the history of one download, and the streams that follow them.
+/// The state, progress and history of one download, and the streams that publish them.
 ///
-/// Transfers write here without a hop to the manager, readers read without waiting. Streams of states and progress hold
-/// one value each; a terminal state ends them all and nothing comes after it.
+/// Transfers write and callers read without waiting for the manager. Streams of states and of progress buffer one value each; a
+/// terminal state finishes them all.
 final class DownloadStatus: Sendable {
-    /// Of a longer history the oldest events are dropped, and a reader that sleeps misses the newest.
+    /// The maximum length of the history and of each stream's buffer; the oldest events are dropped.
     static let eventCapacity = 256
 
-    /// What there is of a download that has begun, or that somebody follows.
+    /// Allocated lazily, once a download starts or is observed.
     private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
-        /// Those who wait for a state, and which one.
+        /// The conditions that tasks wait for.
         var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
-            // As many as most downloads have.
+            // Sufficient for most downloads.
             if events.isEmpty { events.reserveCapacity(4) }
             if events.count == eventCapacity { events.removeFirst() }
             events.append(event)
             eventSubscribers.yield(event)
         }
 
-        /// Tells another progress, unless it is the same.
+        /// Changes the progress and publishes it, unless it is the same.
         func change(_ change: (inout DownloadProgress) -> Void) {
             let earlier = progress
             change(&progress)
             if progress != earlier { progressSubscribers.yield(progress) }
         }
 
-        /// Those who have waited for this state.
+        /// Removes and returns the latches whose condition is met by this state.
         func takeWaiting(for state: DownloadState, turn: UInt64) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
             let met = waiting.filter { $0.isMet(state, turn) }.map(\.latch)
@@ -40,14 +40,14 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Whether a state, which has this turn, is the one that is waited for; called under the lock.
+    /// Tests a state and its turn; called under the lock.
     private typealias StateTest = @Sendable (DownloadState, _ turn: UInt64) -> Bool
 
     private struct Storage {
         var state: DownloadState
         /// The turn of ``state``; see ``enter(_:_:turn:)``.
         var turn: UInt64 = 0
-        /// Most of a long list only waits, and does without.
+        /// `nil` for most downloads of a long queue, which only wait.
         var activity: Activity?
 
         var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }
@@ -80,14 +80,14 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// Tells an event, and sets the state unless one of a later turn was set already; nil leaves it.
+    /// Publishes an event, and sets the state unless that of a later turn was set already; `nil` leaves the state.
     ///
-    /// A state that has ended may be left again: those who follow the download from then on see it go on.
+    /// A terminal state may be left again: later observers then see the download continue.
     /// - Parameters:
     ///   - state: The state.
     ///   - event: The event.
-    ///   - turn: Of two states the later one holds, whichever is told last.
-    ///   - entering: Called with the state where it is set, before any later one is.
+    ///   - turn: The sequence number of the state: the highest one wins, in whatever order they arrive.
+    ///   - entering: Called with the state if it is set, before any later one is.
     func enter(
         _ state: DownloadState?,
         _ event: DownloadEvent?,
@@ -100,10 +100,10 @@ final class DownloadStatus: Sendable {
             storage.turn = turn
             storage.state = state
             entering(state)
-            // Before the state, which may end the stream: nothing comes any more.
+            // Before the state, which may finish the streams.
             if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
-            // Under the lock, so that states are told in their order.
+            // Under the lock, so that states are published in order.
             observers.publish(.stateChanged(id, state))
             guard let activity = storage.activity else { return nil }
             let latches = activity.takeWaiting(for: state, turn: turn)
@@ -131,7 +131,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Takes note that the bytes are gone, also of a download that has ended.
+    /// Records that the bytes were deleted, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -146,13 +146,13 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Returns when the download has ended, or a state of a turn after this one is told; also when the task is cancelled, unless
+    /// Waits until the download has ended, or a state of a later turn is set; also returns when the task is cancelled, unless
     /// `evenIfCancelled`.
     func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }
 
-    /// Returns when a state of a turn after this one is told; also when the task is cancelled, unless `evenIfCancelled`.
+    /// Waits until a state of a later turn is set; also returns when the task is cancelled, unless `evenIfCancelled`.
     func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > turn }
     }
@@ -166,7 +166,7 @@ final class DownloadStatus: Sendable {
         }
         guard !isOver else { return }
         await latch.wait(evenIfCancelled: evenIfCancelled)
-        // It may be long until the state comes, and many may wait for it and give up.
+        // The state may take long to arrive, and many tasks may wait for it and be cancelled.
         if Task.isCancelled { storage.withLock { $0.activity?.waiting.removeAll { $0.latch === latch } } }
     }
 
@@ -182,7 +182,7 @@ final class DownloadStatus: Sendable {
         stream(.bufferingNewest(Self.eventCapacity), \.eventSubscribers) { $0.activity?.events ?? [] }
     }
 
-    /// A stream that begins with what `history` gives and goes on until the download ends.
+    /// A stream that begins with the elements of `history` and finishes when the download ends.
     private func stream<Element>(
         _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
         _ subscribers: any ReferenceWritableKeyPath<Activity, Subscribers<Element>> & Sendable,
@@ -205,7 +205,7 @@ final class DownloadStatus: Sendable {
 }
 
 extension DownloadState {
-    /// Whether a speed is that of bytes that come, or of all of them.
+    /// Whether the speed is the current one or, for a finished file, its last one.
     fileprivate var hasSpeed: Bool {
         switch self {
         case .running, .finished: true

@@ -1,16 +1,15 @@
 import HeadracePlatform
 
-/// From the first byte of an accepted body to the final name.
+/// Handles an accepted body, from its first byte to the final name of the file.
 extension DownloadTransfer {
-    /// The bytes of a part after which the rest is asked for at once.
-    private static let leastPart: Int64 = 4096
-    /// The size from which a file is synced and recorded beside its bytes; a group of tasks costs more than a smaller one,
-    /// of which only a slow one is recorded at all.
-    private static let leastBesides: Int64 = 1 << 20
+    /// The size of a partial response from which the rest is requested without a delay.
+    private static let minPartBytes: Int64 = 4096
+    /// The file size from which checkpoints are written concurrently; for a smaller file a task group costs more than it saves.
+    private static let minConcurrentBytes: Int64 = 1 << 20
 
-    /// Writes a body behind the held bytes; nil where more is missing and has to be asked for.
+    /// Appends a body to the received bytes; returns `nil` if bytes are missing and must be requested.
     ///
-    /// Throws a ``RestartReason`` where bytes that are held came again and are others.
+    /// Throws a ``RestartReason`` if repeated bytes differ from the received ones.
     func fetch(
         _ response: Response,
         _ body: inout ResponseBody,
@@ -20,7 +19,7 @@ extension DownloadTransfer {
         _ path: String
     ) async throws -> FinishedFile? {
         var accepted = accepted
-        // Also a later run has to know it, whose first source may have the same date.
+        // Stored for later runs too, whose first source may have the same date.
         if accepted.proof == .nothingHeld {
             if !attempts.sources.isFirst { accepted.representation.isFromMirror = true }
             accepted.representation.asker = session.asker
@@ -31,28 +30,28 @@ extension DownloadTransfer {
         if let coding = accepted.representation.contentCoding, !attempts.hasReportedCoding {
             attempts.hasReportedCoding = true
             let name = String(coding.prefix(100)).printable
-            publish(.fellBack("The server has encoded the file as \(name), and it is saved so."))
+            publish(.fellBack("The server encoded the file as \(name); it is saved encoded."))
         }
         if response.head.status == 203 {
-            publish(.fellBack("A proxy has changed the file on its way, and it is saved so."))
+            publish(.fellBack("A proxy changed the file in transit; it is saved as changed."))
         }
-        // What an answer says of the held bytes is believed when they were compared, not before.
+        // An overlapping response is not trusted until its bytes have been compared.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize
         try expect(response.head, &session, &attempts, path)
         let (hosts, url) = (environment.hosts, response.head.url)
-        // Short ones are not worth being counted.
-        let isCounted = accepted.totalBytes ?? .max >= Self.leastBesides
+        // Short downloads are not worth counting.
+        let isCounted = accepted.totalBytes ?? .max >= Self.minConcurrentBytes
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
-        // Asked before the attempt is copied for it.
+        // Checked before the state is copied for the segmented fetch.
         if SegmentedFetch.isPossible(after: response, accepted, session, attempts),
             let segments = SegmentedFetch(of: self, response, accepted, session, attempts)
         {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
         if session.hasGaps { try abandonParts(&session, &attempts) }
-        // Whoever begins to read later has the rest come in parts, even where one connection is all there may be.
+        // If a reader arrives later, the rest is fetched in parts, even if only one connection is allowed.
         let mayStop = SegmentedFetch.isPossible(after: response, accepted, session, attempts)
         var stopsEarly = try await write(&body, accepted, &session, &attempts, path, mayStop: mayStop)
         while stopsEarly {
@@ -62,18 +61,18 @@ extension DownloadTransfer {
             }
             stopsEarly = try await write(&body, rest, &session, &attempts, path, mayStop: mayStop)
         }
-        // Somebody has told the size meanwhile, and less than what is held: the next look at that is before the next request.
+        // A smaller expected size may have been set meanwhile; it is checked before the next request.
         if let size = expectedSize, session.heldBytes > size, accepted.length != nil { return nil }
         let received = session.heldBytes - accepted.offset
         if let length = accepted.length, received < length {
             throw DownloadError(.connectionLost, "The server announced \(length) bytes and sent \(received).")
         }
-        // Where the end of the connection is that of the file, the size tells it from a cut.
+        // If the body ends with the connection, only the expected size reveals a truncation.
         if accepted.length == nil, accepted.framing != .delimited, let size = expectedSize, session.heldBytes < size {
             let held = session.heldBytes
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
-        // Of a part of a file whose size nobody tells, only the next answer shows whether it was the last.
+        // If the file size is unknown, only the next response shows whether this part was the last.
         let isWhole = accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)
         guard !isWhole else {
             guard accepted.endsWithStream, expectedSize == nil,
@@ -88,14 +87,14 @@ extension DownloadTransfer {
                 "The server announced \(total) bytes and sent \(session.heldBytes)."
             )
         }
-        // A server that sends the file in crumbs is asked with pauses, and not for ever.
-        guard received >= Self.leastPart else {
-            throw DownloadError(.connectionLost, "The server sent only \(received) of the bytes that were asked for.")
+        // A server that sends tiny parts is retried with delays, and not forever.
+        guard received >= Self.minPartBytes else {
+            throw DownloadError(.connectionLost, "The server sent only \(received) of the requested bytes.")
         }
         return nil
     }
 
-    /// Fetches what is missing over several connections; nil where the rest has to be asked for in another way.
+    /// Downloads the missing bytes over several connections; returns `nil` if the rest needs another request.
     private func fetch(
         _ segments: SegmentedFetch,
         _ body: inout ResponseBody,
@@ -119,17 +118,17 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Gives up what only several connections could have brought, for one stream.
+    /// Discards the bytes behind gaps, so that one stream can deliver the rest.
     private func abandonParts(_ session: inout PartialDownload, _ attempts: inout TransferState) throws(DownloadError) {
         let bytes = try session.abandonParts()
-        let reason = "The parts could not be proven to be of one version."
+        let reason = "The parts could not be verified to be of one version."
         publish(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
         attempts.meter.correct(to: session.held.count)
     }
 
-    /// Moves the bytes to the disk while a side task, one at a time, syncs and records what is there.
+    /// Writes the body to the disk while a side task, one at a time, syncs it and writes resume records.
     ///
-    /// Returns true where it has stopped for somebody who reads, who may want other bytes first.
+    /// Returns `true` if it stopped for a reader, who may need other bytes first.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -140,7 +139,7 @@ extension DownloadTransfer {
     ) async throws -> Bool {
         let meter = SharedMeter(attempts.meter)
         defer { attempts.meter = meter.value }
-        guard accepted.totalBytes ?? .max >= Self.leastBesides else {
+        guard accepted.totalBytes ?? .max >= Self.minConcurrentBytes else {
             return try await write(&body, accepted, &session, &attempts, meter, path, mayStop) { try $1.complete($0) }
         }
         let side = Checkpointer()
@@ -156,7 +155,7 @@ extension DownloadTransfer {
                 }
             }
         } catch {
-            // The first failure is the one to tell; the session knows of the second.
+            // Only the first failure is reported; `session` records the second.
             try? settle(side, &session)
             throw error
         }
@@ -164,7 +163,7 @@ extension DownloadTransfer {
         return stopsEarly
     }
 
-    /// Tells the progress while no bytes come, too, in which the speed falls.
+    /// Publishes the progress even while no bytes arrive, since the speed falls.
     private func reportSilence(_ meter: SharedMeter) async {
         let clock = environment.clock
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
@@ -172,7 +171,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Moves the bytes to the disk, and hands on what is to be done about those that are there.
+    /// Writes the body to the disk and passes on the checkpoint actions that are due.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -198,18 +197,18 @@ extension DownloadTransfer {
             }
             body.recycle(chunk)
             try checkpoint(actions, &session)
-            // What is too long already need not be known to its end.
+            // A file that is already too long need not be received to its end.
             if let size = expectedSize, session.heldBytes > size { return false }
             if let progress = meter.received(piece.written.count, at: environment.clock.now()) { publish(progress) }
             if mayStop, slicer.isWriting, SegmentedFetch.isServing(session) { return true }
         }
         guard slicer.hasCompared else {
-            throw DownloadError(.connectionLost, "The server sent less than what was asked for.")
+            throw DownloadError(.connectionLost, "The server sent less than requested.")
         }
         return false
     }
 
-    /// Waits for bytes, unless they came too slowly so far, and until the limits let them through.
+    /// Waits for bytes and for the rate limits; throws if the server was too slow for too long.
     func next(of body: inout ResponseBody, _ floor: inout MinimumSpeedMonitor?) async throws -> Chunk? {
         if body.lane == nil, environment.rates.hasLimit(for: record) {
             body.lane = ThrottleHandle(record, environment.rates, environment.clock)
@@ -225,13 +224,13 @@ extension DownloadTransfer {
         let arrived = try await body.arrived(buffering: buffer)
         let wait = floor == nil ? .zero : environment.clock.now() - start
         guard arrived > 0 else { return nil }
-        // What comes meanwhile waits with the rest, which halts the network.
+        // While this waits, arriving bytes stay buffered, and a full buffer pauses the connection.
         let chunk = try await body.next(atMost: try await lane.allowance(of: arrived))
         floor?.received(chunk?.count ?? 0, after: wait)
         return chunk
     }
 
-    /// Compares what came again with what is held; when all of it is the same, new bytes may follow.
+    /// Compares repeated bytes with the received ones; once all of them match, new bytes may follow.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,
@@ -239,9 +238,9 @@ extension DownloadTransfer {
         _ session: inout PartialDownload,
         _ path: String
     ) throws {
-        let again = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
-        guard try session.holds(again, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
-        guard piece.comparedOffset + Int64(again.count) == accepted.offset else { return }
+        let repeated = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])
+        guard try session.holds(repeated, at: piece.comparedOffset) else { throw RestartReason.overlapDiffers }
+        guard piece.comparedOffset + Int64(repeated.count) == accepted.offset else { return }
         try session.begin(accepted, for: path)
         reportResumed(accepted, session)
     }
@@ -250,14 +249,14 @@ extension DownloadTransfer {
         publish(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
     }
 
-    /// Takes note of the sync that ended with the group, and does what the group left undone.
+    /// Handles the result of the last sync and performs the remaining actions.
     private func settle(_ side: Checkpointer, _ session: inout PartialDownload) throws(DownloadError) {
         var actions = side.takeActions()
         if let success = side.takeSyncResult() { actions += try session.syncEnded(success: success) }
         try session.complete(actions)
     }
 
-    /// Names the file, which is complete.
+    /// Gives the complete file its final name.
     func finish(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -272,13 +271,13 @@ extension DownloadTransfer {
                 environment.willName(record.id, $0, $1)
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {
-            // It came while the bytes came: the same as if it had been there before.
+            // The file appeared during the download; it is treated as if it had existed before.
             guard try ConflictResolver(record, environment).isSatisfied(by: path) else { throw error }
             return skipped(path, session)
         }
-        // By bytes: of two names that are the same text, only one is the file's.
-        let told = attempts.reportedFile.flatMap { $0.path.utf8.elementsEqual(final.path.utf8) ? $0.url : nil }
-        let file = told ?? URL(filePath: final.path, directoryHint: .notDirectory)
+        // Compared as bytes, since equal strings may name different files.
+        let reported = attempts.reportedFile.flatMap { $0.path.utf8.elementsEqual(final.path.utf8) ? $0.url : nil }
+        let file = reported ?? URL(filePath: final.path, directoryHint: .notDirectory)
         let now = environment.clock.now()
         attempts.meter.totalBytes = size
         publish(attempts.meter.progress(at: now))

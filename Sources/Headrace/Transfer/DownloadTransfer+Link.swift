@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// New links in the place of those that have ended.
+/// Replaces expired links.
 extension DownloadTransfer {
-    /// Asks for a new link where the present one has ended by the clock, which may be wrong: without one it is tried.
+    /// Requests a new link if the present one has expired; without one, the old one is tried, since the clock may be wrong.
     func renewExpiredLink(_ attempts: inout TransferState) async throws {
         guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()
@@ -10,15 +10,15 @@ extension DownloadTransfer {
         switch try await link(of: provider) {
         case .success(let link):
             attempts.renewSource(link)
-            publish(.fellBack("The link has expired; a new one takes its place."))
+            publish(.fellBack("The link has expired; a new one is used."))
         case .failure(let cause):
-            publish(.fellBack("The link has expired. A new link could not be had: \(Self.reason(cause))"))
+            publish(.fellBack("The link has expired, and no new one could be obtained: \(Self.reason(cause))"))
         }
     }
 
-    /// Asks for a new link after an error that an old one may be the reason of; nil where there is one, else the error.
+    /// Requests a new link after an error that an expired link may have caused; returns the error if there is none.
     ///
-    /// A mirror that has not got the file is left: the provider's link is none of it.
+    /// A mirror that lacks the file is abandoned instead, since the provider's link does not replace it.
     func renewLink(_ attempts: inout TransferState, after error: DownloadError) async throws -> DownloadError? {
         guard let provider = request.linkProvider, attempts.sources.isOrigin, let status = error.statusCode,
             SourceList.endedStatuses.contains(status), attempts.mayRenewLink()
@@ -31,14 +31,14 @@ extension DownloadTransfer {
         case .failure(let cause):
             return DownloadError(
                 error.code,
-                "\(error.message) A new link could not be had: \(Self.reason(cause))",
+                "\(error.message) No new link could be obtained: \(Self.reason(cause))",
                 statusCode: status,
                 cause: cause
             )
         }
     }
 
-    /// Throws where the download has to stop, and nothing else.
+    /// Returns the provider's link or its error; throws only if the download must stop.
     private func link(
         of provider: DownloadRequest.LinkProvider
     ) async throws(CancellationError) -> Result<DownloadRequest.Link, any Error> {

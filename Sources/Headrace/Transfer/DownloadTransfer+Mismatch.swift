@@ -6,11 +6,11 @@ struct Mismatch {
     let error: DownloadError
     /// The checksum of the bytes, if it was computed.
     var found: Checksum?
-    /// The bytes that are wrong; `nil` if it is not known which.
+    /// The wrong bytes; `nil` if it is not known which are wrong.
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
-    /// Whether the wrong bytes have changed on the disk, so that no source is to blame.
+    /// Whether the wrong bytes changed on the disk, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether the bytes are all that the source has.
+    /// Whether these are all the bytes that the source has.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
@@ -19,7 +19,7 @@ struct Mismatch {
         self.isWhole = isWhole
     }
 
-    /// The same mismatch with the bytes that are wrong.
+    /// Returns the mismatch with the wrong bytes.
     func limited(to ranges: ByteRangeSet, pieces: Int, isDiskFailure: Bool = false) -> Mismatch {
         var mismatch = self
         mismatch.bad = (ranges, pieces)
@@ -28,14 +28,14 @@ struct Mismatch {
     }
 }
 
-/// The steps after a complete file that is wrong.
+/// Handles a complete file whose checksum or size is wrong.
 extension DownloadTransfer {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
-    /// Releases the bytes that are wrong, to be fetched again from the same source; otherwise throws the error.
+    /// Releases the wrong bytes, to be downloaded again from the same source; otherwise throws the error.
     ///
-    /// A file that is not fetched again is saved under another name or deleted before that.
-    func giveUp(
+    /// A file that is not downloaded again is first saved under another name or deleted.
+    func prepareRepair(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -48,11 +48,11 @@ extension DownloadTransfer {
         )
         let wasted = mismatch.bad?.ranges.count ?? session.held.count
         if let bad = mismatch.bad {
-            session.giveUp(bad.ranges)
+            session.release(bad.ranges)
             attempts.meter.correct(to: session.held.count)
             if next == .fail {
                 throw mismatch.error.followed(
-                    by: "The right bytes are kept as \(session.path): start again to download only the others."
+                    by: "The correct bytes are kept as \(session.path). Start again to download only the others."
                 )
             }
             publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
@@ -65,7 +65,7 @@ extension DownloadTransfer {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Saves or deletes the bytes of a file that is wrong, and returns the error with their place.
+    /// Saves or deletes a wrong file, and returns the error with the path of the saved file.
     private func save(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
@@ -96,9 +96,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// The path of a file with the same bytes that an earlier download has saved; `nil` if there is none.
+    /// The path of a file with the same bytes that an earlier download saved; `nil` if there is none.
     ///
-    /// A command that is run again and again then leaves one file, not one each time.
+    /// It prevents a command that is run repeatedly from saving one more file each time.
     private func savedFile(_ mismatch: Mismatch, _ session: PartialDownload, _ path: String) async throws -> String? {
         guard let checksum = mismatch.found else { return nil }
         var names = MismatchNames(path, session.names)
@@ -108,7 +108,7 @@ extension DownloadTransfer {
             do {
                 if try await Checksum.compute(checksum.algorithm, ofFileAt: file) == checksum { return name }
             } catch is DownloadError {
-                // A file that cannot be read is another one.
+                // A file that cannot be read counts as different.
             }
         }
         return nil
@@ -120,7 +120,7 @@ extension DownloadError {
         let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
         return DownloadError(
             .checksum,
-            "\(path) is not what it should be: it has \(found), and \(expected) are expected."
+            "\(path) has the wrong size: it has \(found), but \(expected) are expected."
         )
     }
 
@@ -132,12 +132,12 @@ extension DownloadError {
     ) -> DownloadError {
         DownloadError(
             .checksum,
-            "\(path) is complete and not what it should be: its \(found.algorithm) checksum is \(found.hexadecimal), and "
+            "\(path) is complete but wrong: its \(found.algorithm) checksum is \(found.hexadecimal), but "
                 + "\(expected.hexadecimal) \(isFromServer ? "is what the server sent" : "is expected")."
         )
     }
 
-    /// The same error with one more sentence.
+    /// Returns the error with one more sentence.
     fileprivate func followed(by sentence: String) -> DownloadError {
         var error = self
         error.message += " \(sentence)"

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// The comparison of a complete file with its checksum, and what follows from it.
+/// Verifies a complete file and acts on the result.
 extension DownloadTransfer {
-    /// Why what is held may not go on, whatever an answer says of it: nothing is there to prove it in the end, it was asked for by
-    /// another, or it is not of a file of the size that is expected.
-    func doubt(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
+    /// Returns why the received bytes must not be resumed, whatever the response: nothing verifies them at the end, another
+    /// requester downloaded them, or they do not fit the expected size; `nil` if they may be resumed.
+    func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation, known.asker ?? session.asker != session.asker,
             !attempts.verification.isNeeded
         {
-            // Of what is complete nobody is asked any more.
+            // If the file is complete, no further response can verify it.
             guard case .strong? = EntityValidator(of: known), known.totalBytes != session.heldBytes else {
                 return .differentRequester
             }
@@ -18,8 +18,9 @@ extension DownloadTransfer {
         return .wrongSize(expected: size)
     }
 
-    /// Takes from an answer that is accepted what its file has to hash to, and from the origin's the mirrors that it tells
-    /// (RFC 6249): only where a checksum proves in the end what came from them, and not from https to http.
+    /// Takes the expected checksum from an accepted response and, from the origin's, the mirrors that it lists (RFC 6249).
+    ///
+    /// Mirrors are used only if a checksum verifies the file, and not over http for https unless the configuration allows it.
     func expect(
         _ head: ResponseHead,
         _ session: inout PartialDownload,
@@ -33,7 +34,7 @@ extension DownloadTransfer {
         session.keepChecksum(verification.isFromServer ? verification.expected : nil)
         if attempts.resume.isUnverified, verification.isNeeded { session.markUnverified() }
         guard isOrigin else { return }
-        guard verification.expected != nil else { return attempts.sources.forgetJoined() }
+        guard verification.expected != nil else { return attempts.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         attempts.originPath = path
@@ -41,8 +42,8 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
-    /// Returns whether a response is of use to verify the end of the bytes that ended with a stream of HTTP/2; if not, the next
-    /// request is sent over the other version of HTTP.
+    /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream; if not, the next request
+    /// uses the other version of HTTP.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
@@ -55,9 +56,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// Compares the complete file with what is told of it, and names it; nil where it is wrong and to be asked for again.
+    /// Verifies the complete file and gives it its name; returns `nil` if it is wrong and must be requested again.
     ///
-    /// Throws `checksum` where it is wrong and this source is not to be asked again.
+    /// Throws `checksum` if it is wrong and this source is not used again.
     func complete(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -73,18 +74,18 @@ extension DownloadTransfer {
             }
             if let mismatch = try await mismatch(session, &attempts, path, evaluated.size) {
                 if framing == .stream, evaluated.size == nil {
-                    // More of the right file may follow.
+                    // The file may be correct so far and merely incomplete.
                     attempts.resume.mustVerifyEnd(announcesRanges: false)
                     return nil
                 }
-                try await giveUp(mismatch, &session, &attempts, path)
+                try await prepareRepair(mismatch, &session, &attempts, path)
                 return nil
             }
         } while !record.seal(after: evaluated)
         return try finish(&session, &attempts, path, framing)
     }
 
-    /// Whether the file on the disk has all bytes that were written to it; if not, the lost ones are released.
+    /// Whether the file on the disk has all the bytes written to it; if not, the lost ones are released.
     ///
     /// Throws `fileSystem` if that happens too often.
     private func isIntact(
@@ -94,7 +95,7 @@ extension DownloadTransfer {
         let lost = try session.releaseLostBytes()
         guard lost > 0 else { return true }
         attempts.meter.correct(to: session.held.count)
-        let what = "Another program has truncated \(session.path), or the disk has lost a part of it"
+        let what = "Another program truncated \(session.path), or the disk lost a part of it"
         guard attempts.mayRepairDisk() else {
             throw DownloadError(.fileSystem, "\(what), for the third time: \(lost.inBytes). Start again.")
         }
@@ -102,7 +103,7 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Nil where the file is what it should be.
+    /// Compares the file with the expected size and checksums; returns `nil` if it matches.
     private func mismatch(
         _ session: PartialDownload,
         _ attempts: inout TransferState,
@@ -111,7 +112,7 @@ extension DownloadTransfer {
     ) async throws -> Mismatch? {
         let size = session.heldBytes
         if let expected = expectedSize, size != expected {
-            // A body of unknown length is not read beyond the size that is expected.
+            // A body of unknown length is not read beyond the expected size.
             let isWhole = size < expected || session.representation?.totalBytes == size
             return Mismatch(error: .wrongSize(of: path, size, expected: expected), isWhole: isWhole)
         }
@@ -134,11 +135,11 @@ extension DownloadTransfer {
             )
         } else if pieces == nil {
             let count = attempts.verification.pieces?.count ?? 0
-            let what = "\(path) has \(size) bytes, which are not the \(count) pieces that were told."
+            let what = "\(path) has \(size) bytes, which do not match the \(count) expected pieces."
             return Mismatch(error: DownloadError(.checksum, what))
         } else {
             mismatch = Mismatch(
-                error: DownloadError(.checksum, "\(path) is wrong: not all of its pieces have their checksums.")
+                error: DownloadError(.checksum, "\(path) is wrong: some of its pieces do not match their checksums.")
             )
         }
         guard let pieces else {
@@ -153,13 +154,14 @@ extension DownloadTransfer {
             publish(.piecesVerified(count: found.count))
             return nil
         }
-        // Where only the whole is wrong, one of the two is told wrongly, and nobody knows which.
+        // If only the checksum of the whole file is wrong, one of the two expectations is wrong, and it is unknown which.
         guard !bad.isEmpty, bad.count < size else { return mismatch }
         return mismatch.limited(to: bad, pieces: pieces.wrongPieces(found: found).count)
     }
 
-    /// Copies the right pieces of a file that is there into the partial, where the request has checksums of them, so that only
-    /// the others are fetched; true where all are right and nothing else is told.
+    /// Copies the correct pieces of an existing file into the partial file, so that only the rest is downloaded.
+    ///
+    /// Returns `true` if all pieces match and the request has no other checksum.
     func takeOver(
         _ path: String,
         _ session: inout PartialDownload,
@@ -182,7 +184,7 @@ extension DownloadTransfer {
         for range in bad.ranges { right.remove(range) }
         guard !right.isEmpty else { return false }
         let wrong = pieces.wrongPieces(found: found)
-        // Where the last piece is right, its end is that of the file.
+        // If the last piece matches, the file ends with it.
         let hasEnd = found.count == pieces.count && wrong.last != pieces.count - 1
         let missing = (hasEnd ? size : pieces.mostBytes) - right.count
         try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
@@ -193,11 +195,11 @@ extension DownloadTransfer {
     }
 }
 
-/// The reading of a file that is to be compared, with its progress.
+/// Reads a file to verify it and publishes the progress.
 private struct Reading {
     private let transfer: DownloadTransfer
     private var progress: DownloadProgress
-    private var isAdvertised = false
+    private var hasPublished = false
     private var lastReport: Duration
 
     init(of transfer: DownloadTransfer, _ progress: DownloadProgress) {
@@ -208,7 +210,7 @@ private struct Reading {
 
     typealias Source = (Range<Int64>, (UnsafeRawBufferPointer) throws -> Void) async throws -> Void
 
-    /// The checksum of each piece that begins in the file, as far as it is there.
+    /// The checksums of the pieces that begin within the file; the last one covers the bytes that exist.
     mutating func checksums(of pieces: PieceHashes, fileSize: Int64, from read: Source) async throws -> [Checksum] {
         var found: [Checksum] = []
         for range in pieces.ranges(fileSize: fileSize) {
@@ -219,7 +221,7 @@ private struct Reading {
         return found
     }
 
-    /// The pieces that are not what came any more.
+    /// The pieces whose bytes have changed since they were received.
     mutating func changed(
         _ pieces: ReceivedPieces?,
         fileSize: Int64,
@@ -237,8 +239,8 @@ private struct Reading {
 
     mutating func read(_ range: Range<Int64>, into digest: Digester, from read: Source) async throws {
         guard !range.isEmpty else { return }
-        if !isAdvertised { transfer.publish(.verifying) }
-        isAdvertised = true
+        if !hasPublished { transfer.publish(.verifying) }
+        hasPublished = true
         progress.bytesVerified = range.lowerBound
         (progress.bytesPerSecond, progress.timeRemaining) = (0, nil)
         try await read(range) { bytes in

@@ -1,15 +1,16 @@
 import HeadracePlatform
 
-/// How long a transfer waits before it requests the file again, and whether it waits inside its run.
+/// Decides how long a transfer waits before the next request, and whether it waits inside its run.
 extension DownloadTransfer {
-    /// How long to wait before the same source is asked again; nil where it is given up, and the error where all is.
+    /// Returns the delay before the next request to the same source, or `nil` to abandon it; throws if the download must fail.
     func delay(
         after error: DownloadError,
         holdingBytes: Bool,
         _ attempts: inout TransferState
     ) async throws -> Duration? {
         let policy = environment.configuration.retryPolicy
-        if let most = policy.maxUnreachableFailures, attempts.count >= most, error.isHostUnreachable, !holdingBytes,
+        if let maxFailures = policy.maxUnreachableFailures, attempts.count >= maxFailures, error.isHostUnreachable,
+            !holdingBytes,
             !environment.hosts.hasResponded(attempts.sources.current)
         {
             return nil
@@ -22,18 +23,18 @@ extension DownloadTransfer {
         case .fail: throw error
         case .retry(let delay):
             guard stop.reason == nil else { throw error }
-            attempts.failedAnyway()
+            attempts.failedIgnoringBudgets()
             return max(.zero, delay)
         }
     }
 
-    /// Goes on to a source whose host does not ask to wait, or leaves the download's place to others meanwhile.
+    /// Switches to a source whose host requires no delay; if there is none, throws ``Retry`` to release the slot.
     func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()
             guard time > now else { return }
             let source = attempts.sources.current
-            let wait = "The host has asked to wait \((time - now).inSeconds), also for its other files."
+            let wait = "The host asked for a wait of \((time - now).inSeconds), which also applies to its other files."
             guard let next = attempts.postponeSource() else {
                 publish(.fellBack(wait))
                 throw Retry(attempts: attempts, time: time)
@@ -42,7 +43,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Begins a retry, or puts it off again where more of them are due at its host than go there at once.
+    /// Begins a retry, or delays it again if too many retries are due at its host.
     func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()

@@ -1,16 +1,16 @@
 import HeadracePlatform
 
-/// Fetches one download: asks, follows redirects, resumes, checks and names the file.
+/// Runs one download: sends requests, follows redirects, resumes, verifies the file and gives it its name.
 ///
-/// Runs on the blocking executor, where its file calls may block.
+/// Runs on the blocking executor, since its file calls may block.
 final class DownloadTransfer: Sendable {
-    /// Thrown where the transfer was told to stop.
+    /// Thrown if the transfer was asked to stop.
     struct Stopped: Error {
-        /// Whether a partial is left, or a record without one.
+        /// Whether a partial file is left, or a resume record without one.
         var keptBytes: Bool
     }
 
-    /// Thrown where the transfer is to be gone on with after a while.
+    /// Thrown if the transfer must be resumed later.
     struct Retry: Error {
         var attempts: TransferState
         var time: Duration
@@ -19,7 +19,7 @@ final class DownloadTransfer: Sendable {
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
-    /// What there is of earlier attempts.
+    /// The state carried over from earlier attempts.
     let attempts: TransferState
 
     init(
@@ -33,12 +33,12 @@ final class DownloadTransfer: Sendable {
         self.environment = environment
         let now = environment.clock.now()
         var attempts = earlier ?? record.requested { TransferState($0, environment, at: now) }
-        attempts.goOn(at: now)
+        attempts.endWait(at: now)
         self.attempts = attempts
     }
 
     var request: DownloadRequest { record.request }
-    /// That of the request, which others of the same file may tell at any time.
+    /// The request's expected size, which another request for the same file may set at any time.
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
@@ -62,7 +62,7 @@ final class DownloadTransfer: Sendable {
         case .nothing: break
         case .bytes(let lost) where lost > 0:
             publish(
-                .fellBack("\(lost.inBytes) of the bytes so far are not on the disk any more, and are fetched again.")
+                .fellBack("\(lost.inBytes) of the received bytes are no longer on the disk and are downloaded again.")
             )
         case .bytes: break
         case .complete(let path): named = path
@@ -76,7 +76,7 @@ final class DownloadTransfer: Sendable {
             if let named, let file = try await result(named, session, &attempts) { return file }
             let path = plan.plannedPath
             if session.held.isEmpty {
-                if let proven = try await provenFile(named: path, &attempts) { return unchanged(proven, session) }
+                if let proven = try await verifiedFile(named: path, &attempts) { return unchanged(proven, session) }
                 if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
             }
             attempts.meter.correct(to: session.held.count)
@@ -86,12 +86,12 @@ final class DownloadTransfer: Sendable {
             attempts.meter.correct(to: session.held.count)
             publish(attempts.meter.progress(at: environment.clock.now()))
             let reason = stop.reason
-            // Bytes that nobody wants any more go when the list on the disk has given them up.
+            // The bytes of a cancelled download are deleted once the saved queue no longer contains it.
             if session.held.isEmpty {
                 session.remove()
             } else if reason != .cancelled {
                 session.keep(leaving: reason != .networkChanged && !(error is Retry))
-                // Told now: the next run finds nothing that it could tell.
+                // Published now, because the next run finds nothing left to report.
                 if session.held.isEmpty { publish(.fellBack(session.syncFailure.message)) }
             }
             let keepsBytes = !session.held.isEmpty
@@ -109,7 +109,7 @@ final class DownloadTransfer: Sendable {
         return try background.betweenFiles { () throws(DownloadError) in try session.open() }
     }
 
-    /// Asks until the file is there, or until something fails.
+    /// Sends requests until the file is complete or an attempt fails.
     private func attempt(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -129,7 +129,7 @@ final class DownloadTransfer: Sendable {
                 if error.isOutOfDescriptors, environment.descriptors.ranOut() {
                     throw Retry(attempts, after: error, self)
                 }
-                // No failure of the source. Where there is no network, the scheduler, which is told as well, has it wait.
+                // Not a failure of the source. Without a network, the scheduler makes the download wait.
                 if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
                 }
@@ -153,7 +153,7 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// One request with its redirects, and its answer; nil asks for another one at once.
+    /// Sends one request, follows its redirects and handles the response; returns `nil` if another request is needed at once.
     private func exchange(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -161,8 +161,8 @@ final class DownloadTransfer: Sendable {
     ) async throws -> FinishedFile? {
         let (known, expectedSize) = (session.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
-        // Before each request: another source is asked without what was learnt from the one before.
-        if let reason = doubt(session, attempts) { attempts.resume.mustRestart(reason) }
+        // Checked before each request, since a new source starts without the state of the previous one.
+        if let reason = restartReason(session, attempts) { attempts.resume.mustRestart(reason) }
         if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
             try sizeLimit.check(total)
             let path = session.finalPath ?? plan.plannedPath
@@ -214,7 +214,7 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// A head, and how it was come by.
+    /// A response head and how it was obtained.
     struct Response: Sendable {
         let head: ResponseHead
         /// The redirects that led to it.
@@ -228,7 +228,7 @@ final class DownloadTransfer: Sendable {
         case redirected(URL, ResponseHead)
     }
 
-    /// Does what the answer means; nil asks for another one at once.
+    /// Acts on a response; returns `nil` if another request is needed at once.
     private func receive(
         _ response: Response,
         _ body: inout ResponseBody,
@@ -243,24 +243,24 @@ final class DownloadTransfer: Sendable {
         if rangeRequest.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
         switch verdict {
         case .accept(let accepted):
-            // Bytes that are gone on with keep the name that their first answer gave them.
+            // Resumed bytes keep the name from their first response.
             let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
             if try plan.isSatisfied(by: path) { return skipped(path, session) }
-            // Under the name that was asked about there was nothing a moment ago.
-            let isLooked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
-            if session.held.isEmpty, !isLooked, let kept = existingFile(of: accepted, head, at: path, attempts) {
+            // The planned path was checked before the request, and there was no file.
+            let wasChecked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
+            if session.held.isEmpty, !wasChecked, let kept = existingFile(of: accepted, head, at: path, attempts) {
                 await body.drain(of: head)
                 return unchanged(kept.path, session)
             }
-            // Under another name nobody has looked for it yet.
+            // Any other path has not been checked yet.
             if session.held.isEmpty, path != plan.plannedPath, let size = accepted.totalBytes,
-                let proven = try await provenFile(named: path, &attempts, size: size)
+                let proven = try await verifiedFile(named: path, &attempts, size: size)
             {
                 await body.drain(of: head)
                 return unchanged(proven, session)
             }
             try claim(path, session)
-            try sizeLimit.check(accepted.leastFileSize)
+            try sizeLimit.check(accepted.minFileSize)
             attempts.resume.accepted(accepted.proof)
             session.requester = requester(head, attempts)
             if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
@@ -277,7 +277,7 @@ final class DownloadTransfer: Sendable {
         case .restartFromThisBody(let reason, let accepted):
             if try plan.isSatisfied(by: named) { return skipped(named, session) }
             try claim(named, session)
-            try sizeLimit.check(accepted.leastFileSize)
+            try sizeLimit.check(accepted.minFileSize)
             try restart(&session, &attempts, reason)
             session.requester = requester(head, attempts)
             return try await fetch(response, &body, accepted, &session, &attempts, named)
@@ -285,14 +285,14 @@ final class DownloadTransfer: Sendable {
             try requestAgain(&attempts, reason)
             return nil
         case .retryWithoutIfRange:
-            publish(.fellBack("The server sends the whole file because of If-Range, which is left out from now on."))
+            publish(.fellBack("The server sends the whole file if a request has If-Range; it is omitted from now on."))
             attempts.resume.stopSendingIfRange()
             return nil
         case .unchanged:
             await body.drain(of: head)
             return unchanged(since: rangeRequest.condition, head, named: plan.plannedPath, session, &attempts)
         case .retryWithoutPrecondition:
-            publish(.fellBack("The server says \"not modified\" of another version, and is asked without a condition."))
+            publish(.fellBack("The server sent \"not modified\" for another version; the condition is omitted."))
             attempts.resume.stopSendingCondition()
             return nil
         case .complete:
@@ -306,7 +306,7 @@ final class DownloadTransfer: Sendable {
             await body.drain(of: head)
             throw error
         case .fail(let refusal):
-            // A part with the tag of the version that is held tells its size, whoever is asked next.
+            // A part with the entity tag of the received version gives its size, which is stored for later requests.
             if case .wrongSize(let size, _) = refusal, head.status != 200,
                 (try? rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag
             {
@@ -317,14 +317,14 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Takes note that the held bytes are of no use; they stay until there is an answer to use in their place.
+    /// Records that the received bytes are unusable; they are retained until a response to replace them is accepted.
     private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
-        // Asked for the whole, the server can give no such answer again: what it fails of then is counted.
+        // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.
         guard reason.isUnverifiable || attempts.mayRequestAgain() else { throw unusable(reason) }
     }
 
-    /// Gives up the held bytes for those of an answer that is there.
+    /// Discards the received bytes in favour of the body of the present response.
     private func restart(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -339,7 +339,7 @@ final class DownloadTransfer: Sendable {
     private func unusable(_ reason: RestartReason) -> DownloadError {
         DownloadError(
             .resourceChanged,
-            "The download started again too often, the last time for this: \(reason.sentence)"
+            "The download was restarted too often. The last reason: \(reason.sentence)"
         )
     }
 

@@ -1,12 +1,12 @@
-/// Watches that a server is not slower than it may be.
+/// Detects a server that is slower than the minimum speed.
 ///
-/// Pure. Its time is the time in which bytes were waited for: what the disk takes is not the server's.
+/// Pure. It measures only the time spent waiting for bytes: disk time is not the server's.
 struct MinimumSpeedMonitor: Sendable {
     private let bytesPerSecond: Int64
     private let timeout: Duration
     private var meter = SpeedMeter(start: .zero)
     private var waited = Duration.zero
-    /// When the speed was last high enough.
+    /// The time at which the speed was last high enough.
     private var lastFast = Duration.zero
 
     init(bytesPerSecond: Int64, timeout: Duration) {
@@ -14,14 +14,14 @@ struct MinimumSpeedMonitor: Sendable {
         self.timeout = timeout
     }
 
-    /// Counts bytes for which was waited so long.
+    /// Counts bytes that were received after waiting for this long.
     mutating func received(_ count: Int, after wait: Duration) {
         waited += wait
         meter.add(count, at: waited)
         if meter.bytesPerSecond(at: waited) >= Double(bytesPerSecond) { lastFast = waited }
     }
 
-    /// Throws `stalled` where the speed was below the floor for the whole timeout.
+    /// Throws `stalled` if the speed was below the minimum for the whole timeout.
     func check() throws(DownloadError) {
         guard waited - lastFast >= timeout else { return }
         throw DownloadError(

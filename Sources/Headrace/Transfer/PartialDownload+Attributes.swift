@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// What a file is given besides its bytes and its name; where that fails, the download does not.
+/// Sets file attributes; a failure here does not fail the download.
 extension PartialDownload {
-    /// Gives the file the time of the server's version; before the sync, which then covers it too.
+    /// Sets the modification time to the server's; called before the sync, which then covers it too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())
@@ -10,10 +10,10 @@ extension PartialDownload {
         try? partial.setModified(date.seconds)
     }
 
-    /// Sets the attributes of the file with this stamp that say where it came from and which version it is.
+    /// Sets the attributes that record the origin and the version of the file with this stamp.
     ///
     /// Called before the file gets its name, so that a process that is killed right after it leaves no file without them.
-    /// - Returns: The line for the registry in place of the version's attribute, if the file system has no attributes.
+    /// - Returns: The validator to store in the registry instead, if the file system has no extended attributes.
     func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in
@@ -25,7 +25,7 @@ extension PartialDownload {
         guard let condition = representation.flatMap(Precondition.init(of:)) else { return nil }
         var bootID: String?
         if configuration.durability != .full {
-            // A power cut must not leave a note on a file without its bytes.
+            // A power cut must not leave a validator on a file without its bytes.
             if isForGood {
                 guard (try? partial.sync()) != nil else { return nil }
             } else {
@@ -67,9 +67,9 @@ extension PartialDownload {
 }
 
 extension RepresentationMetadata {
-    /// The time that the server tells of the version; nil where it cannot be true.
+    /// The modification time that the server sent; `nil` if it cannot be true.
     ///
-    /// That is one in the future, and the beginning of 1970, which stands for none.
+    /// That is a time in the future, or the start of 1970, which servers send if they have none.
     func plausibleDate(at now: HTTPDate) -> HTTPDate? {
         let date = lastModified.flatMap(HTTPDate.init(parsing:))
         return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }

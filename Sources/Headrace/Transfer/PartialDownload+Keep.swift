@@ -1,14 +1,13 @@
-/// What becomes of the bytes at the end of an attempt.
+/// Saves or removes the bytes at the end of an attempt.
 extension PartialDownload {
-    /// What a file takes on a disk beyond its bytes, with the largest blocks that are usual.
+    /// The largest usual block size of a disk, by which a file may exceed its length.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Brings the record up to date, so that a later attempt finds the bytes, also of another start of the system where they are
-    /// left; returns when that is done.
+    /// Updates the resume record, so that a later attempt finds the bytes; with `leaving`, even after a reboot.
     ///
-    /// A failure shortens what the record claims, which is all that is left to do about it.
+    /// After a failure the record claims fewer bytes; nothing else can be done about it.
     mutating func keep(leaving: Bool) {
-        // Once they are recorded as durable, a hole among them counts as zeros.
+        // A hole among bytes that are recorded as durable would count as zeros.
         _ = try? releaseLostBytes()
         try? complete(policy.stopping(leaving ? .leaving : .keeping, at: environment.clock.now()))
         policy = newPolicy()
@@ -26,13 +25,13 @@ extension PartialDownload {
         readers.change { $0.kept(held.stamp) }
     }
 
-    /// Gives the last bytes of a full disk to the first record, without which a later run would lose all of them.
+    /// Sacrifices the last bytes on a full disk for the first record, without which a later run would lose all of them.
     private mutating func makeRoomForRecord() {
         guard case .receiving = state, readers.recordWriter.failure?.isDiskFull == true, let partial,
             environment.files.isMissing(recordFile.path),
             let size = (try? controlRecord(of: partial))?.encoded()?.count
         else { return }
-        // A write that failed may have left a part that nobody counts.
+        // A failed write may have left bytes that are not counted.
         for room in [0, Int64(size) + Self.blockBytes] where readers.recordWriter.failure != nil && room < held.count {
             var kept = held
             kept.removeLast(room)
@@ -42,7 +41,7 @@ extension PartialDownload {
         }
     }
 
-    /// Removes everything that is this download's.
+    /// Removes all files of this download.
     func remove() {
         readers.recordWriter.ended()
         guard let partial, (try? partial.namedStatus()) != nil else { return }
@@ -50,7 +49,7 @@ extension PartialDownload {
         partial.remove()
     }
 
-    /// Removes what an earlier run left, unless another one is writing it, or a later release has.
+    /// Removes the leftovers of an earlier run, unless another process is writing them or a later release wrote them.
     mutating func removeLeftovers() {
         guard (try? recordFile.read()) != nil else { return }
         do {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The names that a complete file may be saved under whose checksum or size is wrong: `NAME.mismatch`, `NAME (1).mismatch` and so on.
+/// The names for saving a complete file whose checksum or size is wrong: `NAME.mismatch`, `NAME (1).mismatch` and so on.
 struct MismatchNames {
     static let suffix = ".mismatch"
 
@@ -22,13 +22,13 @@ struct MismatchNames {
 
 /// A complete partial file whose bytes are wrong.
 extension PartialDownload {
-    /// Renames the partial file to a name that is free: data, name, folder, record, in this order.
+    /// Renames the partial file to a free name: data, name, directory, record, in this order.
     ///
-    /// A process that is killed meanwhile leaves the partial file or the renamed one. The file stays readable for its owner only, and
-    /// has no validator, by which a later download might take it for the finished file.
+    /// A process that is killed meanwhile leaves the partial file or the renamed one. The file stays readable for its owner
+    /// only, and has no validator, so that a later download does not take it for the finished file.
     /// - Parameters:
     ///   - finalPath: The path that the file would have if it were right.
-    ///   - mayUse: Whether a path is no other download's.
+    ///   - mayUse: Returns whether no other download uses a path.
     /// - Returns: The new path.
     /// - Throws: A file-system error; the partial file is kept.
     mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
@@ -39,7 +39,7 @@ extension PartialDownload {
         do throws(SystemError) {
             guard try partial.namedStatus()?.size == heldBytes else { throw SystemError(errno: ENOENT) }
             if environment.configuration.durability == .full { try partial.sync() }
-            // From a time when the file was right, and only its name was taken.
+            // A validator may be left from a time when the file was right and only its name was taken.
             if (try? environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)) != nil {
                 try partial.setAttribute(SavedValidator.attribute, [])
             }
@@ -55,16 +55,16 @@ extension PartialDownload {
             throw .storage("\(path) could not be renamed", error, " The download is kept as \(path).")
         }
         readers.change { $0.lost() }
-        // A folder that cannot be synced may lose the new name after a power cut, and then has the old one.
+        // If the directory cannot be synced, a power cut may restore the old name.
         try? syncFolder()
         recordFile.remove()
         self.partial = nil
         partial.close()
-        holdNothing()
+        resetBytes()
         return saved
     }
 
-    /// Whether the partial file of a record was renamed by ``setAside(for:mayUse:)``, and its process ended before it removed the
+    /// Whether ``setAside(for:mayUse:)`` renamed the partial file of a record, and the process ended before it removed the
     /// record.
     func isSetAside(_ record: ControlRecord) -> Bool {
         let finalPath = names.knownPath ?? names.directory + "/" + record.fileName

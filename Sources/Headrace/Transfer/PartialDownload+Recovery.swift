@@ -1,56 +1,56 @@
-/// What an earlier run left, before the first request.
+/// Recovers the state of an earlier run, before the first request.
 extension PartialDownload {
-    /// Opens what an earlier run left, if anything, and locks it.
+    /// Opens and locks the partial file of an earlier run, if there is one.
     mutating func open() throws(DownloadError) -> RecoveredState {
         partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
-        guard let partial else { return try takeOverFinal(contents) ?? lostPartial(contents) }
+        guard let partial else { return try recoverFinishedFile(contents) ?? lostPartial(contents) }
         recordFile.removeUnfinished()
         let status = try partial.status()
         if let held = record.takeSuspended(), held.stamp == FileStamp(status) {
-            return try takeUp(held, partial)
+            return try resumeSuspended(held, partial)
         }
-        // A file that came in parts is as long as the last of them reaches.
+        // The size of a file that was received in parts includes its gaps.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         guard environment.configuration.resumesPartialDownloads else {
-            return try discardLegacy("Going on with the bytes of an earlier run is switched off.", bytes)
+            return try discardRecovered("Resuming the bytes of an earlier run is disabled.", bytes)
         }
         switch contents {
         case .none:
-            return try discardLegacy("Nothing tells which version of the file the bytes so far are of.", bytes)
+            return try discardRecovered("It is unknown which version of the file the received bytes belong to.", bytes)
         case .unusable(let reason):
-            return try discardLegacy(reason, bytes)
+            return try discardRecovered(reason, bytes)
         case .record(let record):
             guard record.url == url.identity else {
-                return try discardLegacy("The bytes so far are of another URL.", bytes)
+                return try discardRecovered("The received bytes are of another URL.", bytes)
             }
-            // A file that is too short has lost bytes, maybe others as well.
+            // The actual size is checked below: a file that is too short may have lost other bytes too.
             let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
             representation?.totalBytes = record.totalBytes
             pieces = record.pieces
-            return try goOn(with: trusted, durable: record.durable, in: partial, status.size, of: bytes)
+            return try resumeBytes(with: trusted, durable: record.durable, in: partial, status.size, of: bytes)
         }
     }
 
-    /// Goes on with what an earlier run of this manager has written.
-    private mutating func takeUp(
+    /// Resumes bytes that were written earlier in this process.
+    private mutating func resumeSuspended(
         _ held: SuspendedPartial,
         _ partial: PartialFile
     ) throws(DownloadError) -> RecoveredState {
         finalPath = held.finalPath
         representation = held.representation
-        // Cookies may be others by now. Through a local: on Apple platforms the session's memory would be accessed twice at once.
+        // Cookies may have changed. A local copy, since the direct access would overlap itself on Apple platforms.
         let asker = asker
         representation?.asker = asker
         pieces = held.pieces
-        return try goOn(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
+        return try resumeBytes(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
     }
 
-    /// Goes on with those of the bytes that were written which the disk has; `count` is how many there were said to be, and
-    /// `isSame` whether those who read know them.
-    private mutating func goOn(
+    /// Resumes those of the written bytes that the disk still has; `count` is the recorded number, and `isSame` is true if the
+    /// readers know the bytes already.
+    private mutating func resumeBytes(
         with written: ByteRangeSet,
         durable: ByteRangeSet,
         in partial: PartialFile,
@@ -60,8 +60,8 @@ extension PartialDownload {
     ) throws(DownloadError) -> RecoveredState {
         let found = try partial.found(written, durable: durable, size: size)
         guard !found.isEmpty else {
-            let reason = "None of the bytes so far are known to be on the disk."
-            return try discardLegacy(reason, count ?? written.count)
+            let reason = "None of the received bytes are known to be on the disk."
+            return try discardRecovered(reason, count ?? written.count)
         }
         compose(of: .severalResponses)
         pieces?.forget(allBut: found)
@@ -73,7 +73,7 @@ extension PartialDownload {
             durable: durable,
             at: environment.clock.now()
         )
-        // Once the holes are filled, nothing tells any more that bytes beside them were lost.
+        // Once the holes are filled, nothing else shows that bytes beside them were lost.
         if found != written { try rewriteRecord(of: partial) }
         try partial.truncate(to: found.end)
         return .bytes(lost: written.count - found.count)
@@ -86,8 +86,9 @@ extension PartialDownload {
         }
     }
 
-    /// Without a partial, a record can only be that of a file that got its name just before the end of the process.
-    private mutating func takeOverFinal(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState? {
+    /// A record without a partial file can only be of a file that was named just before its process ended.
+    private mutating func recoverFinishedFile(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState?
+    {
         readers.change { $0.lost() }
         guard contents != .none else { return nil }
         hasStaleRecord = true
@@ -100,33 +101,33 @@ extension PartialDownload {
             (try? environment.files.isStrangers(status, at: final)) == false, status.size == record.written.end,
             status.size == record.totalBytes ?? status.size
         else { return nil }
-        // A name outlives a power cut sooner than the bytes behind it.
+        // A name may survive a power cut while the bytes of the file do not.
         let trusted = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
-        guard trusted.count == status.size, has(trusted, durable: record.durable, at: final, status.size)
+        guard trusted.count == status.size, isIntact(trusted, durable: record.durable, at: final, status.size)
         else { return nil }
         return .complete(final)
     }
 
-    /// Whether the file with the final name has all bytes that were written to it.
-    private func has(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
+    /// Whether the file at its final path has all the bytes written to it.
+    private func isIntact(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
         let files = environment.files
         guard let file = try? files.openForReading(path) else { return false }
         defer { try? files.close(file) }
         return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
-    /// What a record tells of a partial that is gone.
+    /// Reports a resume record whose partial file is gone.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)
         else { return .nothing }
         let reason =
-            "The partial file is gone: somebody has removed it, perhaps the system to make room, or has given it a second "
-            + "name, which has it now."
+            "The partial file is gone: it was removed, perhaps by the system to free space, or linked under a second name, "
+            + "which is used now."
         return .discarded(reason: reason, bytes: record.written.count)
     }
 
-    private mutating func discardLegacy(_ reason: String, _ size: Int64) throws(DownloadError) -> RecoveredState {
+    private mutating func discardRecovered(_ reason: String, _ size: Int64) throws(DownloadError) -> RecoveredState {
         try discard()
         return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
     }

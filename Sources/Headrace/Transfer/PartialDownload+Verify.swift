@@ -1,22 +1,21 @@
-/// The complete partial, before it gets its name.
+/// Verifies the complete partial file before it is named.
 extension PartialDownload {
-    /// Hands on bytes in order, with their number so far; between two pieces the thread is others'.
+    /// Passes on bytes in order, a buffer at a time, and yields the thread in between.
     ///
-    /// Throws `CancellationError` between two pieces as soon as the task is cancelled, and an error where bytes are missing.
+    /// Throws `CancellationError` between two buffers if the task is cancelled, and an error if bytes are missing.
     func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void
     ) async throws {
-        guard let partial else { preconditionFailure("There is no partial to read") }
+        guard let partial else { preconditionFailure("There is no partial file to read") }
         try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
             try partial.read(at: offset, maxBytes: maxBytes)
         } whenShort: {
-            DownloadError(.fileSystem, "\(partial.path) was changed or removed while it was written. Start again.")
+            DownloadError(.fileSystem, "\(partial.path) was changed or removed during the download. Start it again.")
         }
     }
 
-    /// Copies ranges of another file, which are held from now on as of a version of which nothing is told but, where they are
-    /// the whole, its size.
+    /// Copies ranges of another file into the partial file; their version is unknown except, with `isWhole`, its size.
     mutating func takeOver(
         _ ranges: ByteRangeSet,
         of file: borrowing OpenFile,
@@ -40,26 +39,26 @@ extension PartialDownload {
         }
     }
 
-    /// Has the bytes go by what their server tells of the whole, also in a later run.
+    /// Stores the checksum that the server sent for the whole file, for later runs too.
     mutating func keepChecksum(_ checksum: Checksum?) {
         guard representation?.checksum != checksum?.description else { return }
         representation?.checksum = checksum?.description
         renewCheckpoint()
     }
 
-    /// Bytes come that only a checksum of the whole can prove to belong to those that are held.
+    /// Records that only a checksum of the whole file can show that the received bytes belong together.
     mutating func markUnverified() {
         if flagUnverified() { renewCheckpoint() }
     }
 
-    /// As ``markUnverified()``, but for ``renewCheckpoint()``, which waits for a sync that runs and is left to do where this is true.
+    /// Like ``markUnverified()``, but returns `true` to leave ``renewCheckpoint()``, which may wait for a sync, to the caller.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true
         return true
     }
 
-    /// Releases the bytes that the complete file has lost since they were written, to be fetched again; returns how many.
+    /// Releases bytes that the complete file has lost since they were written, to be downloaded again; returns how many.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
         let count = held.count
         guard let intact = try partial?.intact(held), intact != held else { return 0 }
@@ -67,8 +66,8 @@ extension PartialDownload {
         return count - held.count
     }
 
-    /// Gives up bytes that are wrong, to be fetched again.
-    mutating func giveUp(_ bad: ByteRangeSet) {
+    /// Discards wrong bytes, to be downloaded again.
+    mutating func release(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)

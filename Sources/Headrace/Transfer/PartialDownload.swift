@@ -1,18 +1,17 @@
 import HeadracePlatform
 
-/// The bytes of one download on the disk, over all its attempts: the partial, its record, and what they can prove.
+/// The bytes of one download on the disk, across all attempts: the partial file, its resume record and their version.
 ///
-/// All calls block: they belong on the blocking executor.
+/// All calls block and belong on the blocking executor.
 struct PartialDownload {
-    /// What an earlier run left.
+    /// The state that an earlier run left.
     enum RecoveredState: Sendable, Equatable {
         case nothing
-        /// Bytes that can be gone on with, if the server proves that they are still of its version, and how many were written
-        /// besides that the disk has lost.
+        /// Bytes that can be resumed if the server's version still matches, and the number of written bytes that the disk lost.
         case bytes(lost: Int64)
-        /// The file under this path is complete: only the record's removal was left to do.
+        /// The file at this path is complete; only its resume record remained to be removed.
         case complete(String)
-        /// Bytes that nothing vouches for; they are gone.
+        /// Bytes whose version is unknown; they were deleted.
         case discarded(reason: String, bytes: Int64)
     }
 
@@ -30,27 +29,26 @@ struct PartialDownload {
     let url: URL
     let names: DestinationPaths
     let environment: TransferEnvironment
-    /// Who asks for the file.
+    /// A fingerprint of the sender of the requests; see ``DownloadRequest/asker(_:)``.
     let asker: String
     /// The requester that the last accepted response was sent to; `nil` before one.
     var requester: Requester?
-    /// Those who read the file, told of all that becomes of its bytes: of new ones after they are there, of others before
-    /// they go.
+    /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are removed.
     let readers: FileReaders
-    /// Several connections may write to it at once; nil before ``begin(_:for:)``.
+    /// The open file, which several connections may write at once; `nil` before ``begin(_:for:)``.
     var partial: PartialFile?
     var policy: CheckpointPolicy
-    /// The version that the bytes are of; nil where there are none.
+    /// The version that the bytes belong to; `nil` if there are none.
     var representation: RepresentationMetadata?
     private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
-    /// The final path as the last answer that was used meant it.
+    /// The final path according to the last accepted response.
     var finalPath: String?
-    /// The pieces as they came; nil where nobody compares them.
+    /// The digests of the pieces as received; `nil` if they are not compared.
     var pieces: ReceivedPieces?
-    /// That of the bytes that are appended.
+    /// Digests the appended bytes.
     private var pieceDigester: PieceDigester?
-    /// A record was found without its partial; it goes as soon as the lock on a new one is had.
+    /// Whether a resume record without its partial file was found; it is removed once a new partial file is locked.
     var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
@@ -66,16 +64,16 @@ struct PartialDownload {
     var path: String { names.partialPath }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
-    /// The bytes that need not be fetched again, wherever in the file they are.
+    /// The received bytes, anywhere in the file.
     var held: ByteRangeSet { policy.written }
 
-    /// Those of them from the file's start on.
+    /// The number of received bytes before the first gap.
     var heldBytes: Int64 { held.prefixCount }
 
-    /// Whether bytes are held behind others that are missing.
+    /// Whether bytes were received beyond a gap.
     var hasGaps: Bool { held.end > heldBytes }
 
-    /// Forgets all bytes; the record goes first, so that it never speaks of bytes of another version.
+    /// Discards all bytes; the record is removed first, so that it never describes another version.
     mutating func discard() throws(DownloadError) {
         readers.change { $0.lost() }
         readers.recordWriter.ended()
@@ -86,10 +84,10 @@ struct PartialDownload {
         }
         try? syncFolder()
         try partial?.truncate(to: 0)
-        holdNothing()
+        resetBytes()
     }
 
-    mutating func holdNothing() {
+    mutating func resetBytes() {
         composition = .oneResponse
         representation = nil
         finalPath = nil
@@ -106,29 +104,29 @@ struct PartialDownload {
         if self.composition != .severalSources { self.composition = composition }
     }
 
-    /// Whether what is held cannot be of a file of so many bytes.
+    /// Whether the received bytes cannot be of a file of this size.
     func isOfOtherSize(than size: Int64) -> Bool {
         guard !held.isEmpty else { return false }
         return held.end > size || representation?.totalBytes ?? size != size
     }
 
-    // MARK: While bytes come
+    // MARK: Receiving
 
-    /// Makes ready for a body that was accepted, which continues the held bytes.
+    /// Prepares for an accepted body, which continues the received bytes.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
         let partial = try opened()
         representation = body.representation
         representation?.totalBytes = body.totalBytes
         let size = body.totalBytes ?? record.requested { $0.expectedSize }
         if let size { try partial.requireSpace(for: size - held.count) }
-        // An answer that goes on does not put off the next record, which many short ones would do for ever.
+        // Resuming does not postpone the next record; otherwise many short responses could postpone it forever.
         if held.isEmpty { policy = newPolicy() } else { compose(of: .severalResponses) }
         self.finalPath = finalPath
         readers.change { [path, totalBytes = body.totalBytes] in $0.began(path, totalBytes: totalBytes) }
         registerCheckpoint(partial)
     }
 
-    /// From now on others may have the record brought up to date.
+    /// Lets other threads update the resume record from now on.
     private func registerCheckpoint(_ partial: PartialFile) {
         let sync: @Sendable () -> Bool = { (try? partial.sync()) != nil }
         let isFull = environment.configuration.durability == .full
@@ -141,13 +139,13 @@ struct PartialDownload {
         readers.recordWriter.began(durable: policy.durable, work)
     }
 
-    /// Writes a record; one that cannot be is written a little later, and the download goes on.
+    /// Writes a resume record; if that fails, the download continues and the record is written later.
     func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
         try recordFile.write(record, syncing: directory)
     }
 
-    /// Goes by fewer bytes than before from now on, as do those outside.
+    /// Reduces the received bytes to these, for the readers and the resume record too.
     mutating func keepOnly(_ kept: ByteRangeSet) {
         readers.change { $0.lost(keeping: kept) }
         pieces?.forget(allBut: kept)
@@ -155,12 +153,12 @@ struct PartialDownload {
         renewCheckpoint()
     }
 
-    /// Has those outside go by what is known now, where they may save it.
+    /// Makes the present metadata available to other threads that save the record.
     func renewCheckpoint() {
         if let partial { registerCheckpoint(partial) }
     }
 
-    /// A policy for another attempt with the bytes that there are.
+    /// Returns a policy for another attempt with the present bytes.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
@@ -170,30 +168,30 @@ struct PartialDownload {
         )
     }
 
-    /// Writes at the end of the held bytes.
+    /// Writes at the end of the contiguous received bytes.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        guard let partial else { preconditionFailure("Bytes came before begin(_:)") }
+        guard let partial else { preconditionFailure("append(_:) was called before begin(_:for:)") }
         let offset = heldBytes
         try partial.write(bytes, at: offset)
         if let whole = pieceDigester?.update(bytes, at: offset) { pieces?.keep(whole) }
         return wrote(offset..<offset + Int64(bytes.count))
     }
 
-    /// Takes note of bytes, missing so far, that were written to ``partial``.
+    /// Records newly received bytes that were written to ``partial``.
     mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
         let count = held.count + range.upperBound - range.lowerBound
         readers.change { $0.wrote(range) }
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
-    /// Has digests kept of the pieces that come from now on, or forgets all of them.
+    /// Starts to store the digests of received pieces, or discards all of them.
     mutating func keepPieces(_ isWanted: Bool) {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
         pieceDigester = pieces.map(PieceDigester.init)
     }
 
-    /// Gives up what is held behind missing bytes, where only one stream from the start can be trusted; returns how much.
+    /// Discards the bytes beyond gaps, if only one stream from the start can be trusted; returns how many.
     mutating func abandonParts() throws(DownloadError) -> Int64 {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
@@ -201,7 +199,7 @@ struct PartialDownload {
             keepOnly(kept)
             return count
         }
-        // What the answer said that goes on holds.
+        // The metadata of the response that continues still applies.
         let (known, path) = (representation, finalPath)
         try discard()
         (representation, finalPath) = (known, path)
@@ -210,15 +208,15 @@ struct PartialDownload {
         return count
     }
 
-    /// Whether bytes that came again are those that are held at their place.
+    /// Whether repeated bytes equal those received at this position.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         guard let partial else { return false }
         return try partial.holds(bytes, at: offset)
     }
 
-    /// The work that an action means, which may be done on another thread; true says that it succeeded.
+    /// Returns the work for an action, which may run on another thread and returns whether it succeeded.
     ///
-    /// Makes no file call itself: it is called under locks that must not wait for the disk.
+    /// Makes no file call itself: it is called while holding locks that must not wait for the disk.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
         switch action {
@@ -230,12 +228,12 @@ struct PartialDownload {
         }
     }
 
-    /// Takes note of a sync.
+    /// Handles the result of a sync.
     ///
-    /// One that failed ends the download, and its record claims what was synced before. Where there is none to be had, and none
-    /// was asked for, nothing changes.
+    /// A failure ends the download, and its record claims only what was synced before. A file system without sync is accepted
+    /// if none was requested.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        // Of a failure less is held than was written, which a record from outside may tell otherwise.
+        // After a failure the record claims less than was written; a record written by another thread may claim more.
         if !success, readers.recordWriter.ended() { policy.recordWritten() }
         if !success, environment.configuration.durability == .none, partial?.syncFailure?.isSyncUnsupported == true {
             return policy.syncUnavailable(at: environment.clock.now())
@@ -248,13 +246,13 @@ struct PartialDownload {
         return actions
     }
 
-    /// What is told of the last sync, which has failed.
+    /// The error for the last sync, which failed.
     var syncFailure: DownloadError {
         let error = partial?.syncFailure ?? SystemError(errno: EIO)
         return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
     }
 
-    /// Does the actions, and those that follow from them, on this thread.
+    /// Performs the actions, and those that follow from them, on this thread.
     mutating func complete(_ actions: [CheckpointPolicy.Action]) throws(DownloadError) {
         var actions = actions
         while !actions.isEmpty {
@@ -264,23 +262,23 @@ struct PartialDownload {
         }
     }
 
-    // MARK: At the end of all
+    // MARK: Finishing
 
-    /// Gives the complete file its final name: data, record, name, folder, in this order.
+    /// Gives the complete file its final name: data, record, name, directory, in this order.
     ///
     /// - Parameters:
-    ///   - finalPath: The name it is meant to get.
-    ///   - source: Where it came from.
-    ///   - willName: Told each name before it is tried, with what tells the file from one that has the name already.
-    /// - Returns: The name that it has got, and what tells it from another file.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial is kept, unless it has its name and the
-    ///   folder could not be synced.
+    ///   - finalPath: The intended final path.
+    ///   - source: The URL that the file came from.
+    ///   - willName: Called with each path before it is tried, and with the stamp that identifies the file.
+    /// - Returns: The path that the file got, and its stamp.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its final name
+    ///   and only the directory could not be synced.
     mutating func finish(
         as finalPath: String,
         from source: URL,
         willName: (String, FileStamp) -> Void
     ) throws(DownloadError) -> (path: String, stamp: FileStamp) {
-        // The last look, whoever decided the name.
+        // The last check, whatever determined the name.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
@@ -295,10 +293,10 @@ struct PartialDownload {
         do {
             status = try partial.namedStatus()
         } catch {
-            throw nameless("\(path) could not be looked at", error)
+            throw nameless("\(path) could not be checked", error)
         }
         guard let status, status.size == heldBytes else {
-            throw DownloadError(.fileSystem, "\(path) was changed or removed while it was written. Start again.")
+            throw DownloadError(.fileSystem, "\(path) was changed or removed during the download. Start it again.")
         }
         let stamp = FileStamp(status)
         let version = setVersion(source, on: partial, stamp)
@@ -319,33 +317,33 @@ struct PartialDownload {
             throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
         }
         if let version { environment.versions?.keep(version, of: candidate, inode: stamp.inode) }
-        // Until then the record vouches for the file, and a power cut may give it its old name again.
+        // Until then the record covers the file, since a power cut may restore its old name.
         let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
         do throws(SystemError) {
             try sync.get()
         } catch {
-            // It is the user's file now: nothing is to be written to it, nor kept for later.
+            // The file is the user's now: it must not be written to, nor saved for later.
             self.partial = nil
             partial.close()
-            holdNothing()
+            resetBytes()
             let what = "\(candidate) is complete, but its folder could not be synced to the disk"
-            throw .storage(what, error, " A power cut may take the file away.")
+            throw .storage(what, error, " A power cut may remove the file.")
         }
         return (candidate, stamp)
     }
 
-    /// What is thrown of a complete file that has no name yet, and must not be fetched again; `taken` is the name it was to get.
+    /// The error for a complete file that has no final name yet; it is saved, so that it need not be downloaded again.
     private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
         _ = work(for: .writeRecord)()
-        // An empty one is not worth keeping.
+        // An empty partial file is not worth mentioning.
         let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
         guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
         return DownloadError(.fileExists, "\(name) exists already.\(advice)")
     }
 
-    /// The partial, which is created where there is none yet.
+    /// Returns the partial file, creating it if necessary.
     mutating func opened() throws(DownloadError) -> PartialFile {
         if let partial { return partial }
         let created = try PartialFile.create(path, calls: environment.sharedFiles)

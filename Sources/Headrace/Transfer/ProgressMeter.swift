@@ -1,8 +1,8 @@
-/// Counts the bytes of a download and decides when there is progress worth telling.
+/// Counts the bytes of a download and decides when to publish its progress.
 struct ProgressMeter: Sendable {
-    /// The least time between two reports: ten a second.
+    /// The minimum time between two reports: ten per second.
     static let interval = Duration.milliseconds(100)
-    /// The time after which progress is told although no bytes came.
+    /// The time after which progress is published even if no bytes arrived.
     static let longestSilence = Duration.seconds(1)
 
     private(set) var bytesReceived: Int64
@@ -15,7 +15,7 @@ struct ProgressMeter: Sendable {
         speed = SpeedMeter(start: start)
     }
 
-    /// Counts bytes; returns the progress when it is time to tell it.
+    /// Counts bytes; returns the progress if it is time to publish it.
     mutating func received(_ count: Int, at now: Duration) -> DownloadProgress? {
         bytesReceived += Int64(count)
         speed.add(count, at: now)
@@ -24,7 +24,7 @@ struct ProgressMeter: Sendable {
         return progress(at: now)
     }
 
-    /// Goes back to the bytes that are still there.
+    /// Resets the count to the bytes that are still present.
     mutating func correct(to bytes: Int64) {
         bytesReceived = bytes
     }
@@ -37,7 +37,7 @@ struct ProgressMeter: Sendable {
             bytesPerSecond: bytesPerSecond,
             timeRemaining: totalBytes.flatMap { total in
                 let seconds = Double(max(0, total - bytesReceived)) / bytesPerSecond
-                // A speed that has all but fallen to zero means a time that no Duration holds, and nobody waits for.
+                // At a speed near zero, the remaining time would overflow a Duration, and is of no use.
                 return seconds < Self.longestEstimate ? .seconds(seconds) : nil
             }
         )
@@ -47,7 +47,7 @@ struct ProgressMeter: Sendable {
     private static let longestEstimate = 3.2e9
 }
 
-/// A meter for who counts the bytes of a body and for who looks at the time meanwhile.
+/// A meter shared by the task that counts the bytes and the task that watches the time.
 final class SharedMeter: Sendable {
     private let meter: Locked<ProgressMeter>
 

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Those who follow a manager's list as a whole.
+/// The observers of a manager's queue as a whole.
 ///
-/// What they cost does not grow with how slow they are: each has a buffer of a fixed size, which drops its oldest.
+/// Slow observers cost no more than others: each has a buffer of fixed size, which drops the oldest events.
 final class QueueObservers: Sendable {
     static let eventCapacity = 1024
     private static let maxFindings = 100
@@ -13,17 +13,17 @@ final class QueueObservers: Sendable {
         var changes = Subscribers<Void>()
     }
 
-    /// Told first to each who follows the events.
+    /// Sent to each observer of the events first.
     private let findings: Locked<[QueueEvent]>
     private let state = Locked(State())
-    /// False where nobody listens, so that progress costs next to nothing then.
+    /// Whether there are observers; without any, progress costs next to nothing.
     private let isWatched = Atomic(false)
 
     init(findings: [String] = []) {
         self.findings = Locked(findings.map { .registryDamaged($0) })
     }
 
-    /// Tells what was found in the registry to all, and first to each who follows the events later.
+    /// Publishes damage found in the registry, to present and future observers of the events.
     func publish(finding: String) {
         findings.withLock { findings in
             if findings.count < Self.maxFindings { findings.append(.registryDamaged(finding)) }
@@ -31,7 +31,7 @@ final class QueueObservers: Sendable {
         publish(.registryDamaged(finding))
     }
 
-    /// Tells an event, which is a change as well.
+    /// Publishes an event, which counts as a change too.
     func publish(_ event: QueueEvent) {
         guard isWatched.load(ordering: .acquiring) else { return }
         state.withLock { state in
@@ -40,23 +40,23 @@ final class QueueObservers: Sendable {
         }
     }
 
-    /// Tells that something is not as it was.
+    /// Publishes that something has changed.
     func recordChange() {
         guard isWatched.load(ordering: .acquiring) else { return }
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// The events from now on, until the end.
+    /// The events from now on, until the queue is closed.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
-    /// Whether anything has changed since the last look: yes at first.
+    /// Yields an element when something has changed since the last one, and one at first.
     func changes() -> AsyncStream<Void> {
         stream(.bufferingNewest(1), \.changes, first: [()])
     }
 
-    /// Ends all streams.
+    /// Finishes all streams.
     func end() {
         let (events, changes) = state.withLock { state in
             state.isEnded = true

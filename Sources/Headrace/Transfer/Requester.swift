@@ -1,31 +1,31 @@
 import HeadracePlatform
 
-/// Who a server may take the sender of a request for: all that the caller gave it to be recognised by.
+/// The identity that a server may recognise in a request: everything that the caller supplies to be recognised by.
 ///
-/// A finished file is current only for the requester that it was downloaded for. By RFC 9110 (sections 8.8.1 and 13.2.1) a 304 for
-/// a strong entity tag would be enough, since the server sends it only to those who may have the file. But a weak tag or a
-/// date may be that of another user's file too, and so may the tag of a server that does not follow the rules. Bytes of
-/// another user are worse than a second download, so the server's word counts beside the same requester, and not instead of it.
-/// ``DownloadRequest/RefetchPolicy/ifChanged`` asks for the server's word on a tag, and gets it.
+/// A finished file is current only for the requester that it was downloaded for. By RFC 9110 (sections 8.8.1 and 13.2.1) a 304
+/// for a strong entity tag would suffice, since the server sends it only to those who may have the file. But a weak tag or a
+/// date may also match another user's file, and so may the tag of a server that violates the rules. Receiving another user's
+/// bytes is worse than a second download, so the server's word counts only for the same requester. With
+/// ``DownloadRequest/RefetchPolicy/ifChanged``, the caller relies on the server's entity tag.
 ///
-/// A requester is made of what the caller gives, and not of what a server adds to it:
-/// - Of a login the user counts, and the password does not: the server checks it, and none can be guessed from what is saved.
-/// - Of cookies those of the caller's files count, even if they have expired, and those that servers set do not.
-/// - A token counts as a whole, so that a new token is another requester.
+/// A requester consists of what the caller supplies, not of what a server adds:
+/// - The user of a login counts, but not the password: the server checks it, and it cannot be guessed from the saved hash.
+/// - Cookies from the caller's files count, even expired ones, but not cookies set by servers.
+/// - A token counts as a whole, so a new token is another requester.
 struct Requester: Sendable, Hashable {
-    /// One text for each thing that the server may recognise.
+    /// One string for each item that the server may recognise.
     private let marks: Set<String>
 
-    /// True if the server was given nothing to recognise the sender by.
+    /// Whether the server was given nothing to recognise the sender by.
     var isAnonymous: Bool { marks.isEmpty }
 
-    /// The requester that a manager presents at a source and, behind redirects, at the URL that responded.
+    /// The requester that a manager presents at a source and, after redirects, at the URL that responded.
     ///
-    /// Hosts that a redirect only passes through are not part of it: later requests with a server's cookie do not pass there.
+    /// Hosts that a redirect only passes through do not count, since later requests with a server's cookie skip them.
     /// - Parameters:
     ///   - request: The request of the download.
-    ///   - source: The URL or mirror that is requested.
-    ///   - head: The response; `nil` if there is none yet, so that a login that the server would ask for is not known.
+    ///   - source: The requested URL or mirror.
+    ///   - head: The response; `nil` if there is none yet, so that a login that the server would ask for is unknown.
     ///   - configuration: The manager's settings.
     init(
         _ request: borrowing DownloadRequest,
@@ -59,10 +59,10 @@ struct Requester: Sendable, Hashable {
         return "\(field.name.lowercased()): \(field.value)"
     }
 
-    /// The SHA-256 of a salt and the marks in 16 digits; `nil` if the system does not compute it.
+    /// The SHA-256 of a salt and the marks, cut to 16 digits; `nil` if the system cannot compute it.
     fileprivate func hash(salt: String) -> String? {
         guard let digester = try? Digester(.sha256) else { return nil }
-        // With their lengths, so that no two sets of texts give the same bytes.
+        // With their lengths, so that different sets never result in the same bytes.
         for text in [salt] + marks.sorted() {
             Array("\(text.utf8.count):\(text)".utf8).withUnsafeBytes { digester.update($0) }
         }
@@ -71,7 +71,7 @@ struct Requester: Sendable, Hashable {
 }
 
 extension RequesterFingerprint {
-    /// Hashes a requester; returns `nil` if the system does not compute SHA-256.
+    /// Hashes a requester; returns `nil` if the system cannot compute SHA-256.
     init?(_ requester: Requester, salt: UInt64 = .random(in: 0...UInt64.max)) {
         let salt = salt.hexadecimal
         guard let hash = requester.hash(salt: salt) else { return nil }
@@ -82,7 +82,7 @@ extension RequesterFingerprint {
 }
 
 extension HeaderField {
-    /// The user of a login for Basic (RFC 7617); `nil` for another one.
+    /// The user of a Basic login (RFC 7617); `nil` for other schemes.
     fileprivate var basicUser: String? {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic", let login = Data(base64Encoded: String(parts[1])),

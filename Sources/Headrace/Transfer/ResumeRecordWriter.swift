@@ -1,13 +1,13 @@
-/// Writes the record of a running download: for its transfer, and for those outside who want it up to date at once.
+/// Writes the resume record of a running download, for its transfer and for other threads that need it up to date at once.
 ///
-/// One writes or syncs at a time. A transfer says when there is something to write, and that there is no more before it removes
-/// the record or gives the file its name.
+/// One thread at a time writes or syncs. The transfer announces when there is something to write, and when there is no more,
+/// before it removes the record or renames the file.
 final class ResumeRecordWriter: Sendable {
-    /// What there is to write while bytes come; both block, and say whether they succeeded.
+    /// The operations available while bytes are received; both block and return whether they succeeded.
     struct Work: Sendable {
-        /// Waits until the bytes are on the disk; nil where nothing is to outlive a power cut.
+        /// Syncs the bytes to the disk; `nil` if nothing needs to survive a power cut.
         let sync: (@Sendable () -> Bool)?
-        /// Replaces the record by one of these ranges and pieces, and waits until that is on the disk if it is to.
+        /// Replaces the record by one with these ranges and pieces, and syncs it if requested.
         let write:
             @Sendable (
                 _ written: ByteRangeSet, _ durable: ByteRangeSet, _ pieces: ReceivedPieces?, _ syncing: Bool
@@ -16,25 +16,25 @@ final class ResumeRecordWriter: Sendable {
 
     private struct State {
         var work: Work?
-        /// What somebody outside has recorded as written, and what the last record called durable.
+        /// The bytes that another thread recorded as written, and those that the last record called durable.
         var written = ByteRangeSet()
         var durable = ByteRangeSet()
-        /// Those of the last record; nil before there is one with some.
+        /// The pieces of the last record; `nil` before a record has some.
         var pieces: ReceivedPieces?
-        /// Whether somebody outside has written a record that the transfer does not know of.
+        /// Whether another thread wrote a record that the transfer does not know of.
         var isUnknown = false
-        /// A failure is told to one sync alone, and by then the kernel has given up bytes.
+        /// Stored, since the kernel reports a failed sync only once, and has dropped the bytes by then.
         var hasSyncFailed = false
-        /// Why the transfer's last record could not be written; nil where it was.
+        /// The error of the transfer's last write of the record; `nil` if it succeeded.
         var failure: SystemError?
     }
 
     private let state = Locked(State())
 
-    /// Why the record on the disk is not the transfer's last; nil where it is.
+    /// The reason why the record on the disk is not the transfer's last one; `nil` if it is.
     var failure: SystemError? { state.withLock { $0.failure } }
 
-    /// From now on bytes come, besides those that are durable already.
+    /// Begins to accept writes, with the bytes that are already durable.
     func began(durable: ByteRangeSet, _ work: Work) {
         state.withLock { state in
             state.work = work
@@ -42,7 +42,7 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Nobody outside writes any more; true where somebody has since the last time.
+    /// Stops writes by other threads; returns whether any wrote a record since the last call.
     @discardableResult
     func ended() -> Bool {
         state.withLock { state in
@@ -53,13 +53,13 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// The file is closed, and with it what is known of its syncs.
+    /// Forgets the state of the file, which is closed.
     func closed() {
         ended()
         state.withLock { ($0.hasSyncFailed, $0.failure) = (false, nil) }
     }
 
-    /// Syncs for the transfer; false where this one, or one from outside, has failed.
+    /// Syncs for the transfer; returns `false` if this or any other sync failed.
     func sync(_ sync: () -> Bool) -> Bool {
         state.withLock { state in
             if !sync() { state.hasSyncFailed = true }
@@ -67,7 +67,7 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Writes the transfer's record, which may be older than one that was written from outside.
+    /// Writes the transfer's record, merged with a newer one that another thread may have written.
     func write(_ record: ControlRecord, _ write: (ControlRecord) throws(SystemError) -> Void) -> Bool {
         state.withLock { state in
             var record = record
@@ -85,14 +85,14 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Brings the record up to date from outside, where bytes come; blocks.
+    /// Updates the record from another thread if bytes are being received; blocks.
     /// - Parameters:
-    ///   - syncing: Whether the bytes are to outlive a power cut too, which takes longer.
-    ///   - held: What is written, looked up when nobody else writes.
+    ///   - syncing: Whether the bytes must survive a power cut too, which takes longer.
+    ///   - held: Returns the received bytes; called when no other thread writes.
     func save(syncing: Bool, _ held: () -> ByteRangeSet) {
         state.withLock { state in
             guard let work = state.work else { return }
-            // Bytes that come during the sync may not be covered.
+            // Read before the sync, which may not cover later bytes.
             let written = held()
             guard !written.isEmpty else { return }
             var durable = state.durable.intersection(written)

@@ -1,27 +1,26 @@
-/// What one download asks next, and how often it may still start again; over all attempts of a run.
+/// Decides what a download requests next and whether it may restart again, across all attempts of a run.
 struct ResumeStrategy: Sendable {
-    /// How often a run may start at zero again, so that a server with another tag in each answer does not go on for ever.
+    /// The maximum number of restarts per run, for servers that send another entity tag with each response.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
-    /// Whether a checksum tells at the end whether all bytes belong together.
+    /// Whether a checksum verifies at the end that all bytes belong together.
     private(set) var isVerifiedAtEnd: Bool
-    /// Whether bytes were put together that only this can prove to belong together.
+    /// Whether bytes were combined that only the checksum can show to belong together.
     private(set) var isUnverified = false
-    /// Whether the held bytes are of another source than the one that is asked, where only an entity tag proves anything: many
-    /// files have the same date.
+    /// Whether the received bytes are of another source, so that only an entity tag can match: many files share a date.
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
-    /// Whether a condition is believed to be understood.
+    /// Whether conditions are assumed to be supported by the server.
     private(set) var sendsCondition = true
-    /// Why the held bytes cannot be continued; they are kept until an answer to use in their place is there.
+    /// The reason why the received bytes cannot be resumed; they are retained until a response replaces them.
     private(set) var pendingRestart: RestartReason?
-    /// Whether the next response is to verify that the held bytes, which ended with a stream of HTTP/2, are all of the file.
+    /// Whether the next response must verify that the received bytes, which ended with an HTTP/2 stream, are the whole file.
     private(set) var verifiesEnd = false
     /// Whether requests are sent over HTTP/1.1, where the last chunk marks the end of a body without a length.
     private(set) var avoidsHTTP2 = false
-    /// Whether the end was requested over the other version of HTTP already.
+    /// Whether the end was already requested over the other version of HTTP.
     private var hasChangedVersion = false
 
     init(_ policy: DownloadRequest.ResumePolicy, isVerifiedAtEnd: Bool) {
@@ -29,10 +28,9 @@ struct ResumeStrategy: Sendable {
         self.isVerifiedAtEnd = isVerifiedAtEnd
     }
 
-    /// What to ask for when bytes are held of a version that is not complete: those from the first missing one on, as far as
-    /// they are missing.
+    /// The request for the first missing range of a version received in part.
     ///
-    /// Where later bytes could not be kept, `inParts` is false, and all up to the end is asked for.
+    /// `inParts` is false if later bytes could not be kept; then everything up to the end is requested.
     mutating func nextRequest(_ held: ByteRangeSet, of known: RepresentationMetadata?, inParts: Bool) -> RangeRequest {
         let heldBytes = held.count
         if verifiesEnd, let known { return requestEnd(heldBytes, of: known) }
@@ -45,7 +43,7 @@ struct ResumeStrategy: Sendable {
         }
         let gap = held.firstGap(from: 0) ?? 0..<Int64.max
         let start = gap.lowerBound
-        // To compare all that is held is to fetch all of it.
+        // To compare all received bytes would mean to download all of them.
         let isCompared =
             policy == .overlap && !isVerifiedAtEnd && EntityValidator(of: known) == nil
             && start > RangeRequest.overlapBytes
@@ -53,14 +51,14 @@ struct ResumeStrategy: Sendable {
         guard let range = ByteRange(from: isCompared ? start - RangeRequest.overlapBytes : start, to: end) else {
             return .whole
         }
-        // The answer is still held against what is known, so that a login page does not replace the bytes.
+        // The response is still compared with the known version, so that a login page does not replace the bytes.
         let whole = RangeRequest(known: known, heldBytes: heldBytes)
         guard pendingRestart == nil else { return whole }
         do throws(RestartReason) {
             let rangeRequest = try RangeRequest(
                 continuing: known,
                 with: range,
-                // What is held behind the gap is given up for one stream.
+                // Bytes beyond the gap are discarded for one stream.
                 heldBytes: isCompared ? start : heldBytes,
                 deferredVerification: isVerifiedAtEnd ? .checksum : isCompared ? .overlap : nil
             )
@@ -71,7 +69,7 @@ struct ResumeStrategy: Sendable {
         }
     }
 
-    /// The bytes behind those that ended with a stream of HTTP/2, or the whole file if the server sends no parts of it.
+    /// Requests the bytes after those that ended with an HTTP/2 stream, or the whole file if the server sends no ranges.
     private func requestEnd(_ heldBytes: Int64, of known: RepresentationMetadata) -> RangeRequest {
         var rangeRequest = RangeRequest(known: known, heldBytes: heldBytes)
         rangeRequest.verifiesEnd = true
@@ -83,14 +81,14 @@ struct ResumeStrategy: Sendable {
         return rangeRequest
     }
 
-    /// Requests the end of the held bytes, first over the connection that is there if the server announces ranges.
+    /// Makes the next request verify the end of the received bytes, first over HTTP/2 if the server announces ranges.
     mutating func mustVerifyEnd(announcesRanges: Bool) {
         verifiesEnd = true
         hasChangedVersion = false
         avoidsHTTP2 = !announcesRanges
     }
 
-    /// The end could not be verified over one version of HTTP; returns false if neither could.
+    /// Switches to the other version of HTTP; returns `false` if the end could not be verified over either.
     mutating func changeVersion() -> Bool {
         guard !hasChangedVersion else { return false }
         hasChangedVersion = true
@@ -98,36 +96,37 @@ struct ResumeStrategy: Sendable {
         return true
     }
 
-    /// A response showed that the end cannot be verified by a part of the file, so that all of it is needed.
+    /// Records that a part of the file cannot verify the end, so that the whole file is needed.
     mutating func needsWholeForEnd() {
         hasChangedVersion = true
         avoidsHTTP2 = true
     }
 
-    /// Another source is asked from now on.
+    /// Records that requests go to another source from now on.
     mutating func sourceChanged() {
         isOtherSource = true
     }
 
-    /// The bytes of an answer go on behind those that are held.
+    /// Records that a response continues the received bytes.
     mutating func accepted(_ proof: RangeRequest.Proof) {
         verifiesEnd = false
         if case .later = proof { isUnverified = true }
         if isOtherSource { isUnverified = true }
     }
 
-    /// From now on bytes are put together only with proof at once.
+    /// From now on, bytes are combined only with a matching validator.
     mutating func stopTrustingChecksum() {
         isVerifiedAtEnd = false
     }
 
-    /// An answer showed that the held bytes are of no use.
+    /// Records that a response showed the received bytes to be unusable.
     mutating func mustRestart(_ reason: RestartReason) {
         pendingRestart = reason
     }
 
-    /// The held bytes are given up; false when that has happened too often for another reason than the failures, which are
-    /// counted elsewhere.
+    /// Records that the received bytes were discarded; returns `false` after too many restarts.
+    ///
+    /// Restarts of unverifiable bytes do not count: each follows a failure, which is counted elsewhere.
     mutating func restarted(for reason: RestartReason) -> Bool {
         if !reason.isUnverifiable { restarts += 1 }
         isOtherSource = false

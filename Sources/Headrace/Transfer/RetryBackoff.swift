@@ -1,24 +1,24 @@
-/// When to ask again after a failure, and when to give up.
+/// Decides when to retry after a failure and when to stop.
 ///
-/// Pure: exponential delays with full jitter, and two budgets.
+/// Pure. Exponential delays with full jitter, and two budgets.
 struct RetryBackoff: Sendable, Hashable {
-    /// The upper bound of the first delay, in milliseconds; each further one has twice the bound of the one before.
+    /// The upper bound of the first delay, in milliseconds; it doubles for each further delay.
     private let firstCeiling: Int64
     private let lastCeiling: Int64
     private let maxFailures: Int
     private let maxTotalFailures: Int
     private let bytesPerFailure: Int64
 
-    /// Failures since the last byte of progress.
+    /// The failures since the last progress.
     private(set) var failures = 0
-    /// Those of them that are not counted against the budget.
+    /// The part of them that does not count against the budgets.
     private var forgiven = 0
     private(set) var totalFailures = 0
     private var progressBytes: Int64 = 0
 
     /// Creates a schedule.
     /// - Parameters:
-    ///   - policy: The bounds of the delays, and how many failures are retried.
+    ///   - policy: The bounds of the delays and the maximum number of failures.
     ///   - bytesPerFailure: The progress that earns one more retry.
     init(_ policy: RetryPolicy, bytesPerFailure: Int64 = 1 << 20) {
         firstCeiling = policy.baseDelay.wholeMilliseconds
@@ -28,9 +28,9 @@ struct RetryBackoff: Sendable, Hashable {
         self.bytesPerFailure = max(1, bytesPerFailure)
     }
 
-    /// Counts bytes that are new and kept; any of them ends the row of failures.
+    /// Counts newly received bytes; any of them resets the count of consecutive failures.
     ///
-    /// Those that were there before, and had to be given up, earn no further ones: `earned` is how many do.
+    /// Bytes downloaded again after being discarded earn no further retries: `earned` is the number of those that do.
     mutating func progressed(by bytes: Int64, earning earned: Int64) {
         guard bytes > 0 else { return }
         (failures, forgiven) = (0, 0)
@@ -38,10 +38,10 @@ struct RetryBackoff: Sendable, Hashable {
         progressBytes = overflow ? .max : sum
     }
 
-    /// Counts a failure; returns how long to wait before the next attempt, or nil to give up.
+    /// Counts a failure; returns the delay before the next attempt, or `nil` to stop.
     ///
-    /// The wait is never shorter than what the server asked for. One that is forgiven costs nothing of the budgets, but where
-    /// nothing is to be tried again.
+    /// The delay is never shorter than the server requested. A forgiven failure does not count against the budgets, but is not
+    /// retried either if retries are disabled.
     mutating func failed(
         retryAfter: Duration?,
         isForgiven: Bool,
@@ -55,20 +55,20 @@ struct RetryBackoff: Sendable, Hashable {
         if isForgiven {
             (failures, forgiven) = (failures + 1, forgiven + 1)
         } else {
-            failedAnyway()
+            failedIgnoringBudgets()
         }
         return max(delay, retryAfter ?? .zero)
     }
 
-    /// Counts a failure that is tried again whatever the budgets say.
-    mutating func failedAnyway() {
+    /// Counts a failure that is retried regardless of the budgets.
+    mutating func failedIgnoringBudgets() {
         failures += 1
         totalFailures += 1
     }
 
     /// The upper bound of the next delay.
     private var ceiling: Int64 {
-        // Doubling 62 times reaches any bound.
+        // Doubling 62 times exceeds any bound.
         let (product, overflow) = firstCeiling.multipliedReportingOverflow(by: 1 << Int64(min(failures, 62)))
         return overflow ? lastCeiling : min(product, lastCeiling)
     }

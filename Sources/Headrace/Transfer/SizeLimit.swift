@@ -1,18 +1,18 @@
-/// The most bytes that a file may have.
+/// The maximum size of a file.
 struct SizeLimit: Sendable, Hashable {
     let maxBytes: Int64?
 
-    /// Throws `fileTooLarge` for a file of so many bytes, or more.
+    /// Throws `fileTooLarge` if a file of this size, or a larger one, is not allowed.
     func check(_ bytes: Int64) throws(DownloadError) {
         guard let maxBytes, bytes > maxBytes else { return }
         throw DownloadError(
             .fileTooLarge,
-            "The file is larger than the \(maxBytes) bytes that are allowed. Allow more, or leave it."
+            "The file is larger than the limit of \(maxBytes) bytes. Raise the limit to download it."
         )
     }
 }
 
 extension BodyPlacement {
-    /// The size of the file as far as the head tells.
-    var leastFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
+    /// The known size of the file, or a lower bound for it.
+    var minFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
 }

@@ -1,31 +1,31 @@
 import HeadracePlatform
 
-/// The URLs that a file may be fetched from, one after the other, and why those failed that were given up.
+/// The URLs from which a file can be downloaded, tried one after another, and why the abandoned ones failed.
 ///
-/// Pure. One that cannot answer now is asked again after those that were not tried; one that failed otherwise is not.
+/// Pure. A source that is temporarily unavailable is tried again after the untried ones; other failed sources are not.
 struct SourceList: Sendable, Equatable {
-    /// A source that was given up.
+    /// An abandoned source.
     struct Failure: Sendable, Equatable {
         var url: URL
         var error: DownloadError
     }
 
-    /// The answers of a link that has ended.
+    /// The statuses with which servers reject an expired link.
     static let endedStatuses: Set<Int> = [401, 403, 404, 410]
 
     private(set) var current: URL
-    /// Whether it is the request's own, or a new link in its place, and no mirror.
+    /// Whether it is the request's own URL, or a new link that replaced it, and not a mirror.
     private(set) var isOrigin = true
-    /// Whether it is the one that each run asks first, or a new link of its host.
+    /// Whether it is the source that each run tries first, or a new link on its host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     private let origin: URL
-    /// When ``current`` ends, as far as that is known.
+    /// The time at which ``current`` expires, if known.
     private(set) var expires: Date?
     private var untried: [URL]
-    /// Those of which an answer told, not the request.
-    private var joined: Set<URL> = []
+    /// The sources that a response advertised, which the request does not contain.
+    private var advertised: Set<URL> = []
     private var postponed: [URL] = []
-    /// The last failure of each source, in the order of the first ones.
+    /// The last failure of each source, ordered by the first one.
     private(set) var failures: [Failure] = []
 
     init(_ request: borrowing DownloadRequest) {
@@ -38,27 +38,27 @@ struct SourceList: Sendable, Equatable {
         untried = request.mirrors.filter { known.insert($0).inserted }
     }
 
-    /// Adds sources behind those that are named already.
+    /// Adds sources after those already known.
     mutating func join(_ urls: [URL]) {
         var known = Set([origin, current] + untried + postponed + failures.map(\.url))
         let new = urls.filter { known.insert($0).inserted }
         untried += new
-        joined.formUnion(new)
+        advertised.formUnion(new)
     }
 
-    /// Whether only an answer told of a source.
-    func isAdvertised(_ source: URL) -> Bool { joined.contains(source) }
+    /// Whether a source was advertised by a response only.
+    func isAdvertised(_ source: URL) -> Bool { advertised.contains(source) }
 
-    /// Asks none of those any more of which only an answer told.
-    mutating func forgetJoined() {
-        guard !joined.isEmpty else { return }
-        untried.removeAll(where: joined.contains)
-        postponed.removeAll(where: joined.contains)
+    /// Removes the untried sources that were advertised by a response only.
+    mutating func forgetAdvertised() {
+        guard !advertised.isEmpty else { return }
+        untried.removeAll(where: advertised.contains)
+        postponed.removeAll(where: advertised.contains)
     }
 
-    /// Whether to go on with another source instead of asking this one again.
+    /// Whether to switch to another source instead of retrying the current one.
     ///
-    /// One that cannot be reached is asked again first where bytes of it are held, which another one would have to prove.
+    /// An unreachable source is retried first if bytes of it were received, since another source would have to match them.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
         guard let status = error.statusCode else {
@@ -67,13 +67,13 @@ struct SourceList: Sendable, Equatable {
         return [403, 404, 410].contains(status) || status >= 500
     }
 
-    /// Whether there is another one to go on with.
+    /// Whether there is another source to try.
     var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
 
-    /// The sources that may have the file as well.
+    /// The other sources that may have the file.
     var others: [URL] { untried + postponed }
 
-    /// Asks a source that was not tried while the present one asks to wait; nil where there is none.
+    /// Switches to an untried source while the current one requires a wait; returns `nil` if there is none.
     mutating func postpone() -> URL? {
         guard !untried.isEmpty else { return nil }
         postponed.append(current)
@@ -81,9 +81,9 @@ struct SourceList: Sendable, Equatable {
         return current
     }
 
-    /// Gives up the source for an error that is not to be waited for; returns the next one.
+    /// Abandons the current source after an error that a wait would not resolve; returns the next source.
     ///
-    /// Throws the error where it is not the source's, or where there is no other: then one that names all sources.
+    /// Throws the error if the source is not to blame, or an error that lists all sources if there is no other.
     mutating func next(after error: DownloadError, holdingBytes: Bool = false) throws(DownloadError) -> URL {
         guard error.isSourceFailure else { throw error }
         if let index = failures.firstIndex(where: { $0.url == current }) {
@@ -103,13 +103,13 @@ struct SourceList: Sendable, Equatable {
         expires = nil
     }
 
-    /// Takes a new link in the place of the present source.
+    /// Replaces the current source by a new link.
     mutating func renew(_ link: DownloadRequest.Link) {
         current = link.url
         expires = link.expires
     }
 
-    /// Why none of the sources had the file: the one reason, or all of them in one sentence.
+    /// The reason why no source had the file: the only error, or all errors in one sentence.
     private var summary: DownloadError {
         let first = failures[0].error
         guard failures.count > 1 else { return first }
@@ -117,7 +117,7 @@ struct SourceList: Sendable, Equatable {
         let status = first.statusCode
         var error = DownloadError(
             first.code,
-            "None of the \(failures.count) sources gave the file. \(reasons.joined(separator: "; ")).",
+            "None of the \(failures.count) sources delivered the file. \(reasons.joined(separator: "; ")).",
             statusCode: failures.allSatisfy { $0.error.statusCode == status } ? status : nil,
             cause: first
         )
@@ -127,7 +127,7 @@ struct SourceList: Sendable, Equatable {
 }
 
 extension DownloadError {
-    /// Whether another source of the same file may do better.
+    /// Whether another source of the same file may succeed.
     fileprivate var isSourceFailure: Bool {
         let codes: Set<Code> = [
             .nameResolution, .addressRefused, .connection, .tls, .stalled, .connectionLost, .httpStatus, .redirect,

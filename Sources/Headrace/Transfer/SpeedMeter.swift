@@ -1,14 +1,14 @@
 import HeadracePlatform
 
-/// Bytes per second over the last seconds, from counts at given times.
+/// The average speed over the last seconds, in bytes per second, from counts at given times.
 ///
-/// An average whose weights fall by half every ``halfLife``, as of the time asked, so that a stalled transfer's speed
-/// falls to zero without new counts.
+/// The weights halve every ``halfLife`` up to the time of the query, so that the speed of a stalled transfer falls to zero
+/// without new counts.
 struct SpeedMeter: Sendable {
     /// The age at which a byte counts half.
     static let halfLife = Duration.seconds(2)
 
-    /// Decayed bytes and decayed seconds as of `time`.
+    /// The decayed bytes and seconds as of `time`.
     private var bytes = 0.0
     private var seconds = 0.0
     private var time: Duration

@@ -1,13 +1,13 @@
-/// Tells one run of a download from outside that it has to stop, and why.
+/// Asks one run of a download to stop, and gives the reason.
 ///
-/// The first reason holds, except that a download which is cancelled is wanted no more, whatever was asked before.
+/// The first reason applies, except that cancellation overrides any other.
 final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
         case paused
-        /// It has to wait again, since a limit was lowered or another one is more urgent.
+        /// The download must wait again, since a limit was lowered or a more urgent download needs the slot.
         case demoted
-        /// Its connections are of no use on the network as it is.
+        /// The connections no longer work on the present network.
         case networkChanged
         case shutDown
         case timedOut(after: Duration)
@@ -24,7 +24,7 @@ final class StopSignal: Sendable {
     var reason: Reason? { state.withLock { $0.reason } }
 
     func stop(_ reason: Reason) {
-        // Under the lock, since the task may end as soon as it is free. Cancelling does not come back here.
+        // Under the lock, since the task may end as soon as it is released. Cancelling does not call back into this object.
         state.withLock { state in
             if state.reason == nil || reason == .cancelled { state.reason = reason }
             state.cancel?()
@@ -32,7 +32,7 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Has each reason to stop told, also one that is there already, to what must not come back here; nil ends that.
+    /// Sets a handler for reasons to stop, which must not call this object; called at once if there is a reason already.
     func follow(_ publish: (@Sendable (Reason) -> Void)?) {
         state.withLock { state in
             state.publish = publish
@@ -40,9 +40,9 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels the task it runs in when the download has to stop.
+    /// Runs `body`, and cancels its task when the download must stop.
     ///
-    /// One task a download, where a group would need two more, one to work and one to wait for the signal.
+    /// Uses one task per download; a task group would need two more, for the work and for waiting for the signal.
     func cancellingTask<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
         await withUnsafeCurrentTask { task in
             // Valid until the closure returns, and cancelling is allowed from any thread.

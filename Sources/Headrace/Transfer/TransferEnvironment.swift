@@ -1,23 +1,23 @@
-/// What every transfer of a manager works with; a class, since as a value it would be two dozen references to copy.
+/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references each time.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
     let files: FileSystem
-    /// The same, for each partial to hold.
+    /// The same file system as a reference, for partial files.
     let sharedFiles: SharedFileSystem
     let clock: AnyClock
     let network: NetworkMonitor
-    /// When the path changed last; nil where it has not.
+    /// The time of the last change of the network path; `nil` if there was none.
     private let pathChange = Locked<Duration?>(nil)
     let hosts: HostLimiter
     let claims: DestinationReservations
     let rates: ThrottleController
     let descriptors: DescriptorShare
-    /// Called, with the file as it is, before a file gets its final name; may block.
+    /// Called with a file's state before it gets its final name; may block.
     let willName: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
-    /// Fetches the files in the app's place; nil where the manager does.
+    /// Downloads the files outside the process; `nil` if the manager does it.
     let background: (any BackgroundFetcher)?
-    /// Where the versions of files are kept that have no attributes; nil for nowhere.
+    /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
     let versions: RegistryVersions?
 
     init(
@@ -44,12 +44,12 @@ final class TransferEnvironment: Sendable {
     /// Creates an environment.
     /// - Parameters:
     ///   - configuration: The manager's settings.
-    ///   - transport: The way to the network.
+    ///   - transport: The transport for requests.
     ///   - files: The file system.
-    ///   - clock: The time.
-    ///   - network: The path to others; one that is not known by default.
-    ///   - localTime: What a clock on the wall shows.
-    ///   - descriptors: The descriptors for transfers; as many as they want by default.
+    ///   - clock: The clock.
+    ///   - network: The network monitor; by default the path is unknown.
+    ///   - localTime: Returns the local time of day.
+    ///   - descriptors: The file descriptors for transfers; unlimited by default.
     init(
         configuration: DownloadConfiguration,
         transport: any Transport,
@@ -77,13 +77,13 @@ final class TransferEnvironment: Sendable {
         versions = nil
     }
 
-    /// Takes note that the path has changed.
+    /// Records that the network path has changed.
     func recordPathChange() {
         let now = clock.now()
         pathChange.withLock { $0 = now }
     }
 
-    /// Whether what failed may be the network alone: it is not there for the request, or has changed a moment ago.
+    /// Whether a failure may be due to the network alone: it is unavailable for the request, or changed a moment ago.
     func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
         let need = NetworkRequirement(request)
         guard !need.isLoopback, gate.blocker(for: need) == nil else { return !need.isLoopback }
@@ -91,7 +91,7 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
-    /// What the network allows at this moment.
+    /// The requests that the network currently permits.
     var gate: NetworkAdmission {
         NetworkAdmission(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)
     }

@@ -3,22 +3,22 @@ import HeadracePlatform
 /// A complete file under its final name.
 struct FinishedFile: Sendable {
     let url: URL
-    /// The file as it was then; nil where it could not be looked at.
+    /// The state of the file at that time; `nil` if it could not be read.
     let stamp: FileStamp?
-    /// Whether the download has not fetched it, but found it there.
+    /// Whether the file existed before, so that this download did not fetch it.
     var wasThere = false
 }
 
-/// How a transfer ended.
+/// The result of a transfer.
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
-    /// It was told to stop; `keptBytes` where a partial is left, or a record without one.
+    /// The transfer was asked to stop; `keptBytes` is true if a partial file is left, or a resume record without one.
     case stopped(keptBytes: Bool)
-    /// It is to be gone on with, but not before this time.
+    /// The transfer must be resumed, but not before this time.
     case retry(TransferState, at: Duration)
 
-    /// Runs a transfer to its end, or until its time is over.
+    /// Runs a transfer until it finishes or exceeds the time limit.
     init(of transfer: DownloadTransfer) async {
         guard let limit = transfer.environment.configuration.timeLimit else {
             self = await TransferOutcome(ofUnlimited: transfer)
@@ -32,7 +32,7 @@ enum TransferOutcome: Sendable {
             return
         }
         self = await withDiscardingTaskGroup { group in
-            // Not on the blocking executor, whose threads may all be held by the disk.
+            // Not on the blocking executor, all of whose threads may wait for the disk.
             group.addTask(executorPreference: globalConcurrentExecutor) {
                 let clock = transfer.environment.clock
                 guard (try? await clock.sleep(end)) != nil else { return }
@@ -44,7 +44,7 @@ enum TransferOutcome: Sendable {
         }
     }
 
-    /// A stop that was asked for explains what it made fail.
+    /// If the transfer was asked to stop, the reason explains the errors that followed.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())
@@ -56,7 +56,7 @@ enum TransferOutcome: Sendable {
                     .stopped(keptBytes: stopped.keptBytes)
                 }
         } catch let retry as DownloadTransfer.Retry {
-            // At the end of its time it has to be told, whatever it waits for.
+            // A retry is due at the time limit at the latest, so that the transfer can report the timeout.
             let limit = transfer.environment.configuration.timeLimit
             var attempts = retry.attempts
             let time = min(retry.time, limit.map { attempts.start + $0 } ?? retry.time)

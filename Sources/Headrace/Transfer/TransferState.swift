@@ -1,14 +1,14 @@
 import HeadracePlatform
 
-/// What the attempts of one run have in common: progress, budgets, and what was learnt.
+/// The state that all attempts of one run share: progress, budgets and what is known of the server.
 ///
-/// A download that waits to be tried again leaves its place to others, and takes this up when it is its turn.
+/// A download that waits for a retry releases its slot, and continues with this state when it runs again.
 struct TransferState: Sendable {
-    /// How a file may be fetched, after what was met so far.
+    /// The ways in which a file may still be downloaded.
     enum Parts: Sendable, Equatable {
         /// Over several connections.
         case several
-        /// What is missing one part after the other.
+        /// One missing part after another.
         case one
         /// From the start to the end.
         case none
@@ -26,45 +26,45 @@ struct TransferState: Sendable {
     }
 
     private static let maxRenewals = 3
-    /// How often bytes are fetched again that changed on the disk; more often it is the disk that has to go.
+    /// The number of repairs of bytes that changed on the disk; after more the disk is considered faulty.
     private static let maxDiskRepairs = 2
 
-    /// When the first of them began, later by the time in which the download waited for its turn since.
+    /// The start of the first attempt, later by the time that the download has waited for a slot since.
     private(set) var start: Duration
-    /// When the next one is due, while the download waits for it.
+    /// The time of the next attempt, while the download waits for it.
     private var due: Duration?
-    /// Whether the present one was asked for before it was due.
+    /// Whether the current attempt was requested before it was due.
     private(set) var isHastened = false
-    /// What the last of them ended with since the download's last turn began; nil where that was no failure.
+    /// The failure of the last attempt of this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// The failure whose retry has not been told yet by its host's pace when to begin.
+    /// A failure whose retry has not yet been cleared by the pacing of its host.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
     var parts = Parts.several
     var verification: Verification
-    /// The path and the URL of the file that the last answer was told to become.
+    /// The path and URL of the file last published for a response.
     var reportedFile: (path: String, url: URL)?
-    /// The final path as the origin's answer meant it; mirrors do not give the file another name.
+    /// The final path according to the origin's response; mirrors do not rename the file.
     var originPath: String?
     var sources: SourceList
-    /// Body bytes from the network, those that were of no use included.
+    /// The body bytes received from the network, including unusable ones.
     private(set) var fetchedBytes: Int64 = 0
-    /// The most bytes of the source that were held at once, since it had to begin with a file that has changed.
-    private var mostHeld: Int64 = 0
+    /// The maximum of received bytes so far; reset when the source or its version of the file changes.
+    private var maxHeldBytes: Int64 = 0
     private var backoff: RetryBackoff
-    /// Those of a source which was not asked yet.
+    /// The initial budget of each new source.
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeStrategy
     private var unusableResponses = 0
-    /// Whether a complete file was wrong, and fetched again from the same source.
+    /// Whether a wrong complete file was already downloaded again from the same source.
     private var hasRefetched = false
     private var diskRepairs = 0
-    /// Whether it was told that the server has encoded the file.
+    /// Whether the content coding was already reported.
     var hasReportedCoding = false
-    /// Files that are there, and were read and found to be others than the one that is asked for.
-    var disproven: Set<FileStamp> = []
-    /// How many links were asked for since the last progress.
+    /// Existing files that were read and found not to match the request.
+    var mismatchedFiles: Set<FileStamp> = []
+    /// The number of links requested since the last progress.
     private var renewals = 0
 
     init(_ request: borrowing DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
@@ -85,45 +85,45 @@ struct TransferState: Sendable {
         fetchedBytes += Int64(count)
     }
 
-    /// Counts the bytes that an attempt has brought, by how many were held before it and are now.
+    /// Counts the progress of an attempt, from the received bytes before and after it.
     mutating func progressed(from before: Int64, to held: Int64) {
-        let most = max(mostHeld, before)
-        backoff.progressed(by: held - before, earning: max(0, held - most))
-        mostHeld = max(most, held)
+        let earlierMax = max(maxHeldBytes, before)
+        backoff.progressed(by: held - before, earning: max(0, held - earlierMax))
+        maxHeldBytes = max(earlierMax, held)
         if held > before { renewals = 0 }
     }
 
-    /// How long to wait before the next attempt at the same source, or nil to give it up.
+    /// Returns the delay before the next attempt at the same source, or `nil` to abandon it.
     mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
         let isForgiven = error.isOneTooMany && !sources.hasNext || error.followsStall
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
-        // A time-out was waited for already, and most likely for a dead connection.
+        // The timeout was a wait already, most likely on a dead connection.
         return error.code == .stalled && isFirst ? delay.map { _ in .zero } : delay
     }
 
-    /// Counts a failure that somebody has decided to try again.
-    mutating func failedAnyway() {
-        backoff.failedAnyway()
+    /// Counts a failure that the caller decided to retry.
+    mutating func failedIgnoringBudgets() {
+        backoff.failedIgnoringBudgets()
     }
 
-    /// Takes note that the held bytes are of no use; false where that was so too often.
+    /// Records that the received bytes were discarded; returns `false` if that happened too often.
     mutating func restarted(for reason: RestartReason) -> Bool {
-        // What nothing proves, a server may have begun again for ever.
-        if !reason.isUnverifiable { mostHeld = 0 }
+        // Not for unverifiable bytes, which a server could make the download fetch again forever.
+        if !reason.isUnverifiable { maxHeldBytes = 0 }
         return resume.restarted(for: reason)
     }
 
-    /// Gives up a source and returns the next one, with retries of its own; throws where there is none.
+    /// Abandons the source and returns the next one, with a fresh budget; throws if there is none.
     mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
         let next = try sources.next(after: error, holdingBytes: holdingBytes)
         beginSource()
         return next
     }
 
-    /// Leaves a source whose host asks to wait for one that was not tried; nil where there is none.
+    /// Switches from a source whose host requires a wait to an untried one; returns `nil` if there is none.
     mutating func postponeSource() -> URL? {
         guard let next = sources.postpone() else { return nil }
         beginSource()
@@ -132,50 +132,50 @@ struct TransferState: Sendable {
 
     private mutating func beginSource() {
         backoff = firstBackoff
-        mostHeld = 0
+        maxHeldBytes = 0
         unpacedFailure = nil
         resume = firstResume
         resume.sourceChanged()
-        // After a file that was put together wrongly, each source sends the whole alone.
+        // After a file was assembled incorrectly, each source sends it in one stream.
         if !hasRefetched || parts != .none { parts = .several }
         unusableResponses = 0
     }
 
-    /// Takes a new link, which may give parts where the old one, at its end, gave none.
+    /// Replaces the link; the new one may support ranges even if the expired one no longer did.
     mutating func renewSource(_ link: DownloadRequest.Link) {
         if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)
         parts = .several
     }
 
-    /// Counts a link that is asked for; false when none of the last ones has brought a byte.
+    /// Counts a requested link; returns `false` if none of the last ones made progress.
     mutating func mayRenewLink() -> Bool {
         renewals += 1
         return renewals <= Self.maxRenewals
     }
 
-    /// The download waits for its next attempt until that time.
+    /// Makes the download wait for its next attempt until this time.
     mutating func wait(until time: Duration) {
         due = time
     }
 
-    /// It is the download's turn again.
-    mutating func goOn(at now: Duration) {
+    /// Continues after the wait.
+    mutating func endWait(at now: Duration) {
         lastFailure = nil
         guard let due = due.take() else { return }
         start += max(.zero, now - due)
         isHastened = due > now
     }
 
-    /// Counts an answer whose body could not be used; false when there have been too many.
+    /// Counts a response with an unusable body; returns `false` if there were too many.
     mutating func mayRequestAgain() -> Bool {
         unusableResponses += 1
         return unusableResponses <= ResumeStrategy.maxRestarts
     }
 
-    /// Counts a repair of a complete file that has lost bytes on the disk; false if there were too many.
+    /// Counts a repair of a complete file that lost bytes on the disk; returns `false` if there were too many.
     ///
-    /// The file is verified as it is on the disk afterwards, not as its bytes came.
+    /// Afterwards the file is verified as it is on the disk, not as it was received.
     mutating func mayRepairDisk() -> Bool {
         verification.discardDigest()
         parts = .one
@@ -184,26 +184,26 @@ struct TransferState: Sendable {
         return true
     }
 
-    /// Decides whether a complete file that is wrong is fetched again, and from which source.
+    /// Decides whether a wrong complete file is downloaded again, and from which source.
     ///
     /// The same source is used again at most once in a run, and only if it may not be to blame; each other one is used once.
     /// - Parameters:
-    ///   - composition: The responses that the file was put together from.
-    ///   - keepsBytes: Whether some bytes are known to be right, so that only the others are fetched.
-    ///   - isDiskFailure: Whether the wrong bytes have changed on the disk.
+    ///   - composition: The responses that the file was assembled from.
+    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the others are downloaded.
+    ///   - isDiskFailure: Whether the wrong bytes changed on the disk.
     /// - Returns: The next step.
     mutating func mismatched(
         _ composition: PartialDownload.Composition,
         keepsBytes: Bool,
         isDiskFailure: Bool
     ) -> AfterMismatch {
-        // In one stream nothing can be put together wrongly; what is missing among what is right comes part by part.
+        // A single stream cannot be assembled incorrectly; gaps between correct bytes are filled one part at a time.
         parts = keepsBytes ? .one : .none
         if isDiskFailure, diskRepairs < Self.maxDiskRepairs {
             diskRepairs += 1
             return .sameSource
         }
-        // Each of the mixed sources or versions may be right alone.
+        // Each of the mixed sources or versions may be correct on its own.
         let isMixed = resume.isUnverified || composition == .severalSources
         if !isMixed || hasRefetched, sources.hasNext { return .otherSource }
         guard !hasRefetched, isMixed || keepsBytes || composition != .oneResponse else { return .fail }

@@ -118,9 +118,9 @@ struct PlainTextTests {
 
     @Test(arguments: [GetOptions.Verbosity.quiet, .normal, .verbose])
     func `a failure tells what happened, why and where, always`(_ verbosity: GetOptions.Verbosity) {
-        let error = DownloadError(.httpStatus, "The server answered with status 404.", statusCode: 404)
+        let error = DownloadError(.httpStatus, "The server responded with status 404.", statusCode: 404)
         #expect(
-            line(.failed(error), verbosity) == "headrace: a.bin: The server answered with status 404 (http://h/x)"
+            line(.failed(error), verbosity) == "headrace: a.bin: The server responded with status 404 (http://h/x)"
         )
         #expect(line(.cancelled, verbosity) == "headrace: a.bin: cancelled (http://h/x)")
     }

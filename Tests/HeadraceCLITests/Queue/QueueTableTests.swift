@@ -13,7 +13,7 @@ struct QueueTableTests {
         DownloadSnapshot.sample(0x1111_1111_0000_0001, .running, .half),
         .sample(
             0xABCD_0000_0000_0002,
-            .failed(DownloadError(.httpStatus, "The server answered with status 404.")),
+            .failed(DownloadError(.httpStatus, "The server responded with status 404.")),
             name: "b.bin"
         ),
         .sample(0x0000_0000_0000_0003, .paused, name: "c.bin", DownloadProgress(bytesReceived: 2048)) {
@@ -31,7 +31,7 @@ struct QueueTableTests {
             lines(Self.list) == [
                 "     ID        STATE    DONE      SIZE  NAME",
                 " %2  11111111  running   50%   100 MiB  a.bin",
-                "%10  abcd0000  failed                   b.bin: The server answered with status 404.",
+                "%10  abcd0000  failed                   b.bin: The server responded with status 404.",
                 " %1  00000000  paused         2.00 KiB  The third",
             ]
         )

@@ -315,7 +315,7 @@ struct BackgroundWalk {
 
     private mutating func takeOver(_ id: Download.ID) -> Result<DeliveredFile, DownloadError> {
         guard !chance(8), let url = URL(string: "https://example.org/\(id)") else {
-            return .failure(DownloadError(.httpStatus, "The server answered with status 403.", statusCode: 403))
+            return .failure(DownloadError(.httpStatus, "The server responded with status 403.", statusCode: 403))
         }
         items[id]?.hasFile = true
         items[id]?.isTaken = true

@@ -183,7 +183,7 @@ struct LoginTests {
     }
 
     @Test(arguments: [
-        ("Basic realm=x", "It refuses the login"), ("Digest realm=x, nonce=y", "by digest, which is not supported"),
+        ("Basic realm=x", "It rejected the login"), ("Digest realm=x, nonce=y", "by digest, which is not supported"),
     ])
     func `D13 a login in the URL that is refused is told as that`(_ challenge: String, _ message: String) async throws {
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in

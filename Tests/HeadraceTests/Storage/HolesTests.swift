@@ -130,7 +130,7 @@ struct HolesTests {
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
         let told = outcome.events.filter {
-            if case .fellBack(let what) = $0 { what.contains("not on the disk") } else { false }
+            if case .fellBack(let what) = $0 { what.contains("no longer on the disk") } else { false }
         }
         #expect(told.count == 1)
         expectExact(disk)
@@ -183,7 +183,7 @@ struct HolesTests {
         }
         let outcome = try await run(calls(disk))
         #expect(outcome.starts == [0])
-        let reason = "None of the bytes so far are known to be on the disk."
+        let reason = "None of the received bytes are known to be on the disk."
         #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Int64(Self.written))))
         expectExact(disk)
     }

@@ -130,7 +130,7 @@ struct LegacyPartialTests {
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, resumes: false)
             #expect(outcome.error == nil)
             #expect(outcome.starts == [0])
-            let reason = "Going on with the bytes of an earlier run is switched off."
+            let reason = "Resuming the bytes of an earlier run is disabled."
             #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Self.held)))
         }
     }

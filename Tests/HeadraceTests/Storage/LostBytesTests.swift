@@ -40,7 +40,7 @@ struct LostBytesTests {
     }
 
     private static func notices(_ outcome: DiskOutcome) -> Int {
-        outcome.events.count { if case .fellBack(let what) = $0 { what.contains("has truncated") } else { false } }
+        outcome.events.count { if case .fellBack(let what) = $0 { what.contains("program truncated") } else { false } }
     }
 
     struct Cut: Sendable {
@@ -99,7 +99,7 @@ struct LostBytesTests {
                 checksums: [Self.checksum()]
             )
             #expect(outcome.error?.code == .fileSystem)
-            #expect(outcome.error?.message.contains("has truncated") == true)
+            #expect(outcome.error?.message.contains("Another program truncated") == true)
             #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "file.bin").path))
         }
     }

@@ -350,7 +350,7 @@ struct PartialFileTests {
             let recorder = FileSystemRecorder()
             let error = try await failure(to: .file(pipe), policy, refetching: refetchPolicy, calls: recorder.fileCalls)
             #expect(error.code == .fileSystem)
-            #expect(error.message == "\(pipe.path) is no file but a device, a pipe or a socket. Choose another name.")
+            #expect(error.message == "\(pipe.path) is a device, a pipe or a socket, not a file. Choose another name.")
             #expect(recorder.calls == [.checkDirectory, .status])
             #expect(try FileSystem.system.status(pipe.path)?.kind == .other)
             #expect(try FileProbe.names(in: folder) == ["file.bin"])

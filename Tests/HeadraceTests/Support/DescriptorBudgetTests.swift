@@ -127,7 +127,7 @@ struct DescriptorBudgetTests {
             let second = try await list.add("second")
             for await event in second.events {
                 guard case .fellBack(let sentence) = event else { continue }
-                #expect(sentence.hasSuffix("Another download has to end first."))
+                #expect(sentence.hasSuffix("Another download must finish first."))
                 break
             }
             await list.manager.downloads[0].cancel()

@@ -145,7 +145,7 @@ struct FramingTests {
         let coded = Response.file(file).header("Content-Encoding", coding)
         let outcome = try await run(coded.truncated(after: Fixture.cut), then: coded)
         #expect(outcome.isExact)
-        let told = "The server has encoded the file as \(coding), and it is saved so."
+        let told = "The server encoded the file as \(coding); it is saved encoded."
         #expect(outcome.events.count { $0 == .fellBack(told) } == 1)
     }
 

@@ -94,7 +94,7 @@ struct FreshLinkTests {
         #expect(requested == 1)
         #expect(error.statusCode == 403)
         #expect(error.cause is ResponseRejection)
-        #expect(error.message.contains("A new link could not be had"))
+        #expect(error.message.contains("No new link could be obtained"))
         #expect(outcome.names.contains { $0.hasSuffix(".part") })
     }
 

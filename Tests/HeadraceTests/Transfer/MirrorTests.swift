@@ -134,7 +134,7 @@ struct MirrorTests {
         ])
         let error = try #require(outcome.error)
         #expect(error.code == .httpStatus)
-        for text in ["3 sources", "/a: The server answered with status 404", "/b: ", "/c: ", "503"] {
+        for text in ["3 sources", "/a: The server responded with status 404", "/b: ", "/c: ", "503"] {
             #expect(error.message.contains(text), "\(error.message)")
         }
         #expect(outcome.names == [])

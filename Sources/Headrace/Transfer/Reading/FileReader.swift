@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// One who reads a download's file from some byte on, through a descriptor of its own.
+/// Reads a download's file from a given byte on, through a descriptor of its own, while the file arrives.
 ///
-/// Whoever lets go of it takes the demand for its bytes back.
+/// When the reader is released, the demand for its bytes is withdrawn.
 final class FileReader: Sendable {
     private struct OpenFile {
         let descriptor: Int32
@@ -28,16 +28,16 @@ final class FileReader: Sendable {
         self.executor = executor
         self.finalStamp = finalStamp
         readers = record.readers()
-        // Before there is a demand, so that the state is known to those who ask what is there.
+        // Before the demand exists, so that the state of the download is known when it is evaluated.
         readers.entered(record)
         id = readers.join(range)
     }
 
     deinit {
-        end()
+        close()
     }
 
-    /// The next bytes, as soon as they are there; nil at the end.
+    /// Returns the next bytes once they are available; `nil` at the end.
     func next() async throws -> Data? {
         do {
             while true {
@@ -50,24 +50,24 @@ final class FileReader: Sendable {
                     if let data { return data }
                 case .wait: await readers.wait(for: id)
                 case .end:
-                    end()
+                    close()
                     return nil
                 case .fail(let error): throw error
                 }
             }
         } catch {
-            end()
+            close()
             throw error
         }
     }
 
     /// Closing a descriptor that only reads does not wait for the disk.
-    private func end() {
+    private func close() {
         readers.leave(id)
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
     }
 
-    /// Reads bytes; nil where they are not there any more.
+    /// Reads bytes; returns `nil` if they are no longer there.
     private func bytes(of read: ReadableFile.Read) throws(DownloadError) -> Data? {
         do throws(SystemError) {
             let file = try descriptor(for: read)
@@ -86,7 +86,7 @@ final class FileReader: Sendable {
         }
     }
 
-    /// What the file has to be like after it was read; nil where it is locked, or nothing is known.
+    /// The stamp that the file must have after the read; `nil` if the file is locked, or its stamp is unknown.
     private func stamp(for read: ReadableFile.Read) -> FileStamp? {
         switch read.proof {
         case .session: nil
@@ -95,7 +95,7 @@ final class FileReader: Sendable {
         }
     }
 
-    /// The open file, which stays the same when it gets another name.
+    /// The open file, which stays valid when the file is renamed.
     private func descriptor(for read: ReadableFile.Read) throws(SystemError) -> Int32 {
         let stale: OpenFile? = file.withLock { file in
             file?.generation == read.generation ? nil : file.take()

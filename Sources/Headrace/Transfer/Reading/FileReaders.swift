@@ -1,20 +1,20 @@
-/// Those who read a download's file while it arrives: the lock around a ``ReadableFile``, and who waits there.
+/// The readers of a download's file while it arrives: the lock around a ``ReadableFile``, and the waiting readers.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 
     private struct State {
         var file = ReadableFile()
         var waiting: [ReaderID: Latch] = [:]
-        var noteDemand: (@Sendable () -> Void)?
+        var onDemand: (@Sendable () -> Void)?
     }
 
     private let state = Locked(State())
-    /// Writes the record of the bytes.
+    /// Writes the resume record of the received bytes.
     let recordWriter = ResumeRecordWriter()
 
     /// - Parameters:
-    ///   - path: Where the partial is.
-    ///   - kept: What an earlier transfer has left of it.
+    ///   - path: The path of the partial file.
+    ///   - kept: The state that an earlier transfer left, if any.
     init(of path: String, _ kept: SuspendedPartial?) {
         guard let kept else { return }
         change { file in
@@ -23,21 +23,21 @@ final class FileReaders: Sendable {
         }
     }
 
-    /// The bytes that are there.
+    /// The received bytes.
     var held: ByteRangeSet { state.withLock { $0.file.held } }
 
-    /// Whether anybody reads.
+    /// Whether there are any readers.
     var isRead: Bool { state.withLock { $0.file.isRead } }
 
-    /// The bytes that are still to be handed out, the most urgent first.
+    /// The ranges still to be delivered to readers, the most urgent first.
     var demands: [Range<Int64>] { state.withLock { $0.file.demands } }
 
-    /// Has a transfer told that there are other ``demands``; nil ends that.
-    func follow(_ noteDemand: (@Sendable () -> Void)?) {
-        state.withLock { $0.noteDemand = noteDemand }
+    /// Sets a handler that is called when ``demands`` change; `nil` removes it.
+    func follow(_ onDemand: (@Sendable () -> Void)?) {
+        state.withLock { $0.onDemand = onDemand }
     }
 
-    /// Takes note of what has become of the file, and lets those go on who waited for it.
+    /// Changes the state of the file, and wakes the readers that can continue.
     func change(_ verb: (inout ReadableFile) -> Void) {
         let ready: [Latch] = state.withLock { state in
             verb(&state.file)
@@ -48,9 +48,9 @@ final class FileReaders: Sendable {
         for latch in ready { latch.open() }
     }
 
-    /// Takes note of the state of the download.
+    /// Updates the state of the download.
     func entered(_ record: DownloadRecord) {
-        // Looked up under the lock, so that an older state never follows a newer one.
+        // Read under the lock, so that an older state never follows a newer one.
         change { $0.entered(record.status.state, of: record.requested { $0.url }) }
     }
 
@@ -65,8 +65,8 @@ final class FileReaders: Sendable {
     }
 
     private func changeDemand<Result: Sendable>(_ verb: (inout ReadableFile) -> Result) -> Result {
-        let (result, noteDemand) = state.withLock { (verb(&$0.file), $0.noteDemand) }
-        noteDemand?()
+        let (result, onDemand) = state.withLock { (verb(&$0.file), $0.onDemand) }
+        onDemand?()
         return result
     }
 
@@ -82,7 +82,7 @@ final class FileReaders: Sendable {
         state.withLock { $0.file.strayed(read, by: id) }
     }
 
-    /// Returns when there is something else to do than to wait, or when the task is cancelled.
+    /// Returns when the reader has something to do other than wait, or when the task is cancelled.
     func wait(for id: ReaderID) async {
         let latch = Latch()
         let waits = state.withLock { state in

@@ -1,27 +1,27 @@
 import HeadracePlatform
 
-/// Which bytes of a download's file can be read, and what becomes of those who read when bytes go.
+/// Tracks which bytes of a download's file can be read, and what happens to readers when bytes are lost.
 ///
-/// Pure. A reader is given the bytes of its range in order: ``step(of:)`` says which are there, and what was read of them is
-/// handed out only if ``took(_:of:by:)`` then says that they were there all the time. Bytes may go when the download starts
-/// again, or gives parts up: each time is another ``generation``, in which only those go on to whom nothing was given that is
-/// gone. So nobody is given bytes of two versions.
+/// Pure. A reader receives the bytes of its range in order: ``step(of:)`` returns those available, and the bytes read are
+/// delivered only if ``took(_:of:by:)`` confirms that they were valid all the time. Bytes are lost when the download restarts
+/// or discards parts. Each loss begins another ``generation``, in which only those readers continue that received none of the
+/// lost bytes, so no reader receives bytes of two versions.
 ///
-///     opened ──▶ session ── kept ──▶ stamp ──▶ opened          while a session has the file, and between two of them
+///     opened ──▶ session ── kept ──▶ stamp ──▶ opened          while a transfer has the file, and between two transfers
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
 struct ReadableFile: Sendable {
     struct ReaderID: Sendable, Hashable, Comparable {
         fileprivate let number: Int
 
-        /// Those who came later are the greater ones.
+        /// Later readers are greater.
         static func < (lhs: ReaderID, rhs: ReaderID) -> Bool { lhs.number < rhs.number }
     }
 
-    /// What vouches for the file that is under the path.
+    /// The guarantee that the file at the path is the right one.
     enum Proof: Sendable, Hashable {
-        /// A session has it locked.
+        /// A transfer has it locked.
         case session
-        /// No session has it, and it is the same as long as it has this stamp.
+        /// No transfer has it; it is unchanged as long as it has this stamp.
         case stamp(FileStamp)
         /// It has its final name.
         case final
@@ -32,7 +32,7 @@ struct ReadableFile: Sendable {
         var range: Range<Int64>
         var path: String
         var proof: Proof
-        /// A file that was opened in an earlier one may be another file.
+        /// A file opened in an earlier generation may be a different one.
         var generation: Int
     }
 
@@ -47,19 +47,19 @@ struct ReadableFile: Sendable {
         let range: Range<Int64>
         var position: Int64
         var failure: DownloadError?
-        /// Nothing of use is under the path.
-        var isAstray = false
+        /// The path does not lead to a usable file at present.
+        var isFileMissing = false
     }
 
-    /// The most bytes that are read at once.
+    /// The maximum number of bytes per read.
     static let maxReadBytes: Int64 = 256 << 10
 
     private(set) var held = ByteRangeSet()
     private var generation = 0
-    /// Nil where there are no bytes yet.
+    /// `nil` while no bytes were received.
     private var path: String?
     private var proof = Proof.session
-    /// Known for sure when the file is complete.
+    /// Final once the file is complete.
     private var totalBytes: Int64?
     private var isFinished = false
     private var failure: DownloadError?
@@ -70,7 +70,7 @@ struct ReadableFile: Sendable {
 
     var isRead: Bool { !readers.isEmpty }
 
-    /// What readers are still to be given, that of the latest first.
+    /// The ranges still to be delivered, that of the newest reader first.
     var demands: [Range<Int64>] {
         readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
             let end = end(of: reader)
@@ -94,15 +94,15 @@ struct ReadableFile: Sendable {
         let end = end(of: reader)
         guard reader.position < end else { return .end }
         if let failure = reader.failure { return .fail(failure) }
-        guard let path, !reader.isAstray else { return .wait }
+        guard let path, !reader.isFileMissing else { return .wait }
         let missing = isFinished ? nil : held.firstGap(from: reader.position, before: end)
-        let most = reader.position + min(Self.maxReadBytes, end - reader.position)
-        let there = reader.position..<min(missing?.lowerBound ?? end, most)
-        guard !there.isEmpty else { return .wait }
-        return .read(Read(range: there, path: path, proof: proof, generation: generation))
+        let limit = reader.position + min(Self.maxReadBytes, end - reader.position)
+        let available = reader.position..<min(missing?.lowerBound ?? end, limit)
+        guard !available.isEmpty else { return .wait }
+        return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// So many bytes were read; true where they are to be handed out.
+    /// Records the number of bytes read; returns whether they may be delivered.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -116,24 +116,24 @@ struct ReadableFile: Sendable {
         return count > 0
     }
 
-    /// There was no file, or another one, where bytes were to be read: it has just got its final name, or was removed.
+    /// Records that the file was missing or different when it was read: it was just renamed to its final name, or removed.
     mutating func strayed(_ read: Read, by id: ReaderID) {
         guard read.generation == generation, read.path == path, read.proof == proof else { return }
-        readers[id]?.isAstray = true
+        readers[id]?.isFileMissing = true
     }
 
     private func end(of reader: Reader) -> Int64 { min(reader.range.upperBound, totalBytes ?? .max) }
 
     // MARK: The download
 
-    /// A session has taken up a file with these bytes, which are those of the last one or of nobody knows which version.
+    /// A transfer has opened a file with these bytes, which are those of the last transfer or of an unknown version.
     mutating func opened(_ path: String, _ held: ByteRangeSet, totalBytes: Int64?, isSame: Bool) {
         if !isSame { lost() } else if !self.held.isSubset(of: held) { lost(keeping: held) }
         self.held = held
         began(path, totalBytes: totalBytes)
     }
 
-    /// A session is about to write the file at a path.
+    /// A transfer is about to write the file at this path.
     mutating func began(_ path: String, totalBytes: Int64?) {
         self.totalBytes = totalBytes
         place(at: path, .session)
@@ -143,7 +143,7 @@ struct ReadableFile: Sendable {
         held.insert(range)
     }
 
-    /// Bytes are about to go, all but these.
+    /// All bytes but these are about to be removed.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet()) {
         generation += 1
         for (id, reader) in readers where !kept.contains(reader.range.lowerBound..<reader.position) {
@@ -154,33 +154,33 @@ struct ReadableFile: Sendable {
         (path, totalBytes, isFinished) = (nil, nil, false)
     }
 
-    /// A session has ended, and leaves a file with this stamp.
+    /// A transfer has ended and leaves a file with this stamp.
     mutating func kept(_ stamp: FileStamp) {
         proof = .stamp(stamp)
     }
 
-    /// A session has ended; what it did not keep nobody vouches for, and the next one tells what became of it.
+    /// A transfer has ended; without a stamp the file cannot be trusted until the next transfer opens it.
     mutating func closed() {
         guard proof == .session else { return }
         generation += 1
         path = nil
     }
 
-    /// The complete file has got its name.
+    /// The complete file has its final name.
     mutating func named(_ path: String) {
         totalBytes = held.end
         place(at: path, .final)
     }
 
-    /// The download of a URL is in this state by now.
+    /// The download of this URL has entered a state.
     mutating func entered(_ state: DownloadState, of url: URL) {
         failure = nil
         switch state {
         case .waiting, .running, .paused:
-            // It is fetched again.
+            // The file is downloaded again.
             if isFinished { lost() }
         case .finished(let file):
-            // Where it was not this download that has made it, nothing else is known of it.
+            // If another download produced the file, nothing else is known about it.
             if path != file.filePath || proof != .final {
                 lost()
                 place(at: file.filePath, .final)
@@ -195,17 +195,17 @@ struct ReadableFile: Sendable {
 
     private mutating func place(at path: String, _ proof: Proof) {
         (self.path, self.proof) = (path, proof)
-        for id in readers.keys { readers[id]?.isAstray = false }
+        for id in readers.keys { readers[id]?.isFileMissing = false }
     }
 }
 
 extension DownloadError {
     fileprivate static let changedWhileRead = DownloadError(
         .resourceChanged,
-        "The download started again with another version of the file while it was read. Read it again from the start."
+        "The download restarted with another version of the file during the read. Read it again from the start."
     )
 
     static func fileChanged(_ path: String) -> DownloadError {
-        DownloadError(.fileSystem, "\(path) was changed or removed by somebody else. Download it again.")
+        DownloadError(.fileSystem, "\(path) was changed or removed by another program. Download it again.")
     }
 }

@@ -1,20 +1,20 @@
 import HeadracePlatform
 
-/// A place that parts of a file are asked for: the one where the first request was answered, or a mirror of it.
+/// A source of parts of a file: the server of the first response, or a mirror of it.
 struct DownloadSource: Sendable {
-    /// The most mirrors that are asked beside the first source.
+    /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
-    /// What leads to it: of the first one, the redirects that were followed; a mirror's are followed with each request.
+    /// The redirects to the source: already followed for the first one, and followed with each request for a mirror.
     let chain: RedirectChain
-    /// The version that its answers have to prove.
+    /// The version that its responses must match.
     let known: RepresentationMetadata
-    /// What proves its bytes in the end, where its answers need not.
+    /// Verifies its bytes at the end, if its responses need not match.
     let deferredVerification: RangeRequest.DeferredVerification?
 
     var url: URL { chain.url }
 
-    /// The answers of one that a checksum proves in the end may have a tag and a date of their own.
+    /// With `isVerifiedAtEnd`, the entity tag and the date of its responses may differ.
     init(_ chain: RedirectChain, _ known: RepresentationMetadata, isVerifiedAtEnd: Bool) {
         self.chain = chain
         var known = known
@@ -25,10 +25,10 @@ struct DownloadSource: Sendable {
 }
 
 extension DownloadSource {
-    /// The mirrors whose parts can be proven to be of this version.
+    /// The mirrors whose parts can be verified to be of this version.
     ///
-    /// A checksum proves them in the end, or an entity tag that they have in common at once. A date proves nothing about
-    /// another source: many files have the same.
+    /// They are verified by a checksum at the end, or at once by the same strong entity tag. A date is not enough, since many
+    /// files share one.
     static func mirrors(
         of known: RepresentationMetadata,
         for transfer: DownloadTransfer,
@@ -49,7 +49,7 @@ extension DownloadSource {
 }
 
 extension [DownloadSource] {
-    /// For each source, the first one of the same host.
+    /// For each source, the index of the first one with the same host.
     var hosts: [Int] {
         let names = map { HostLimiter.host(of: $0.url) }
         return names.map { names.firstIndex(of: $0) ?? 0 }

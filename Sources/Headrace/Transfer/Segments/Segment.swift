@@ -1,39 +1,39 @@
-/// Names one segment of a plan; none is used a second time.
+/// Identifies one segment of a plan; never reused.
 struct SegmentID: Sendable, Hashable {
     let number: Int
 
-    /// That of the request that the download begins with.
+    /// The segment of the request with which the download begins.
     static let first = SegmentID(number: 0)
 }
 
-/// The part of the file that one connection fetches: from the byte it is at to the one where it stops.
+/// The range of the file that one connection still has to deliver.
 struct Segment: Sendable {
     let id: SegmentID
     let source: Int
-    /// Where the request ends, up to which the segment may grow again.
+    /// The end of the requested range, up to which the segment may be extended.
     let limit: Int64
-    /// Where the segment stops, by plan; the connection learns it with the bytes that reach it.
+    /// The planned end; the connection learns of it when it has received the bytes before it.
     var end: Int64
-    /// The segment behind this one that has brought nothing when this one met it, and whose bytes it goes on with.
+    /// The next segment, if it had no bytes when this one reached it and took over its range.
     var borrowed: SegmentID?
-    /// Where the next byte that comes belongs.
+    /// The position in the file of the next byte to arrive.
     private(set) var position: Int64
     private var receivedBytes: Int64 = 0
-    /// Of those, the ones that were not to be written.
+    /// The number of received bytes that were not written.
     var wastedBytes: Int64 = 0
-    /// Whether the advisor does not count it; see ``SegmentPlanner/compareSources(at:)``.
+    /// Whether the ``ConcurrencyController`` does not count it; see ``SegmentPlanner/compareSources(at:)``.
     var isExtra = false
-    /// Since when the connection is much slower than another one would be.
+    /// The time since which the connection is much slower than a new one would be.
     var slowSince: Duration?
     let opened: Duration
     private(set) var firstByte: Duration?
     private(set) var lastByte: Duration?
     private var meter: SpeedMeter
-    /// Whether bytes came after the first ones.
+    /// Whether bytes arrived after the first ones.
     private(set) var isMeasured = false
 
-    /// The time after its first byte from which a connection has a speed.
-    private static let leastMeasure = Duration.milliseconds(50)
+    /// The time after its first byte from which the speed of a connection is known.
+    private static let minMeasuringTime = Duration.milliseconds(50)
 
     init(_ id: SegmentID, _ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) {
         self.id = id
@@ -45,13 +45,13 @@ struct Segment: Sendable {
         meter = SpeedMeter(start: opened)
     }
 
-    /// What the connection is still to deliver; empty where it came beyond its end.
+    /// The range that the connection still has to deliver; empty if it went past its end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether too little has come for the connection to have been worth it, should it end now.
-    var wouldBeFailure: Bool { receivedBytes < SegmentPart.leastPiece }
+    /// Whether the connection would count as failed if it ended now, since it delivered too little.
+    var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
-    /// Takes note of bytes that came; returns the time to the first byte, when this is it.
+    /// Records received bytes; returns the latency if they are the first ones.
     mutating func received(_ count: Int, at now: Duration) -> Duration? {
         position += Int64(count)
         receivedBytes += Int64(count)
@@ -61,24 +61,24 @@ struct Segment: Sendable {
             isMeasured = true
             return nil
         }
-        // What comes first was on its way already, and says nothing of the speed.
+        // The first bytes were already in transit and say nothing about the speed.
         firstByte = now
         meter = SpeedMeter(start: now)
         return now - opened
     }
 
-    /// Bytes per second; nil as long as there is too little to tell.
+    /// The speed in bytes per second; `nil` while too little is known.
     func rate(at now: Duration) -> Double? {
-        // A pause after the first bytes is a delay; how fast those come that follow it is not known.
-        guard let firstByte, isMeasured, now - firstByte >= Self.leastMeasure else { return nil }
+        // A pause after the first bytes is latency; the speed of those that follow is unknown.
+        guard let firstByte, isMeasured, now - firstByte >= Self.minMeasuringTime else { return nil }
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }
 
-    /// How long no byte has come, or not even the first one.
+    /// The time since the last byte arrived, or since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// How long the next byte is likely to take: as long again as it is late.
+    /// The expected time until the next byte: a late byte is expected to take as long again.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)

@@ -1,28 +1,28 @@
-/// How bytes that somebody waits for come first.
+/// Fetches the bytes first that a reader waits for.
 extension SegmentPlanner {
-    /// How long such bytes may take to come over a connection that is open, where another one does not take longer to answer.
-    static let promptness = Duration.milliseconds(500)
+    /// The acceptable delay of demanded bytes over an open connection, unless a new one would take longer to respond.
+    static let maxDemandDelay = Duration.milliseconds(500)
 
-    /// Says what somebody waits for, the most urgent first; that holds until it is said again.
+    /// Sets the demanded ranges, the most urgent first; they apply until the next call.
     ///
-    /// The first missing byte of each range is to come soon. Where no segment is close enough to it, one of its own begins
-    /// there: over one more connection, beyond those that are worth it otherwise too, and where there may be none, in the
-    /// place of the one whose bytes are needed last. It goes on to the next byte that is held or another segment's, and what
-    /// was left of the others is divided as ever.
+    /// The first missing byte of each range should arrive soon. If no segment is close enough to it, a new one begins there: on
+    /// another connection, even if that would otherwise not be worthwhile, or at the maximum, in place of the connection whose
+    /// bytes are needed last. The new segment ends at the next byte already received or assigned; the remaining ranges are
+    /// rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
         return plan(at: now)
     }
 
-    /// Opens a segment where bytes that are waited for would come late.
+    /// Opens segments for demanded bytes that would arrive late.
     mutating func serve(at now: Duration) -> [Action] {
         let bytes = wanted.compactMap { range in
             held.firstGap(from: range.lowerBound, before: min(range.upperBound, totalBytes))?.lowerBound
         }
-        let hadLack = lacksConnection
+        let lackedConnection = lacksConnection
         lacksConnection = false
         var actions: [Action] = []
-        // An older demand is never served at the cost of a later one.
+        // An older demand is never served at the cost of a newer one.
         var serving: Set<SegmentID> = []
         for byte in bytes {
             if let server = server(of: byte, at: now) {
@@ -32,10 +32,12 @@ extension SegmentPlanner {
             let mayJoin = segments.count < controller.maximum && sources.contains { !$0.isRetired }
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
-            // Before one is stopped, the source is asked for one more.
-            if place == nil, hadLack || !mayJoin, let victim = leastWanted(beside: serving, for: bytes, at: now) {
-                place = replacement(of: victim, at: now)
-                actions += [.displace(victim.id)] + close(victim.id, at: now)
+            // Before a connection is stopped, the source is asked for one more.
+            if place == nil, lackedConnection || !mayJoin,
+                let displaced = leastUrgent(beside: serving, for: bytes, at: now)
+            {
+                place = replacement(of: displaced, at: now)
+                actions += [.displace(displaced.id)] + close(displaced.id, at: now)
                 reclaimUnassigned()
             }
             guard let place else {
@@ -49,13 +51,13 @@ extension SegmentPlanner {
         return actions
     }
 
-    /// The segment that brings a byte soon enough.
+    /// The segment that will deliver a byte soon enough.
     private func server(of byte: Int64, at now: Duration) -> SegmentID? {
         let newcomer = newcomer(at: now, beside: [], measuredBy: segments)
-        let latest = max(Self.promptness / .seconds(1), newcomer?.delay ?? 0)
+        let latest = max(Self.maxDemandDelay / .seconds(1), newcomer?.delay ?? 0)
         return segments.first { segment in
             guard segment.rest.contains(byte) else { return false }
-            // One that is silent where it is needed is the business of the plan's patience.
+            // A segment that is silent at this byte is left to the timeout of the plan.
             let distance = Double(byte - segment.position)
             guard distance > 0 else { return true }
             let delay = segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
@@ -64,9 +66,9 @@ extension SegmentPlanner {
         }?.id
     }
 
-    /// The segment whose bytes are needed last of all whose connection can be replaced.
-    private func leastWanted(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
-        // Bytes before those that are waited for are not needed at all.
+    /// The replaceable segment whose bytes are needed last.
+    private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
+        // Bytes before all demanded ones are not needed at all.
         let distance = { (segment: Segment) in
             bytes.map { segment.position < $0 ? .max : segment.position - $0 }.min() ?? .max
         }
@@ -74,11 +76,11 @@ extension SegmentPlanner {
             .max { (distance($0), $0.rest.count) < (distance($1), $1.rest.count) }
     }
 
-    /// Begins a segment at a missing byte, where that ends which had it so far.
+    /// Begins a segment at a missing byte, which ends the segment that it was assigned to.
     private mutating func begin(at byte: Int64, by worker: SegmentPart.Worker, at now: Duration) -> Action {
         for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
         guard let gap = unassigned.first(where: { $0.contains(byte) }) else {
-            preconditionFailure("The byte \(byte) is neither missing nor anybody's")
+            preconditionFailure("The byte \(byte) is neither missing nor assigned")
         }
         return open(byte..<gap.upperBound, by: worker, at: now)
     }

@@ -1,9 +1,9 @@
-/// How what is missing is divided among connections.
+/// Divides the missing bytes among connections.
 extension SegmentPlanner {
-    /// Bytes per second, where nothing was measured yet: any speed makes equal parts.
+    /// The speed in bytes per second before any measurement; any value results in equal parts.
     static let assumedRate = Double(1 << 20)
-    /// The least speed that a new connection is thought to have, even if all that are open are silent.
-    private static let leastRate = 1024.0
+    /// The minimum expected speed of a new connection, even if all open ones are silent.
+    private static let minRate = 1024.0
 
     /// The missing bytes that are in no segment.
     var unassigned: [Range<Int64>] {
@@ -12,9 +12,9 @@ extension SegmentPlanner {
         return assigned.gaps(in: 0..<totalBytes)
     }
 
-    /// Lets a segment that has reached its end go on with the bytes of the next one, if that has brought none so far.
+    /// Extends a segment that has reached its end into the next one, if that has received nothing so far.
     ///
-    /// Whether a server that sends the whole sends parts as well is known when the first of them comes, not before.
+    /// Whether a server that sends whole files also sends ranges is known only when the first one arrives.
     mutating func borrowNext(_ index: Int) {
         let end = segments[index].end
         guard segments[index].limit > end,
@@ -24,7 +24,7 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Ends, where it is, what has gone on with the bytes of a segment that brings bytes now.
+    /// Ends segments that took over the range of a segment that now receives bytes itself.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
@@ -37,7 +37,7 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens segments where they do the most good: for sources to be tried, and as many as the advisor wants.
+    /// Opens the most useful segments: to try sources, and up to the number that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
         let free = controller.maximum - segments.count
@@ -51,7 +51,7 @@ extension SegmentPlanner {
             let newcomer =
                 number < extras ? newcomers[number] : newcomer(at: now, beside: open, measuredBy: segments)
             guard let newcomer else { break }
-            let late = parts.indices.filter { parts[$0].isWorthCutting(for: newcomer) }
+            let late = parts.indices.filter { parts[$0].isWorthDividing(for: newcomer) }
             let last = parts.indices.filter { parts[$0].isWorthHedging(by: newcomer) }
             if let part = late.max(by: { parts[$0] < parts[$1] }) {
                 parts[part].workers.append(newcomer)
@@ -66,23 +66,23 @@ extension SegmentPlanner {
         return parts.flatMap { perform($0, at: now) }
     }
 
-    /// The best connection that could be had in place of one that is open; nil for none.
+    /// The best connection available in place of an open one; `nil` if there is none.
     func replacement(of segment: Segment, at now: Duration) -> SegmentPart.Worker? {
         let others = segments.filter { $0.id != segment.id }
         return newcomer(at: now, beside: others.map(\.source), measuredBy: others)
     }
 
-    /// The best connection that may be opened beside those to the given sources.
+    /// The best connection that may be opened besides those to the given sources.
     func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
         let rates = rates(at: now, measuredBy: segments)
         var best: (worker: SegmentPart.Worker, isComparable: Bool, share: Double)?
         for index in sources.indices {
             let count = open.count { $0 == index }
-            // One connection shows what a source is worth.
+            // One connection shows how fast a source is.
             guard mayOpen(index, beside: open, at: now), count == 0 || sources[index].isTried else { continue }
             let worker = worker(index, rates)
             let isComparable = sources[index].isTried && !isInferior(index, rates)
-            // What a source gives to one of many connections is less than to the first.
+            // A source gives less to one of many connections than to the first.
             let share = worker.rate / Double(count + 1)
             let isBetter = best.map { (isComparable ? 1 : 0, share) > ($0.isComparable ? 1 : 0, $0.share) } ?? true
             if isBetter { best = (worker, isComparable, share) }
@@ -90,16 +90,16 @@ extension SegmentPlanner {
         return best?.worker
     }
 
-    /// Whether a source and its host have one more connection beside those to the given sources.
+    /// Whether a source and its host allow another connection besides those to the given sources.
     func mayOpen(_ index: Int, beside open: [Int], at now: Duration) -> Bool {
         let source = sources[index]
         return open.count { sources[$0].host == source.host } < source.allowance
             && source.mayOpen(beside: open.count { $0 == index }, at: now)
     }
 
-    /// The speed of one connection to each source, as far as it is known.
+    /// The speed of one connection to each source, if it is known.
     func rates(at now: Duration, measuredBy segments: [Segment]) -> [Double?] {
-        // A slow one among those that a source gives is found out soon, and a fast one held back is not.
+        // A high quantile: a slow connection is detected soon, but a fast one that is withheld is not.
         sources.indices.map { source in
             let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
             return (live + sources[source].rates).quantile(0.75)
@@ -107,11 +107,11 @@ extension SegmentPlanner {
     }
 
     func worker(_ source: Int, _ rates: [Double?]) -> SegmentPart.Worker {
-        // A source of unknown speed is expected to be as good as the best.
+        // A source of unknown speed is expected to be as fast as the best.
         let unknown = rates.compactMap(\.self).max() ?? Self.assumedRate
         return SegmentPart.Worker(
             source: source,
-            rate: max(rates[source] ?? unknown, Self.leastRate),
+            rate: max(rates[source] ?? unknown, Self.minRate),
             delay: sources[source].latency.map { $0 / .seconds(1) } ?? 0
         )
     }
@@ -154,7 +154,7 @@ extension SegmentPlanner {
 }
 
 extension [Double] {
-    /// The value that a part of all are below; of two, the higher one.
+    /// The given quantile; of two candidates, the higher one.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }

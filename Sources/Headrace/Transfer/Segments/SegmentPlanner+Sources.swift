@@ -1,20 +1,20 @@
-/// Tries the mirrors beside the source that the download relies on, without slowing it down.
+/// Tries the mirrors besides the main source, without slowing the download down.
 ///
-/// The advisor decides on the connections to the main source, as if there were no other. The first connection to each other
-/// source comes on top of these, as far as the maximum permits: it neither counts as a connection nor do its bytes count as
-/// a gain, so that a mirror that fails, or is slow, cannot end the growth. If the maximum is reached, such a connection is
-/// displaced when it turns out to be slower than another one to the main source would be.
+/// The controller decides on the connections to the main source, as if it were the only one. The first connection to each other
+/// source is opened in addition, as far as the maximum permits. It does not count as a connection, nor do its bytes count as a
+/// gain, so that a mirror that fails or is slow cannot end the growth. At the maximum, such a connection is displaced if
+/// another one to the main source would be faster.
 extension SegmentPlanner {
-    /// How long a source is measured before it is compared.
+    /// The time for which a source is measured before it is compared.
     static let trial = Duration.milliseconds(750)
-    /// The part of the main source's speed below which a connection is better opened to the main source.
-    private static let leastSpeed = 0.8
-    /// How long the first byte of a source may take while its connection is needed elsewhere.
+    /// The fraction of the main source's speed below which the main source gets the connection instead.
+    private static let minSpeed = 0.8
+    /// The time allowed for a source's first byte while its connection is needed elsewhere.
     private static let firstByteWait = Duration.seconds(1)
 
-    /// The number of connections there may be beside those that the advisor wants.
+    /// The number of connections in addition to those that the controller wants.
     ///
-    /// A source is tried as soon as the advisor wants a second connection, and used whatever the advisor wants.
+    /// A source is tried once the controller wants a second connection, and then used whatever the controller wants.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in
@@ -25,25 +25,25 @@ extension SegmentPlanner {
         return min(useful, controller.maximum / 2)
     }
 
-    /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing
-    /// about the host.
+    /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing about
+    /// the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }
 
-    /// Finds the main source and the connections that the advisor does not count, and ends trials.
+    /// Determines the main source and the connections that the controller does not count, and completes trials.
     mutating func compareSources(at now: Duration) {
         guard sources.count > 1 else { return }
         for segment in segments where !sources[segment.source].isTried {
             guard let first = segment.firstByte, segment.isMeasured, !segment.wouldBeFailure else { continue }
-            let least = max(Self.trial, (sources[segment.source].latency ?? .zero) * 3)
-            if now - first >= least { sources[segment.source].tried() }
+            let minTime = max(Self.trial, (sources[segment.source].latency ?? .zero) * 3)
+            if now - first >= minTime { sources[segment.source].tried() }
         }
         let counts = sources.indices.map { source in
             segments.count { $0.source == source && $0.lastByte != nil && sources[source].isTried }
         }
-        if let most = counts.indices.max(by: { counts[$0] < counts[$1] }), counts[most] > counts[mainSource] {
-            mainSource = most
+        if let largest = counts.indices.max(by: { counts[$0] < counts[$1] }), counts[largest] > counts[mainSource] {
+            mainSource = largest
         }
         var seen: Set = [mainSource]
         for index in segments.indices { segments[index].isExtra = seen.insert(segments[index].source).inserted }
@@ -52,7 +52,7 @@ extension SegmentPlanner {
     /// Whether a connection to the main source would be faster.
     func isInferior(_ source: Int, _ rates: [Double?]) -> Bool {
         guard source != mainSource, let rate = rates[source], let main = rates[mainSource] else { return false }
-        return rate < main * Self.leastSpeed
+        return rate < main * Self.minSpeed
     }
 
     /// The connections to open to sources that have none and may be worth one.
@@ -70,7 +70,7 @@ extension SegmentPlanner {
         return workers
     }
 
-    /// Stops extra connections in whose place a better one can be opened that the advisor wants.
+    /// Stops extra connections if a better one that the controller wants can be opened instead.
     mutating func displaceExtras(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments where segment.isExtra {

@@ -1,56 +1,57 @@
-/// Decides which connection fetches which bytes of a file, so that all of them end at the same time.
+/// Decides which connection fetches which bytes of a file, so that all of them finish at the same time.
 ///
-/// Pure. A download begins as one request for all that is missing, ``SegmentID/first``. When its head has proven that
-/// parts can be had, others join at the far parts, and from then on there is one rule: a connection that is free goes to
-/// the part that would end last, by the measured speeds, and the part is cut so that all who work on it end together. So
-/// a connection that is slow, or silent, or has broken, loses what others do sooner. What is too small to be cut, and
-/// late, is fetched by a second connection as well: whoever brings a byte first has it written.
+/// Pure. A download begins as one request for all missing bytes, ``SegmentID/first``. Once its head shows that ranges can be
+/// requested, other connections join, and from then on one rule applies: a free connection goes to the part that would finish
+/// last at the measured speeds, and the part is divided so that all its connections finish together. So a connection that is
+/// slow, silent or broken loses its bytes to the others in time. A late part that is too small to divide is fetched by a second
+/// connection as well, and the first copy of each byte is written.
 ///
 ///     a connection ended, failed, was stopped, or may join ──▶ plan
-///     plan:  1. who has nothing left to do is stopped; where nothing is missing: finished
-///            2. parts that nobody has go back to the segment before them, where its request reaches that far
-///            3. bytes that somebody waits for, and that nobody will bring soon, get a connection: see ``want(_:at:)``
-///            4. free connections go to parts that nobody has, to those that end last, to last pieces a second time
-///            5. where bytes are missing, nobody fetches, and nobody may: exhausted
+///     plan:  1. connections without remaining bytes are stopped; if no bytes are missing: finished
+///            2. unassigned bytes return to the segment before them, if its request covers them
+///            3. demanded bytes that would arrive late get a connection: see ``want(_:at:)``
+///            4. free connections get unassigned bytes, then the parts that finish last, then last pieces a second time
+///            5. if bytes are missing, and no connection is or may be open: exhausted
 ///
-/// There are two lists: the bytes that were given out to be written, and the segments. A missing byte that is in no
-/// segment is one that nobody has, so nothing has to be handed back when a connection is lost.
+/// The state is the set of bytes handed out for writing and the list of segments. A missing byte in no segment is unassigned,
+/// so a lost connection has nothing to hand back.
 ///
-/// A driver calls ``headArrived(_:latency:at:)`` once; for each segment ``accept(_:for:at:)`` with all bytes that come,
-/// before it writes them, and at its end ``ended(_:at:)`` or ``failed(_:_:allowing:at:)``; and every ``tickInterval``
-/// ``tick(at:)``. It performs the actions in order. What is late, of a segment that the plan has stopped, changes
-/// nothing. Where an answer is of another version of the file, the plan is void, and the driver drops it.
+/// The caller calls ``headArrived(_:latency:at:)`` once; for each segment ``accept(_:for:at:)`` with all received bytes before
+/// it writes them, and at its end ``ended(_:at:)`` or ``failed(_:_:allowing:at:)``; and ``tick(at:)`` every ``tickInterval``.
+/// It performs the actions in order. Late calls for a stopped segment change nothing. If a response is of another version of
+/// the file, the plan is void and the caller discards it.
 struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
-        /// Ask a source for these bytes, on a connection of its own.
+        /// Request these bytes from a source on a new connection.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// End a connection, whose bytes are of no more use; no verb has to follow.
+        /// Close a connection whose bytes are no longer needed; no further call for it is required.
         case stop(SegmentID)
-        /// As ``stop(_:)``, of a connection that is of use, for the sake of bytes that somebody waits for.
+        /// Like ``stop(_:)``, for a useful connection that must make room for demanded bytes.
         case displace(SegmentID)
-        /// So many bytes of a connection that has ended were not written: another one brings them, or had them first.
+        /// The number of bytes from a closed connection that were not written, since another connection delivers or delivered
+        /// them.
         case wasted(Int64)
-        /// All bytes were given out: the file is complete when the writes that run have ended.
+        /// All bytes were handed out: the file is complete when the running writes are.
         case finished
-        /// Bytes are missing, and no connection may be opened now: to be gone on with as after any failure.
+        /// Bytes are missing, and no connection may be opened now: continue as after any failure.
         case exhausted
     }
 
-    /// Why a connection is lost.
+    /// The reason why a connection was lost.
     enum Failure: Sendable, Hashable {
-        /// Cut, timed out, or answered with an error.
+        /// Disconnected, timed out or failed with an error response.
         case broken
         /// The host asked for fewer requests (429, 503).
         case refused
-        /// The answer was not the range that was asked for: 200, or another place in the file.
+        /// The response did not contain the requested range: status 200, or a different position in the file.
         case unusable
     }
 
-    /// What to do with bytes that came.
+    /// The use of received bytes.
     struct Acceptance: Sendable, Hashable {
-        /// Those to write; nil for none.
+        /// The bytes to write; `nil` for none.
         var range: Range<Int64>?
-        /// Whether the connection is to be ended.
+        /// Whether the connection must be closed.
         var isDone: Bool
     }
 
@@ -59,47 +60,48 @@ struct SegmentPlanner: Sendable {
         var time: Duration
     }
 
-    /// How often a driver calls ``tick(at:)``.
+    /// The interval between calls of ``tick(at:)``.
     static let tickInterval = Duration.milliseconds(50)
-    /// What each connection has to do at least, for one more to be worth it.
-    static let leastShare: Int64 = 1 << 20
-    /// The time left from which one more is worth it.
-    static let leastTimeLeft = 1.0
-    /// How long a connection has to be silent, or slow, to be replaced.
+    /// The minimum number of bytes per connection that makes another one worthwhile.
+    static let minShareBytes: Int64 = 1 << 20
+    /// The minimum remaining time, in seconds, that makes another one worthwhile.
+    static let minTimeLeft = 1.0
+    /// The time for which a connection must be silent or slow to be replaced.
     static let timeout = Duration.seconds(3)
-    /// After that time what comes was not on its way already when a connection was refused.
-    private static let proofInterval = Duration.milliseconds(200)
+    /// After this time, received bytes can no longer have been in transit when a connection was refused.
+    private static let transitTime = Duration.milliseconds(200)
 
     let totalBytes: Int64
-    /// The bytes that were given out to be written, and those that were held before.
+    /// The bytes handed out for writing, and those received before.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SourceStats]
     /// The source with the most connections, which the others are compared with.
     var mainSource = 0
-    /// What somebody waits for, the most urgent first.
+    /// The demanded ranges, the most urgent first.
     var wanted: [Range<Int64>]
-    /// Whether one more connection would bring what somebody waits for.
+    /// Whether another connection is needed for demanded bytes.
     var lacksConnection = false
     private(set) var controller: ConcurrencyController
-    /// How many connections have been worth it so far.
+    /// The number of connections that have been worthwhile so far.
     private var joined = 1
-    /// The bytes received over connections that the advisor counts.
+    /// The bytes received over connections that the controller counts.
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
-    /// Connections that were refused without a word a moment ago.
+    /// Connections that were recently refused without a response.
     private var refusals: [Rejection] = []
-    /// Finished or exhausted.
+    /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
 
     /// - Parameters:
     ///   - totalBytes: The size of the file.
-    ///   - held: The bytes that are there already.
-    ///   - allowances: How many connections the host of each source may have; the first is that of the first request.
-    ///   - hosts: For each source, the first one of the same host; by default each has a host of its own.
-    ///   - connections: How many there are to be in all.
-    ///   - wanted: What somebody waits for, the most urgent first.
+    ///   - held: The bytes received before.
+    ///   - allowances: The maximum number of connections to the host of each source; the first source is that of the first
+    ///     request.
+    ///   - hosts: For each source, the first one with the same host; by default each has a host of its own.
+    ///   - connections: The controller of the total number of connections.
+    ///   - wanted: The demanded ranges, the most urgent first.
     init(
         totalBytes: Int64,
         held: ByteRangeSet,
@@ -115,20 +117,20 @@ struct SegmentPlanner: Sendable {
         controller = connections
     }
 
-    /// How many connections are of use now, whatever the sources allow.
+    /// The number of connections that would be useful now, whatever the sources allow.
     var wantedConnections: Int {
         let urgent = lacksConnection ? min(segments.count + 1, controller.maximum) : 0
         return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
-    /// Sets how many connections there may be, from the most that could be of use.
+    /// Limits the total number of connections to the granted share of the useful maximum.
     mutating func limitConnections(_ share: (Int) -> Int) {
         controller.limit(share)
     }
 
-    // MARK: Verbs
+    // MARK: Events
 
-    /// The first request was answered, after a time, with a body of these bytes, so that others may join it.
+    /// Handles the first response, with the range of its body and its latency; other connections may now join.
     mutating func headArrived(_ body: Range<Int64>, latency: Duration, at now: Duration) -> [Action] {
         lastByte = now
         sources[0].headReceived(after: latency)
@@ -140,7 +142,7 @@ struct SegmentPlanner: Sendable {
         return plan(at: now)
     }
 
-    /// Says which of the bytes that came next for a segment are to be written; no byte is given out twice.
+    /// Determines which of the next bytes of a segment must be written; no byte is handed out twice.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
         if segments[index].lastByte == nil { returnBorrowed(to: id) }
@@ -159,12 +161,12 @@ struct SegmentPlanner: Sendable {
         return Acceptance(range: new, isDone: held.contains(segments[index].rest))
     }
 
-    /// A body has ended, or was ended as it was done; where bytes are left, it was cut, or the server gave a part.
+    /// Handles the end of a body; if bytes of the segment are missing, it was truncated or the server sent only a part.
     mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] {
         failed(id, .broken, at: now)
     }
 
-    /// A connection is lost; where the host gives fewer of them from now on, `allowance` says how many.
+    /// Handles a lost connection; `allowance` is the new maximum for the host, if it was reduced.
     mutating func failed(
         _ id: SegmentID,
         _ failure: Failure,
@@ -177,31 +179,31 @@ struct SegmentPlanner: Sendable {
         return close(id, at: now) + plan(at: now)
     }
 
-    /// A connection was refused without a word, by a host that has enough of them, or by one that is down.
+    /// Records a connection that was refused without a response, by a host that has enough of them or is down.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = index(of: id) else { return }
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// The sources whose hosts have enough connections, once for each that was refused: another one goes on, which was open then.
+    /// The sources whose hosts limit connections, once for each refusal: an older connection to the host still receives bytes.
     mutating func takeRefusals(at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > Self.timeout }
         let isLimitRefusal = { [segments] (refusal: Rejection) in
             segments.contains {
                 $0.source == refusal.source && $0.opened < refusal.time
-                    && $0.lastByte ?? .zero >= refusal.time + Self.proofInterval
+                    && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
             }
         }
         defer { refusals.removeAll(where: isLimitRefusal) }
         return refusals.filter(isLimitRefusal).map(\.source)
     }
 
-    /// A source has another version of the file by now: those that are open go on, and no further one is opened.
+    /// Records that a source has another version of the file: no further connection to it is opened.
     mutating func retire(_ source: Int) {
         sources[source].retire()
     }
 
-    /// The hosts of the sources may have other numbers of connections; those above them are stopped, the slowest first.
+    /// Sets the maximum for the host of each source; surplus connections are stopped, the slowest first.
     mutating func allow(_ allowances: [Int], at now: Duration) -> [Action] {
         var actions: [Action] = []
         for (source, allowance) in allowances.enumerated() where sources[source].host == source {
@@ -213,7 +215,7 @@ struct SegmentPlanner: Sendable {
         return actions + plan(at: now)
     }
 
-    /// The same for the host of one source.
+    /// Sets the maximum for the host of one source.
     mutating func allow(_ connections: Int, on source: Int, at now: Duration) -> [Action] {
         set(connections, on: source)
         return allow(sources.map(\.allowance), at: now)
@@ -225,18 +227,18 @@ struct SegmentPlanner: Sendable {
         }
     }
 
-    /// Time has passed.
+    /// Updates the measurements and the plan.
     mutating func tick(at now: Duration) -> [Action] {
         compareSources(at: now)
         controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
         return stopUnderperforming(at: now) + displaceExtras(at: now) + plan(at: now)
     }
 
-    // MARK: The plan
+    // MARK: Planning
 
     mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
-        // Whoever lost the race for a piece that two had.
+        // Connections that lost the race for a piece fetched twice.
         var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
         reclaimUnassigned()
         actions += serve(at: now)
@@ -249,20 +251,20 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// How many connections the advisor wants, as far as they are worth it.
+    /// The number of connections that the controller wants, as far as they are worthwhile.
     var advisedConnections: Int { min(joined, controller.count) }
 
-    /// Whether one more connection would have enough to fetch.
+    /// Whether another connection would have enough to fetch.
     mutating func isWorthJoining(at now: Duration) -> Bool {
         let missing = totalBytes - held.count
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
-        // Before anything was measured, the number that was asked for is right.
-        let isWorthIt = rate == 0 || Double(missing) / rate > Self.leastTimeLeft
-        while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.leastShare { joined += 1 }
-        return isWorthIt && missing / Int64(segments.count + 1) >= Self.leastShare
+        // Before any measurement, the configured number applies.
+        let isWorthIt = rate == 0 || Double(missing) / rate > Self.minTimeLeft
+        while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.minShareBytes { joined += 1 }
+        return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
     }
 
-    /// Lets a segment that reaches its end go on with what is behind it, where nobody else is known to bring that.
+    /// Extends a segment that reaches its end into the bytes behind it, if no other connection is known to deliver them.
     private mutating func extendIfPossible(_ index: Int) -> Bool {
         let end = segments[index].end
         guard segments[index].limit > end else { return false }
@@ -271,7 +273,7 @@ struct SegmentPlanner: Sendable {
         return segments[index].end > end
     }
 
-    /// Gives bytes that nobody has back to the segment before them, if its request reaches that far.
+    /// Returns unassigned bytes to the segment before them, if its request covers them.
     mutating func reclaimUnassigned() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
@@ -281,7 +283,7 @@ struct SegmentPlanner: Sendable {
         }
     }
 
-    /// Ends the connections that are silent or slow for a while, where better ones can be had.
+    /// Stops connections that have been silent or slow for a while, if better ones are available.
     private mutating func stopUnderperforming(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments {
@@ -294,14 +296,14 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// Where others had bytes meanwhile, a silence is that of the connection; else it may be that of the network.
+    /// If others received bytes meanwhile, the connection is silent; otherwise the network may be.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
         let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
         return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection has been below a third of what the others have, and another would have, for a while.
+    /// Whether a connection has been below a third of the others' speed, and of a new one's, for a while.
     private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
@@ -313,14 +315,14 @@ struct SegmentPlanner: Sendable {
         }
         let since = segment.slowSince ?? now
         segments[index].slowSince = since
-        return now - since >= Self.timeout && Double(segment.rest.count) > rate * Self.leastTimeLeft
+        return now - since >= Self.timeout && Double(segment.rest.count) > rate * Self.minTimeLeft
     }
 
     // MARK: Segments
 
     private func index(of id: SegmentID) -> Int? { segments.firstIndex { $0.id == id } }
 
-    /// Begins a segment; returns its name.
+    /// Begins a segment; returns its identifier.
     @discardableResult
     mutating func add(_ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) -> SegmentID {
         let id = SegmentID(number: nextNumber)
@@ -329,7 +331,7 @@ struct SegmentPlanner: Sendable {
         return id
     }
 
-    /// Tells the source of a connection that ends with bytes left, unless it has brought enough to be worth another one.
+    /// Counts a failure of the source if the connection ended early, unless it delivered enough to be worth another one.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1

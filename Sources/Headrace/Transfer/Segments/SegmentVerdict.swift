@@ -1,15 +1,15 @@
-/// What the answer to a request for a part of a file means, of which other connections fetch other parts.
+/// Interprets the response to a range request made by one of several parallel connections.
 ///
-/// Pure. It is the verdict on a resumed download, but for this: there is always another way to have the bytes, so that
-/// nothing of an answer is used which is not proven, and nothing that is held is given up for it.
+/// Pure. Like ``ResponseVerdict``, but stricter: other connections can deliver the bytes, so an unverified response is not
+/// used, and no received bytes are discarded for it.
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange
-    /// The answer is not the part that was asked for, and why.
+    /// The response is not the requested part, with the reason.
     case unusable(String)
-    /// The answer is of another version of the file, and how that shows.
+    /// The response is of another version of the file, with the evidence.
     case otherVersion(String)
-    /// The host has as many connections as it wants.
+    /// The host does not accept more connections now.
     case refused(DownloadError)
     case failed(DownloadError)
 
@@ -20,7 +20,7 @@ enum SegmentVerdict: Sendable, Equatable {
             self = reason.isOtherVersion ? .otherVersion(reason.sentence) : .unusable(reason.sentence)
         case .retryWithoutIfRange: self = .retryWithoutIfRange
         case .unchanged, .retryWithoutPrecondition, .complete:
-            self = .unusable("The server says that there is nothing more.")
+            self = .unusable("The server has no further bytes.")
         case .retry(let refusal, let delay):
             let error = refusal.error(retryAfter: delay, isTransient: true)
             switch refusal {
@@ -32,7 +32,7 @@ enum SegmentVerdict: Sendable, Equatable {
         }
     }
 
-    private static let unverified = "The server sent nothing that proves that the part is of the same version."
+    private static let unverified = "The response has no matching validator for the part."
 
     private static func isVerified(_ body: BodyPlacement, _ rangeRequest: RangeRequest) -> Bool {
         switch body.proof {
@@ -49,7 +49,7 @@ extension ResponseHead {
 }
 
 extension RestartReason {
-    /// Whether it shows that the server has another version, and not only that it sends no proper parts.
+    /// Whether it shows that the server has another version, and not merely that it does not send proper ranges.
     var isOtherVersion: Bool {
         switch self {
         case .changedEntityTag, .changedLastModified, .changedLength, .validatorBecameWeak, .preconditionFailed: true

@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// One connection of several.
+/// Runs one of the connections.
 extension SegmentedFetch {
-    /// How a connection ended.
+    /// The result of a connection.
     private enum End {
         case complete
-        /// The plan or the caller wanted no more of it.
+        /// The plan or the caller stopped it.
         case stopped
         case refused(DownloadError)
         case broken(DownloadError)
         case unusable(DownloadError)
         case otherVersion(DownloadError)
-        /// No other connection would do better.
+        /// No other connection could do better.
         case failed(any Error)
     }
 
@@ -31,12 +31,12 @@ extension SegmentedFetch {
                 body.cancel()
             }
         }
-        // Others go on for long, and this one would stay open beside them.
+        // The other connections may run for long, and this one would stay open.
         body.cancel()
         finish(connection, end)
     }
 
-    /// Asks for a part, and reads it.
+    /// Requests a part and reads it.
     func fetch(_ connection: Connection) async {
         finish(connection, await connection.stop.cancellingTask { await self.send(connection) })
     }
@@ -45,7 +45,7 @@ extension SegmentedFetch {
         let source = sources[connection.source]
         var chain = source.chain
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
-        // Its answer is held against what is known of the file even where none of it came so far.
+        // The response is compared with the known version even if the part has no received bytes.
         guard let range = ByteRange(from: start, to: end),
             var rangeRequest = try? RangeRequest(
                 continuing: source.known,
@@ -53,7 +53,7 @@ extension SegmentedFetch {
                 heldBytes: max(1, start),
                 deferredVerification: source.deferredVerification
             )
-        else { return .unusable(DownloadError(.protocolViolation, "There is nothing to ask for.")) }
+        else { return .unusable(DownloadError(.protocolViolation, "The part has no bytes to request.")) }
         if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) {
             rangeRequest = rangeRequest.withoutIfRange
         }
@@ -69,7 +69,7 @@ extension SegmentedFetch {
                 }
             } catch {
                 let end = lost(error, connection)
-                // A server that has enough connections may as well take them and close them.
+                // A server that has enough connections may also accept and close them.
                 if case .broken(let error) = end, error.code == .connectionLost { return .refused(error) }
                 return end
             }
@@ -83,7 +83,7 @@ extension SegmentedFetch {
         }
     }
 
-    /// Does what the answer to a request for a part means.
+    /// Acts on the response to a range request.
     private func receive(
         _ head: ResponseHead,
         _ body: inout ResponseBody,
@@ -103,7 +103,7 @@ extension SegmentedFetch {
         }
     }
 
-    /// Reads a body until the connection has brought what it is for.
+    /// Reads a body until the connection has delivered its part.
     private func read(_ body: inout ResponseBody, _ accepted: BodyPlacement, _ connection: Connection) async -> End {
         var slicer = BodySlicer(accepted)
         var position = accepted.offset
@@ -112,7 +112,7 @@ extension SegmentedFetch {
             return (state.session.pieces.map(PieceDigester.init), changed)
         }
         changed?.renewCheckpoint()
-        // The speed of all connections together is watched, not that of each.
+        // The minimum speed applies to all connections together.
         var floor: MinimumSpeedMonitor?
         while !slicer.isDone {
             let chunk: Chunk
@@ -132,11 +132,11 @@ extension SegmentedFetch {
             body.recycle(chunk)
         }
         return position < accepted.range.upperBound
-            ? .broken(DownloadError(.connectionLost, "The connection ended before all was there that was announced."))
+            ? .broken(DownloadError(.connectionLost, "The connection ended before the announced length was received."))
             : .complete
     }
 
-    /// What an error of the transport means.
+    /// Interprets an error of the transport.
     private func lost(_ error: any Error, _ connection: Connection) -> End {
         guard connection.stop.reason == nil, !Task.isCancelled else { return .stopped }
         guard let error = error as? DownloadError else { return .failed(error) }
@@ -148,7 +148,7 @@ extension SegmentedFetch {
         }
     }
 
-    /// Tells the planner how a connection ended.
+    /// Reports the result of a connection to the planner.
     private func finish(_ connection: Connection, _ end: End) {
         let id = connection.id
         switch end {
@@ -167,7 +167,7 @@ extension SegmentedFetch {
             change(because: .lost(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 guard error.statusCode != nil else {
-                    // What it means the next bytes tell.
+                    // Later bytes show whether the host limits connections or is down.
                     state.planner.refused(id, at: now)
                     return state.planner.failed(id, .broken, at: now)
                 }
@@ -199,19 +199,19 @@ extension SegmentedFetch {
 }
 
 extension SegmentedFetch.Cause {
-    /// The code of the error that it amounts to.
+    /// The code of the corresponding error.
     var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
     var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
-    /// Records that a connection has brought bytes beside those of the first response.
+    /// Records that a connection delivered bytes besides those of the first response.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Takes note of a lost connection; false where the only one was cut that there may be, which is a failure of the download.
+    /// Records a lost connection; returns `false` if it was the only possible one, so that the download fails.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
@@ -226,9 +226,9 @@ extension SegmentedFetch.State {
 }
 
 extension SegmentedFetch {
-    /// Why a connection was stopped by the plan.
+    /// The reason why the plan stopped a connection.
     enum Cause {
-        /// Another one has brought its bytes, or had them first.
+        /// Another connection delivers or delivered its bytes.
         case none
         case slow
         /// A connection to another source is faster.
@@ -239,11 +239,11 @@ extension SegmentedFetch {
 
         var sentence: String {
             switch self {
-            case .none: "Other connections have brought its bytes."
+            case .none: "Other connections delivered its bytes."
             case .slow: "It was silent, or much slower than the others."
             case .slowSource: "It is slower than another source."
-            case .hostLimit: "The host's connections are shared with other downloads, or it gives fewer of them."
-            case .demand: "Bytes that are waited for elsewhere in the file come first."
+            case .hostLimit: "The host's connections are shared with other downloads, or it allows fewer of them."
+            case .demand: "A reader needs other bytes of the file first."
             case .lost(let error): error.message
             }
         }

@@ -1,38 +1,38 @@
 import HeadracePlatform
 
-/// Fetches what is missing of a file over several connections, as a ``SegmentPlanner`` says.
+/// Fetches the missing bytes of a file over several connections, as planned by a ``SegmentPlanner``.
 ///
-/// The planner, the session and the attempts are behind one lock; requests are sent, bodies read and bytes written outside
-/// of it, by one task a connection. Nothing waits for the disk under it, as ``tick()`` takes it on a thread of the process's
-/// pool. The tasks throw nothing: what ends the whole is kept, and ends the commands.
+/// One lock protects the planner, the partial file and the transfer state; one task per connection sends requests, reads bodies
+/// and writes bytes outside of it. Nothing waits for the disk while holding it, since ``tick()`` takes it on a thread of the
+/// global pool. The tasks do not throw: a fatal error is stored and finishes the command stream.
 final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
         let range: Range<Int64>
-        /// The number of its source.
+        /// The index of its source.
         let source: Int
         let stop: StopSignal
     }
 
-    /// What the tasks have in common.
+    /// The state shared by the tasks.
     struct State {
         var planner: SegmentPlanner
         var session: PartialDownload
         var attempts: TransferState
-        /// The sources that send the whole file because of `If-Range`.
+        /// The sources that send the whole file if a request has `If-Range`.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
-        /// What ends the download's attempt, whatever else is there.
+        /// The error that ends the attempt in any case.
         var failure: (any Error)?
-        /// Why the last connection was lost for which another one may do better.
+        /// The loss of the last connection, for which another one may do better.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
         var lastFetchedBytes: Int64 = 0
-        /// How many tasks are at the disk.
+        /// The number of tasks that are writing to the disk.
         var writers = 0
 
-        /// Bytes come that go beside the others on this proof; returns the session where it is to be saved anew.
+        /// Accepts bytes with this proof; returns the partial download if its metadata changed and must be saved again.
         mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
             guard proof == .later(.checksum) else { return nil }
             attempts.resume.accepted(proof)
@@ -43,11 +43,11 @@ final class SegmentedFetch: Sendable {
     private enum Command: Sendable {
         case open(Connection)
         case work(@Sendable () -> Void)
-        /// Somebody reads other bytes.
+        /// A reader needs other bytes.
         case demand
     }
 
-    /// What is to be done when the lock is released.
+    /// Work to do after the lock is released.
     private enum Effect: Sendable {
         case command(Command)
         case stop(StopSignal)
@@ -56,14 +56,14 @@ final class SegmentedFetch: Sendable {
 
     let transfer: DownloadTransfer
     let response: DownloadTransfer.Response
-    /// Where the answer came from, and the mirrors that may bring parts as well.
+    /// The source of the first response, and the mirrors that may deliver parts too.
     let sources: [DownloadSource]
     let file: PartialFile
     private let readers: FileReaders
-    /// Syncs and records beside the bytes.
+    /// Syncs and writes resume records in the background.
     let side = Checkpointer()
     let state: Locked<State>
-    /// The body of the first request, and its place in the file.
+    /// The body of the first request.
     private let accepted: BodyPlacement
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
@@ -72,7 +72,7 @@ final class SegmentedFetch: Sendable {
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
-    /// Nil where the file has to come in one stream, or is better off with it.
+    /// Returns `nil` if a single stream is required or would be better.
     init?(
         of transfer: DownloadTransfer,
         _ response: DownloadTransfer.Response,
@@ -92,7 +92,7 @@ final class SegmentedFetch: Sendable {
             }
         readers = session.readers
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
-        // The answer itself may have gone on behind bytes of another tag.
+        // The first response itself may have continued bytes with another entity tag.
         let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
         let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
         let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer, attempts)
@@ -109,7 +109,7 @@ final class SegmentedFetch: Sendable {
                 planner: SegmentPlanner(
                     totalBytes: totalBytes,
                     held: session.held,
-                    // The others get theirs with the first plan.
+                    // The other hosts get theirs with the first plan.
                     allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
                     hosts: sources.hosts,
                     connections: ConcurrencyController(mode),
@@ -125,14 +125,14 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the rest of an accepted body can come in parts, and is large enough for that.
+    /// Whether the rest of an accepted body can be fetched in parts and is large enough for that.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
         _ session: PartialDownload,
         _ attempts: TransferState
     ) -> Bool {
-        // The cheap questions first: all files are asked them, and most are small.
+        // Cheap checks first: they run for every file, and most files are small.
         guard attempts.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil, accepted.length != nil,
             isLarge(session) || session.hasGaps, response.head.status == 206 || response.head.acceptsRanges == true,
             let known = session.representation
@@ -141,21 +141,21 @@ final class SegmentedFetch: Sendable {
         return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
-    /// Whether somebody may want other bytes first of what is missing, which is large enough for that.
+    /// Whether a reader may need other bytes first, and enough are missing for that.
     static func isServing(_ session: PartialDownload) -> Bool {
         session.readers.isRead && isLarge(session)
     }
 
     private static func isLarge(_ session: PartialDownload) -> Bool {
-        (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.leastShare
+        (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.minShareBytes
     }
 
-    /// How many connections are used where nobody says how many.
+    /// The maximum number of connections if the configuration does not set one.
     private static let maxAutomatic = 8
 
-    /// Returns when all connections have ended; the file is complete, or what is returned is why it is not.
+    /// Runs until all connections have ended; returns the error that kept the file from being completed.
     ///
-    /// Nil, with bytes missing, where the server does not give them in parts.
+    /// Returns `nil` with bytes missing if the server does not send them in parts.
     func run(
         with body: ResponseBody,
         _ session: inout PartialDownload,
@@ -168,11 +168,11 @@ final class SegmentedFetch: Sendable {
                 limitConnections(in: &state)
                 return state.planner.headArrived(first.range, latency: response.latency, at: now)
             }
-            // Not before: the plan begins with the segment of the request that is there.
+            // Not earlier, since the plan begins with the segment of the first request.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             group.addTask { [self] in await readFirst(body, accepted, of: first) }
             readers.follow { [continuation] in continuation.yield(.demand) }
-            // Of one who came meanwhile.
+            // For readers that joined meanwhile.
             continuation.yield(.demand)
             for await command in commands {
                 switch command {
@@ -195,17 +195,17 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// Checks the speeds and at the host's limit at each interval.
+    /// Evaluates speeds and host limits at each interval.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
                 do {
                     let isLimited = transfer.environment.rates.bufferBytes(for: transfer.record) != nil
-                    try state.checkFloor(at: now, isLimited: isLimited)
+                    try state.checkMinimumSpeed(at: now, isLimited: isLimited)
                 } catch {
                     state.failure = state.failure ?? error
                 }
-                // Also of a silence, in which the speed falls.
+                // Even without new bytes, since the speed falls.
                 if let progress = state.attempts.meter.received(0, at: now) { transfer.publish(progress) }
                 for source in state.planner.takeRefusals(at: now) {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
@@ -220,9 +220,9 @@ final class SegmentedFetch: Sendable {
         state.planner.limitConnections { environment.descriptors.share(of: transfer.record.id, wanting: $0) }
     }
 
-    // MARK: The plan
+    // MARK: Planning
 
-    /// Applies a verb of the planner, and does what follows from it.
+    /// Calls a method of the planner and performs the resulting actions.
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
@@ -242,12 +242,12 @@ final class SegmentedFetch: Sendable {
         for effect in effects { perform(effect) }
     }
 
-    /// How many connections the host of each source leaves to this download.
+    /// The number of connections that the host of each source allows this download.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
             let host = planner.sources[index].host
-            // What a mirror asks to wait for, others can bring meanwhile.
+            // While a mirror asks for a delay, other sources can deliver its part.
             if host > 0, let time = hosts.notBefore(source.url), time > now {
                 return planner.segments.count { planner.sources[$0.source].host == host }
             }
@@ -256,7 +256,7 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Reports that a source gets no further connections while there is another one.
+    /// Reports that a source is abandoned while others remain.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         // Copied first: a closure cannot capture the borrowed state if the size of its URLs is not known, as on Apple platforms.
         let planned = state.planner.sources
@@ -264,12 +264,12 @@ final class SegmentedFetch: Sendable {
             return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
         }
         let url = sources[source].url
-        let message = "\(url.withoutQuery) is not used further. \(cause.sentence)"
+        let message = "\(url.withoutQuery) is no longer used. \(cause.sentence)"
         let error = DownloadError(cause.code, message, statusCode: cause.statusCode, url: url)
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
-    /// The host of a source has refused a connection; returns how many it gives from now on.
+    /// Records that the host of a source refused a connection; returns the number that it allows now.
     func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
         hosts.refused(transfer.record.id, sources[source].url, retryAfter: retryAfter, at: now)
         return allowances(in: state, at: now)[source]
@@ -316,11 +316,11 @@ final class SegmentedFetch: Sendable {
 
     private func publish(_ event: DownloadEvent) { transfer.publish(event) }
 
-    // MARK: The bytes
+    // MARK: Writing
 
-    /// Writes what of a chunk is to be written; true where the connection is to be ended.
+    /// Writes the new bytes of a chunk; returns `true` if the connection must be closed.
     ///
-    /// The piece is the part of the chunk that belongs to the file, at this position.
+    /// `piece` is the part of the chunk that belongs to the file, at this position.
     func take(
         _ chunk: Chunk,
         _ piece: Range<Int>,
@@ -348,7 +348,7 @@ final class SegmentedFetch: Sendable {
         return acceptance.isDone
     }
 
-    /// Takes note of bytes that are in the file now, and has them recorded when it is time.
+    /// Records bytes that were written to the file, and starts a checkpoint if one is due.
     private func wrote(
         _ range: Range<Int64>,
         of connection: Connection,
@@ -361,7 +361,7 @@ final class SegmentedFetch: Sendable {
             state.compose(connection)
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
-            // What a failure asks for waits for the disk, which nobody may under the lock: it is done at the end.
+            // A failed sync is handled at the end, since that waits for the disk, which is not allowed while holding the lock.
             if try side.takeSyncSuccess(orThrow: state.session.syncFailure) {
                 side.add(try state.session.syncEnded(success: true))
             }
@@ -373,8 +373,8 @@ final class SegmentedFetch: Sendable {
 }
 
 extension SegmentedFetch.State {
-    /// Throws where all connections together were too slow for too long; the disk's time, and that of limits, do not count.
-    fileprivate mutating func checkFloor(at now: Duration, isLimited: Bool) throws(DownloadError) {
+    /// Throws if all connections together were too slow for too long; time spent on the disk or on rate limits is not counted.
+    fileprivate mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
         let count = Int(clamping: attempts.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
         (lastTick, lastFetchedBytes) = (now, attempts.fetchedBytes)
@@ -384,6 +384,6 @@ extension SegmentedFetch.State {
 }
 
 extension BodyPlacement {
-    /// The bytes of the file that a body of known length brings.
+    /// The range of the file that a body of known length covers.
     var range: Range<Int64> { offset..<offset + (length ?? 0) }
 }

@@ -1,22 +1,22 @@
-/// What is known of one of the places that a file is fetched from: the server of the request, or a mirror.
+/// The measurements of one source of the file: the server of the request, or a mirror.
 struct SourceStats: Sendable {
-    /// The first source of the same host, with which it shares the connections that the host allows.
+    /// The index of the first source with the same host, with which it shares the connection limit.
     let host: Int
-    /// How many connections may be open to its host, limited by the host and by other downloads.
+    /// The number of connections allowed to its host, limited by the host and by other downloads.
     var allowance: Int
-    /// From a request to the first byte of its body.
+    /// The time from a request to the first byte of its body.
     private(set) var latency: Duration?
-    /// The speeds that the last segments ended with.
+    /// The final speeds of the last segments.
     private(set) var rates: [Double] = []
-    /// Failures in a row.
+    /// Consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// When the next connection may be opened.
+    /// The time from which another connection may be opened.
     private var notBefore: Duration?
-    /// Answers of no use in a row.
+    /// Consecutive unusable responses.
     private var unusableResponses = 0
-    /// Failures in a row of a connection that was the only one.
-    private var lonelyFailures = 0
+    /// Consecutive failures of a connection that was the only one.
+    private var soleFailures = 0
     /// Whether any connection to it has delivered enough bytes to count.
     private(set) var hasDelivered = false
     /// Whether its speed was measured for long enough to be compared, and its last connection did not fail.
@@ -24,11 +24,11 @@ struct SourceStats: Sendable {
     /// Whether its last connection was closed because other sources are faster.
     private(set) var isSuspended = false
 
-    private static let ratesKept = 4
+    private static let maxRates = 4
     private static let maxUnusableResponses = 2
-    /// The refusals in a row (429, 503) after which a source that has delivered nothing is not asked again.
+    /// The consecutive rejections (429, 503) after which a source that has delivered nothing is abandoned.
     private static let maxRefusals = 2
-    private static let maxLonelyFailures = 2
+    private static let maxSoleFailures = 2
     private static let firstDelay = Duration.milliseconds(250)
     private static let maxDelay = Duration.seconds(30)
 
@@ -50,18 +50,18 @@ struct SourceStats: Sendable {
     /// Whether no further connection to it is opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
 
-    /// Whether one more connection may be opened beside those that are.
+    /// Whether another connection may be opened besides the open ones.
     ///
-    /// A source that gives no further ones may give one to whom it has given all others up.
+    /// A source that refuses further connections may accept one again after all others are closed.
     func mayOpen(beside open: Int, at now: Duration) -> Bool {
-        !isRetired && (now >= notBefore ?? now || open == 0 && lonelyFailures < Self.maxLonelyFailures)
+        !isRetired && (now >= notBefore ?? now || open == 0 && soleFailures < Self.maxSoleFailures)
     }
 
     mutating func retire() {
         unusableResponses = Self.maxUnusableResponses
     }
 
-    /// A connection is opened; after a failure it is the only one until it has brought bytes.
+    /// Records a new connection; after a failure, it remains the only one until it has delivered bytes.
     mutating func opened(at now: Duration) {
         if failures > 0 { notBefore = now + delay }
     }
@@ -70,11 +70,11 @@ struct SourceStats: Sendable {
         self.latency = self.latency.map { ($0 * 3 + latency) / 4 } ?? latency
     }
 
-    /// A connection brought enough bytes to count.
+    /// Records that a connection delivered enough bytes to count.
     mutating func progressed() {
         hasDelivered = true
         failures = 0
-        lonelyFailures = 0
+        soleFailures = 0
         if !isRetired { unusableResponses = 0 }
         notBefore = nil
     }
@@ -82,14 +82,14 @@ struct SourceStats: Sendable {
     mutating func ended(with rate: Double) {
         if failures == 0 { isTried = true }
         rates.append(rate)
-        if rates.count > Self.ratesKept { rates.removeFirst() }
+        if rates.count > Self.maxRates { rates.removeFirst() }
     }
 
-    /// A connection is lost that brought too little.
+    /// Records a lost connection that delivered too little.
     ///
-    /// The first one in a row may be replaced at once, and those that break together are one. An answer of no use may be
-    /// that of a single node, but only once. A source that fails before it has delivered anything gets no second chance,
-    /// unless it only asks for fewer requests.
+    /// The first in a row may be replaced at once, and connections that break together count as one. An unusable response may
+    /// come from a single node, but only once. A source that fails before it has delivered anything is abandoned, unless it
+    /// only asks for fewer requests.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,
@@ -98,7 +98,7 @@ struct SourceStats: Sendable {
     ) {
         if failure == .unusable { unusableResponses += 1 }
         if isAlone {
-            lonelyFailures += 1
+            soleFailures += 1
             isTried = false
         }
         if !hasDelivered, failure != .refused || failures + 1 >= Self.maxRefusals { retire() }

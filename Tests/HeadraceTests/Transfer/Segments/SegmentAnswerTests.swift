@@ -24,7 +24,7 @@ struct SegmentAnswerTests {
         // When the parts of the first version are used up, the next answer may be of the other, and all of it is.
         let outcome = try await Fixture.run(first: response, orElse: Fixture.other)
         #expect(outcome.isExact)
-        #expect(outcome.fallbacks.first == "The file changed on the server: it has another entity tag.")
+        #expect(outcome.fallbacks.first == "The file changed on the server: its entity tag is different.")
     }
 
     @Test func `R27 a server that ignores If-Range is found out by its tags`() async throws {
@@ -35,7 +35,7 @@ struct SegmentAnswerTests {
         }
         let outcome = try await Fixture.run(first: response, orElse: Fixture.other)
         #expect(outcome.isExact)
-        #expect(outcome.fallbacks.first == "The file changed on the server: it has another entity tag.")
+        #expect(outcome.fallbacks.first == "The file changed on the server: its entity tag is different.")
     }
 
     @Test func `R27 a file of another length is another version`() async throws {
@@ -107,7 +107,7 @@ struct SegmentAnswerTests {
     @Test(arguments: [500, 502, 504])
     func `a server that has trouble for a while gets the parts requested for again`(_ status: Int) async throws {
         let response = Response.answering { (1...3).contains($0.index) ? .status(status) : Fixture.paced }
-        let loss = "The server answered with status \(status)."
+        let loss = "The server responded with status \(status)."
         let outcome = try await Fixture.run(first: response) {
             if case .connectionClosed(loss, _) = $0 { true } else { false }
         }

@@ -182,7 +182,7 @@ struct SegmentDemandTests {
         scene.wants = [(.seconds(1), 11 << 20), (.seconds(2), 7 << 20)]
         let result = scene.run()
         #expect(result.isFinished && result.waits.count == 2)
-        for wait in result.waits { #expect(wait <= SegmentPlanner.promptness) }
+        for wait in result.waits { #expect(wait <= SegmentPlanner.maxDemandDelay) }
         #expect(result.seconds <= plain.seconds + 0.5)
         print("\(mode): \(result.seconds) of \(plain.seconds) s, \(result.requestCount) requests, \(result.waits)")
     }

@@ -302,7 +302,7 @@ struct SegmentPlannerTests {
             Issue.record("nothing was opened")
             return
         }
-        #expect(range.upperBound == 40 << 20 && planner.segments[0].rest.count >= SegmentPart.leastPiece / 2)
+        #expect(range.upperBound == 40 << 20 && planner.segments[0].rest.count >= SegmentPart.minPieceBytes / 2)
     }
 
     @Test func `a connection that is late and not silent is no reason to fetch twice`() {
