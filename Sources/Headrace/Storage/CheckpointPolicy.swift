@@ -30,7 +30,7 @@ struct CheckpointPolicy: Sendable {
         case stopped
     }
 
-    /// The minimum time before the first record and between records. Faster downloads write none.
+    /// The minimum time before the first record and between records; faster downloads write none.
     static let recordInterval = Duration.milliseconds(500)
     /// A sync is due after this much time or this many bytes, whichever comes first.
     static let syncInterval = Duration.seconds(5)
@@ -47,7 +47,7 @@ struct CheckpointPolicy: Sendable {
     private(set) var hasRecord: Bool
     /// Whether a record written now would differ from the last one.
     private var isRecordOutdated = false
-    /// The ranges that the running sync makes durable: those written before it started. `nil` if no sync is running.
+    /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?
     private var hasSyncFailed = false
     /// Whether the file system does not support sync, so the last bytes are saved without it.
@@ -77,7 +77,7 @@ struct CheckpointPolicy: Sendable {
 
     var isSyncing: Bool { claim != nil }
 
-    /// Records that bytes were written. Ignored after a stop or a failed sync.
+    /// Records that bytes were written; ignored after a stop or a failed sync.
     ///
     /// With `isLast`, no record is due, because a stop follows.
     mutating func wrote(_ range: Range<Int64>, isLast: Bool = false, at now: Duration) -> [Action] {
@@ -93,7 +93,7 @@ struct CheckpointPolicy: Sendable {
         hasRecord = true
     }
 
-    /// Records the result of a sync. Ignored if none is running.
+    /// Records the result of a sync; ignored if none is running.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }
         claim = nil
@@ -115,15 +115,16 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync, so written data is only safe until a reboot. Ignored if no sync
-    /// was started.
+    /// Records that the file system does not support sync, so written data is only safe until a reboot.
+    ///
+    /// Ignored if no sync was started.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
         guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
         isWithoutSync = true
         return finish(stop, at: now)
     }
 
-    /// Stops the policy. The stop is complete once the returned actions are done and no sync is running.
+    /// Stops the policy; the stop is complete once the returned actions are done and no sync is running.
     ///
     /// A second stop does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {

@@ -104,7 +104,7 @@ extension ControlRecord {
     }
 }
 
-/// The payload's fields by their names on disk. Unknown fields are ignored.
+/// The payload's fields by their names on disk; unknown fields are ignored.
 private struct Fields: Codable {
     var url: String
     var name: String

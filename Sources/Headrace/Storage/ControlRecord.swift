@@ -5,7 +5,7 @@ import HeadracePlatform
 /// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides how much
 /// of that is still valid.
 struct ControlRecord: Sendable, Equatable {
-    /// The requested URL without user and password. The final URL is not stored, because it may be signed.
+    /// The requested URL without user and password; the final URL is not stored, because it may be signed.
     let url: URL
     /// The proposed name of the finished file, one path component.
     var fileName: String
@@ -13,11 +13,11 @@ struct ControlRecord: Sendable, Equatable {
     var representation: RepresentationMetadata
     /// The length of the complete file, if the server sent it.
     var totalBytes: Int64?
-    /// The ranges whose write calls returned. They are valid until the kernel restarts.
+    /// The ranges whose write calls returned; they are valid until the kernel restarts.
     var written = ByteRangeSet()
-    /// The ranges that a later sync covered completely. They are valid after a power failure as well.
+    /// The ranges that a later sync covered completely; they are valid after a power failure as well.
     var durable = ByteRangeSet()
-    /// The boot in which ``written`` is valid. If it is empty (unknown), ``written`` is not trusted.
+    /// The boot in which ``written`` is valid; if it is empty (unknown), ``written`` is not trusted.
     var bootID: String
     /// The partial file that contains the ranges.
     var file: FileIdentity

@@ -4,7 +4,7 @@ public import HeadracePlatform
 ///
 /// The queue stores one per download, so whatever can be derived is computed instead of stored.
 struct DestinationPaths: Sendable {
-    /// The path of the partial file. It depends on the request only, so that a later run finds it.
+    /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
     private let directoryLength: Int
     /// The length of the suffix that ``partialPath`` adds to the file's name; 0 if the name had to be truncated.
@@ -41,7 +41,7 @@ struct DestinationPaths: Sendable {
     /// The final path, if it is known before the response.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path according to the request alone. It applies if the server proposes no name and does not redirect.
+    /// The final path according to the request alone; it applies if the server proposes no name and does not redirect.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)

@@ -14,7 +14,7 @@ extension FileSystem {
         }
     }
 
-    /// Locks a file and returns `false` if it is already locked. Succeeds if the file system does not support locks.
+    /// Locks a file and returns `false` if it is already locked; succeeds if the file system does not support locks.
     func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
         do throws(SystemError) {
             return try lock(file)

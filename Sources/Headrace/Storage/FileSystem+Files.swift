@@ -37,7 +37,7 @@ extension FileSystem {
         }
     }
 
-    /// Atomically replaces a file with a new one of these bytes. If that fails, the old file is unchanged.
+    /// Atomically replaces a file with a new one of these bytes; if that fails, the old file is unchanged.
     ///
     /// With a directory, the bytes and then the directory are synced, so the file survives a power failure.
     func replaceFile(

@@ -18,7 +18,7 @@ extension FileSystem {
         }
     }
 
-    /// Returns the written ranges that an open file still contains. For durable ranges, only the size of the file is checked.
+    /// Returns the written ranges that an open file still contains; for durable ranges, only the size of the file is checked.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -35,7 +35,7 @@ extension FileSystem {
         return found
     }
 
-    /// The system's ``dataRange``. It moves the file offset, which no other call here uses.
+    /// The system's ``dataRange``; it moves the file offset, which no other call here uses.
     static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
         try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
             try position(seekData(file, offset))

@@ -8,7 +8,9 @@ import CHeadrace
 ///
 /// All closures block and throw the call's `errno`. The caller adds the meaning and the path.
 package struct FileSystem: Sendable {
-    /// Creates a file with mode 0600 and opens it for reading and writing. Fails if it exists; links are not followed.
+    /// Creates a file with mode 0600 and opens it for reading and writing.
+    ///
+    /// Fails if it exists; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
     /// Opens an existing file for reading and writing; links are not followed.
     package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
@@ -18,7 +20,7 @@ package struct FileSystem: Sendable {
     package var lock: @Sendable (Int32) throws(SystemError) -> Bool
     /// Reads up to `maxBytes` from the start of a file; links are not followed.
     package var read: @Sendable (_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
-    /// Reads up to `maxBytes` of an open file from an offset. Returns fewer only at the end of the file.
+    /// Reads up to `maxBytes` of an open file from an offset; returns fewer only at the end of the file.
     package var readAt: @Sendable (Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Writes at an offset and returns the number of bytes written, which may be fewer than given.
     package var write: @Sendable (Int32, UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Int
@@ -36,9 +38,11 @@ package struct FileSystem: Sendable {
     package var setGroup: @Sendable (Int32, _ group: UInt32) throws(SystemError) -> Void
     /// Sets the modification time of an open file, in seconds since 1970.
     package var setModified: @Sendable (Int32, _ seconds: Int64) throws(SystemError) -> Void
-    /// Sets an extended attribute of an open file. Not all file systems support it.
+    /// Sets an extended attribute of an open file; not all file systems support it.
     package var setAttribute: @Sendable (Int32, _ name: String, [UInt8]) throws(SystemError) -> Void
-    /// Reads an extended attribute of up to `maxBytes`. Throws if the attribute is missing; links are not followed.
+    /// Reads an extended attribute of up to `maxBytes`.
+    ///
+    /// Throws if the attribute is missing; links are not followed.
     package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
@@ -52,10 +56,11 @@ package struct FileSystem: Sendable {
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// Returns the status of an open file.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
-    /// Lists a directory in no particular order, without names that are not valid UTF-8. A link at `directory` is not
-    /// followed.
+    /// Lists a directory in no particular order, without names that are not valid UTF-8; a link at `directory` is not followed.
     package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
-    /// Creates a directory in an existing one; fails if it exists. The process's umask applies to the mode.
+    /// Creates a directory in an existing one; fails if it exists.
+    ///
+    /// The process's umask applies to the mode.
     package var createDirectory: @Sendable (_ path: String, _ mode: UInt32) throws(SystemError) -> Void
     /// Throws unless this process can create files in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
@@ -318,7 +323,7 @@ private func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemE
 }
 
 extension stat {
-    /// Times centuries away wrap around. The value is only compared, never displayed.
+    /// Times centuries away wrap around; the value is only compared, never displayed.
     fileprivate var modified: Int64 {
         #if canImport(Darwin)
         let time = st_mtimespec
@@ -379,7 +384,7 @@ private func syncData(_ file: Int32) -> Int32 {
     fdatasync(file)
 }
 
-/// Reads the umask from /proc. `umask` would change it briefly for other threads.
+/// Reads the umask from /proc; `umask` would change it briefly for other threads.
 private func currentMask() -> mode_t {
     guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
     defer { fclose(file) }

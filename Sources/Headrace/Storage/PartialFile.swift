@@ -63,7 +63,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Creates the partial file. If another process created it first and has exited, reuses and truncates its file.
+    /// Creates the partial file; if another process created it first and has exited, reuses and truncates its file.
     static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
@@ -149,7 +149,7 @@ final class PartialFile: Sendable {
         bytes.elementsEqual(try read(at: offset, maxBytes: bytes.count))
     }
 
-    /// Reads up to `maxBytes` at an offset. Returns fewer only at the end of the file.
+    /// Reads up to `maxBytes` at an offset; returns fewer only at the end of the file.
     func read(at offset: Int64, maxBytes: Int) throws(DownloadError) -> [UInt8] {
         try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
             try shared.calls.readAt(file, offset, maxBytes)
@@ -194,7 +194,7 @@ final class PartialFile: Sendable {
         history.withLock { $0.truncate(to: size) }
     }
 
-    /// Waits until the data is on the disk. Do not retry after a failure, since the kernel has discarded the data.
+    /// Waits until the data is on the disk; do not retry after a failure, since the kernel has discarded the data.
     func sync() throws(SystemError) {
         do throws(SystemError) {
             try shared.calls.sync(file)
@@ -236,8 +236,7 @@ final class PartialFile: Sendable {
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
-    /// Returns the mode of a new file without permissions that the replaced file did not grant. Sets the group to the old
-    /// one.
+    /// Returns the mode of a new file without permissions that the replaced file did not grant; sets the group to the old one.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)
@@ -252,7 +251,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Copies the access list of the replaced file, if it has one. Returns `false` if this file would grant access to others.
+    /// Copies the access list of the replaced file, if it has one; returns `false` if this file would grant access to others.
     private func takesAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
@@ -263,7 +262,7 @@ final class PartialFile: Sendable {
         try? shared.calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
-    /// Sets the mode and renames the file. If the rename fails, the file is private to its owner again.
+    /// Sets the mode and renames the file; if the rename fails, the file is private to its owner again.
     private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
         try shared.setModeWherePossible(file, mode)
         do throws(SystemError) {
@@ -297,7 +296,9 @@ extension DownloadError {
         }
     }
 
-    /// Creates the error for a failed file call. `what` names the file and has no full stop; `more` is a complete sentence.
+    /// Creates the error for a failed file call.
+    ///
+    /// `what` names the file and has no full stop; `more` is a complete sentence.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {

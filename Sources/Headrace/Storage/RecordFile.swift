@@ -1,4 +1,4 @@
-/// The file of a control record. Its path is that of the partial file with a suffix.
+/// The file of a control record; its path is that of the partial file with a suffix.
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
@@ -20,7 +20,9 @@ struct RecordFile: Sendable {
         shared = calls
     }
 
-    /// Reads the record. Throws if it cannot be read, or if a later release wrote it; such a record is not modified.
+    /// Reads the record.
+    ///
+    /// Throws if it cannot be read, or if a later release wrote it; such a record is not modified.
     ///
     /// A record that belongs to an untrusted user is ignored.
     func read() throws(DownloadError) -> Contents {
@@ -49,7 +51,7 @@ struct RecordFile: Sendable {
         }
     }
 
-    /// Atomically replaces the record. If that fails, the old one is unchanged.
+    /// Atomically replaces the record; if that fails, the old one is unchanged.
     ///
     /// With a directory, the record and then the directory are synced, so the record survives a power failure.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {

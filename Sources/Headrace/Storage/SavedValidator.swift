@@ -22,10 +22,9 @@ struct SavedValidator: Sendable, Hashable {
     let requester: RequesterFingerprint?
     let condition: Precondition
 
-    /// Creates the validator of a finished file.
-    /// - Parameters:
-    ///   - variant: Distinguishes requests of one URL; see ``DownloadRequest/variant``.
-    ///   - bootID: The current boot if the bytes may not be on the disk yet, else `nil`.
+    /// Creates the validator; `variant` distinguishes requests of one URL, as in ``DownloadRequest/variant``.
+    ///
+    /// `bootID` is the current boot if the bytes may not be on the disk yet, else `nil`.
     init(
         _ condition: Precondition,
         of source: URL,
@@ -86,7 +85,7 @@ struct SavedValidator: Sendable, Hashable {
         return line.count <= Self.maxBytes ? line : nil
     }
 
-    /// Whether a file is unchanged and came from this source. Calls `bootID` for the current boot if necessary.
+    /// Whether a file is unchanged and came from this source; calls `bootID` for the current boot if necessary.
     ///
     /// A file that is world-writable or belongs to another user never matches.
     func matches(

@@ -45,7 +45,7 @@ struct WriteHistory: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether all bytes are zero. In nearly all cases, the first byte decides.
+    /// Whether all bytes are zero; in nearly all cases, the first byte decides.
     fileprivate var isZero: Bool {
         guard let first, let baseAddress else { return true }
         return first == 0 && memcmp(baseAddress, baseAddress + 1, count - 1) == 0
