@@ -2,12 +2,12 @@
 import Foundation
 import Security
 
-/// Judges a server by the configuration's authorities and pins.
+/// Evaluates servers according to the configuration's authorities and pins.
 struct ServerTrust: Sendable {
     private let authorities: [[UInt8]]
     private let pins: [String]
 
-    /// Reads the authorities; nil where the system's own judgement is all that is asked for.
+    /// Reads the authorities; returns `nil` if the system's default evaluation suffices.
     init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {
@@ -15,7 +15,7 @@ struct ServerTrust: Sendable {
             guard let certificates = text.flatMap(ServerKey.certificates(inPEM:)) else {
                 throw DownloadError(
                     .tls,
-                    "The certificate authorities could not be read: \(file.filePath) is no PEM file."
+                    "The certificate authorities could not be read: \(file.filePath) is not a PEM file."
                 )
             }
             authorities = certificates
@@ -25,16 +25,16 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Why a server is not to be told anything; nil where it is the right one.
+    /// Returns why a server is not trusted, or `nil` if it is.
     ///
-    /// Blocks, as the system may ask the network.
+    /// Blocks, because the system may access the network.
     func refusal(of trust: SecTrust, host: String) -> DownloadError? {
         if !authorities.isEmpty {
             let anchors = authorities.compactMap { SecCertificateCreateWithData(nil, Data($0) as CFData) }
             guard anchors.count == authorities.count,
                 SecTrustSetAnchorCertificates(trust, anchors as CFArray) == errSecSuccess,
                 SecTrustSetAnchorCertificatesOnly(trust, true) == errSecSuccess
-            else { return DownloadError(.tls, "The certificate authorities could not be used: one is no certificate.") }
+            else { return DownloadError(.tls, "The certificate authorities could not be used: one is invalid.") }
         }
         var error: CFError?
         guard SecTrustEvaluateWithError(trust, &error) else {

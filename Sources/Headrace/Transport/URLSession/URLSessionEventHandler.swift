@@ -5,18 +5,18 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The delegate of a transport's sessions: hands what they tell to the transfers, on a queue of its own.
+/// The delegate of a transport's sessions, which forwards their events to the transfers on a separate queue.
 final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
-        /// Sessions that were not yet told to be over.
+        /// The sessions that have not been invalidated yet.
         var openSessions = 0
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// What is delivered, and what room there is for it, one after the other.
+    /// Serializes the delegate calls and the resumption of transfers.
     private let deliveries = OperationQueue()
-    /// What ends tasks and sessions, which is not to wait for what they deliver.
+    /// Cancels tasks and sessions without waiting for deliveries.
     private let endings = OperationQueue()
     private let state = Locked(State())
     #if canImport(Darwin)
@@ -39,7 +39,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Ends a session, with its tasks or after them.
+    /// Invalidates a session, and cancels its tasks unless they should finish.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         endings.addOperation {
             if finishingTasks { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
@@ -69,7 +69,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     func cancel(_ task: URLSessionTask) {
-        // On Linux it may never tell its end.
+        // On Linux, the completion of a cancelled task may never be reported.
         _ = remove(ObjectIdentifier(task))
         endings.addOperation { task.cancel() }
     }
@@ -82,7 +82,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         state.withLock { $0.transfers.removeValue(forKey: id) }
     }
 
-    // MARK: What the sessions tell
+    // MARK: URLSessionDataDelegate
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         let waiters = state.withLock { state in
@@ -101,7 +101,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // The answer is delivered as it is, and RedirectPolicy decides.
+        // The response is delivered unchanged; RedirectPolicy decides.
         completionHandler(nil)
     }
 
@@ -111,7 +111,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        // Nobody but the library logs in: the 401 is delivered, and no identity is looked for.
+        // The library itself authenticates, so the 401 is delivered; no client identity is used.
         guard challenge.protectionSpace.authenticationMethod == "NSURLAuthenticationMethodServerTrust" else {
             return completionHandler(.rejectProtectionSpace, nil)
         }
@@ -138,7 +138,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         let isWanted = transfer(ObjectIdentifier(dataTask))?.receive(response) ?? false
-        // On Linux, the disposition changes nothing.
+        // On Linux, the disposition has no effect.
         if !isWanted { dataTask.cancel() }
         completionHandler(isWanted ? .allow : .cancel)
     }

@@ -5,25 +5,25 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// One data task and the stream that it feeds; but for ``stall()`` it is used on the relay's queue alone.
+/// A data task and the stream that it feeds; used on the event handler's queue only, except for ``stall()``.
 final class URLSessionTransfer: Sendable {
     let task: URLSessionDataTask
     let stream: ResponseStream
     private let request: TransportRequest
-    private let course: Locked<URLSessionTransferState>
+    private let state: Locked<URLSessionTransferState>
 
     init(_ task: URLSessionDataTask, _ request: TransportRequest, _ stream: ResponseStream) {
         self.task = task
         self.request = request
         self.stream = stream
         let suspends = URLSessionCapabilities.current.suspends
-        course = Locked(URLSessionTransferState(request, suspends: suspends, at: .now))
+        state = Locked(URLSessionTransferState(request, suspends: suspends, at: .now))
     }
 
-    /// Returns why nothing will come any more, as soon as nothing has come for too long; nil when the task is cancelled.
+    /// Waits until the transfer stalls and returns the error; returns `nil` if the task is cancelled.
     func stall() async -> DownloadError? {
         while true {
-            switch course.withLock({ $0.check(at: .now) }) {
+            switch state.withLock({ $0.check(at: .now) }) {
             case .wait(let time):
                 guard (try? await ContinuousClock().sleep(until: time)) != nil else { return nil }
             case .stalled(let error): return error
@@ -31,16 +31,16 @@ final class URLSessionTransfer: Sendable {
         }
     }
 
-    /// Takes the head; false where the task is of no use any more.
+    /// Delivers the head; returns `false` if the task must be cancelled.
     func receive(_ response: URLResponse) -> Bool {
         do throws(DownloadError) {
-            // A second one is of an answer in several parts, which nobody asked for.
-            guard let response = response as? HTTPURLResponse, !course.withLock({ $0.hasHead }) else {
-                throw DownloadError(.protocolViolation, "The server's answer is not one HTTP response.")
+            // A second response is part of a multipart response, which was not requested.
+            guard let response = response as? HTTPURLResponse, !state.withLock({ $0.hasHead }) else {
+                throw DownloadError(.protocolViolation, "The server did not send a single HTTP response.")
             }
             let fields = ResponseHead.fields(response.allHeaderFields)
             let head = try ResponseHead(url: request.url, status: response.statusCode, joined: fields)
-            course.withLock { $0.headArrived(head, at: .now) }
+            state.withLock { $0.headArrived(head, at: .now) }
             stream.deliver(head)
             stream.flush()
             return true
@@ -52,22 +52,22 @@ final class URLSessionTransfer: Sendable {
 
     func receive(_ data: Data) {
         let demand = data.withUnsafeBytes { stream.deliver($0) }
-        if course.withLock({ $0.bytesArrived(demand, at: .now) }) == .suspend { task.suspend() }
+        if state.withLock({ $0.bytesArrived(demand, at: .now) }) == .suspend { task.suspend() }
         stream.flush()
     }
 
-    /// The reader has room again.
+    /// Resumes the task, because the reader has room again.
     func resume() {
-        if course.withLock({ $0.resumed(at: .now) }) { task.resume() }
+        if state.withLock({ $0.resumed(at: .now) }) { task.resume() }
     }
 
     func receive(protocolName: String) {
-        course.withLock { $0.isProtocol(protocolName) }
+        state.withLock { $0.isProtocol(protocolName) }
     }
 
     func end(_ error: (any Error)?) {
         let error = error.map { (code: ($0 as NSError).code, detail: $0.localizedDescription) }
-        if let failure = course.withLock({ $0.failure(error) }) {
+        if let failure = state.withLock({ $0.failure(error) }) {
             stream.fail(failure)
         } else {
             stream.finish()

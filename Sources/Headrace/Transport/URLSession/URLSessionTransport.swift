@@ -5,26 +5,26 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The transport on `URLSession`: data tasks, whose redirects, cookies, logins and caching are ours.
+/// The `URLSession` transport: data tasks without its redirects, cookies, authentication and caching.
 final class URLSessionTransport: Transport {
-    /// The limits are our own; `URLSession` wants some.
+    /// The library has its own timeouts; `URLSession` requires some.
     private static let longestTime: TimeInterval = 365 * 24 * 3600
-    /// The manager limits the connections to a host.
+    /// The manager limits the connections per host.
     private static let maxConnectionsPerHost = 4096
 
     private let settings: URLSessionConfiguration
     private let userAgent: String
-    private let relay: URLSessionEventHandler
+    private let eventHandler: URLSessionEventHandler
     private let pool = ChunkPool()
     private let budget = BufferBudget()
-    /// Nil after the shutdown.
+    /// The current session; `nil` after the shutdown.
     private let session: Locked<URLSession?>
 
-    /// Makes a session.
+    /// Creates a session.
     /// - Parameters:
-    ///   - configuration: What holds for all transfers.
-    ///   - base: The settings that are kept where they are not the library's own.
-    /// - Throws: `invalidRequest` for what `URLSession` cannot do, or cannot read.
+    ///   - configuration: The settings for all transfers.
+    ///   - base: The session configuration for settings that the library does not override.
+    /// - Throws: `invalidRequest` for unsupported settings, `tls` if the authorities cannot be read.
     init(
         _ configuration: DownloadConfiguration,
         on base: URLSessionConfiguration = .ephemeral
@@ -33,7 +33,7 @@ final class URLSessionTransport: Transport {
         guard base.identifier == nil, let settings = base.copy() as? URLSessionConfiguration else {
             throw DownloadError(
                 .invalidRequest,
-                "A background configuration has no data tasks; give one of another kind."
+                "A background configuration does not support data tasks; use a default or ephemeral one."
             )
         }
         settings.urlCache = nil
@@ -47,17 +47,17 @@ final class URLSessionTransport: Transport {
         settings.waitsForConnectivity = false
         settings.tlsMinimumSupportedProtocolVersion = .TLSv12
         if configuration.proxy == .none { settings.connectionProxyDictionary = [:] }
-        relay = URLSessionEventHandler(try ServerTrust(configuration))
+        eventHandler = URLSessionEventHandler(try ServerTrust(configuration))
         #else
-        relay = URLSessionEventHandler()
+        eventHandler = URLSessionEventHandler()
         #endif
         self.settings = settings
         userAgent = configuration.userAgent
-        session = Locked(relay.open(settings))
+        session = Locked(eventHandler.open(settings))
     }
 
     deinit {
-        if let session = session.withLock({ $0.take() }) { relay.end(session) }
+        if let session = session.withLock({ $0.take() }) { eventHandler.end(session) }
     }
 
     func perform<Result: Sendable>(
@@ -74,10 +74,10 @@ final class URLSessionTransport: Transport {
         return try await withTaskCancellationHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 if let transfer = start(request, stream) {
-                    group.addTask { [relay] in
+                    group.addTask { [eventHandler] in
                         guard let error = await transfer.stall() else { return }
                         stream.fail(error)
-                        relay.cancel(transfer.task)
+                        eventHandler.cancel(transfer.task)
                     }
                 }
                 defer { group.cancelAll() }
@@ -93,26 +93,26 @@ final class URLSessionTransport: Transport {
     func dropIdleConnections() {
         session.withLock { session in
             guard let old = session else { return }
-            session = relay.open(settings)
-            relay.end(old, finishingTasks: true)
+            session = eventHandler.open(settings)
+            eventHandler.end(old, finishingTasks: true)
         }
     }
 
     func shutdown() async {
-        if let session = session.withLock({ $0.take() }) { relay.end(session) }
-        await relay.waitUntilAllEnded()
+        if let session = session.withLock({ $0.take() }) { eventHandler.end(session) }
+        await eventHandler.waitUntilAllEnded()
     }
 
-    /// Nil after the shutdown, which the stream tells.
+    /// Starts a task; after the shutdown, fails the stream and returns `nil`.
     private func start(_ request: TransportRequest, _ stream: ResponseStream) -> URLSessionTransfer? {
-        // Under the lock, since a session that was ended takes no task.
+        // Under the lock, because an invalidated session accepts no tasks.
         let task = session.withLock { $0?.dataTask(with: URLRequest(request, userAgent: userAgent)) }
         guard let task else {
             stream.fail(.shutDown())
             return nil
         }
         let transfer = URLSessionTransfer(task, request, stream)
-        relay.begin(transfer)
+        eventHandler.begin(transfer)
         return transfer
     }
 }
