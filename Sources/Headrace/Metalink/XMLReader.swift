@@ -100,7 +100,9 @@ struct XMLReader {
 
     private mutating func readText(into text: inout [UInt8]) throws(Failure) {
         while offset < bytes.count, bytes[offset] != UInt8(ascii: "<") {
-            guard !open.isEmpty || bytes[offset].isXMLSpace else { throw failure("there is text outside the root element") }
+            guard !open.isEmpty || bytes[offset].isXMLSpace else {
+                throw failure("there is text outside the root element")
+            }
             try readCharacter(into: &text)
         }
         if open.isEmpty { text = [] }
@@ -179,7 +181,9 @@ struct XMLReader {
         offset += 2
         let name = try readName()
         _ = skipSpace()
-        guard startsWith(">"), open.last?.rawName == name else { throw failure("an end tag does not match the open element") }
+        guard startsWith(">"), open.last?.rawName == name else {
+            throw failure("an end tag does not match the open element")
+        }
         offset += 1
         return endElement()
     }

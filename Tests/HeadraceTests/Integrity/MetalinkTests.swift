@@ -64,7 +64,7 @@ struct MetalinkTests {
         ("", "no file"),
         ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
         ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
-        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "is not terminated"), ("<file name=a/>", "quotes"),
+        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "not terminated"), ("<file name=a/>", "quotes"),
         ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
         ("<p:file name='a'/>", "prefix"), ("<x></y>", "does not match"), ("<!-- ", "is not terminated"),
         ("<![CDATA[", "is not terminated"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
@@ -83,7 +83,7 @@ struct MetalinkTests {
         ("<file name='a'><pieces type='md5'/></file>", "length"),
         ("<file name='a'><pieces length='1'/></file>", "function"),
         ("<file name='a'><pieces length='0' type='md5'/></file>", "length"),
-        ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "number of its pieces"),
+        ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "number"),
         ("<file name='a'><url priority='0'>http://a/</url></file>", "priority"),
     ])
     func `a file that is described wrongly has a problem, and the others have none`(
