@@ -98,7 +98,7 @@ struct BackgroundMachine: Sendable {
             entries[id] = entry
             return effects
         case (.leaving, .some):
-            // A running pause is awaited, because its result is not reported again.
+            // A pause in progress is awaited, because its result is not reported again.
             guard !entry.isStopping else { return [] }
             entry.isAwaited = false
             entries[id] = entry

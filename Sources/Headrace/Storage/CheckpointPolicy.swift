@@ -115,9 +115,7 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync, so written data is only safe until a reboot.
-    ///
-    /// Ignored if no sync was started.
+    /// Records that the file system does not support sync; ignored if no sync was started.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
         guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
         isWithoutSync = true

@@ -45,8 +45,7 @@ struct ControlRecord: Sendable, Equatable {
     /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
     ///   - bootID: The current boot; empty if unknown.
-    ///   - fileSize: The size of the partial file. It limits the ranges but does not confirm them: the file may contain
-    ///     zeros.
+    ///   - fileSize: The size of the partial file, which limits the ranges. It does not confirm them: there may be zeros.
     ///   - file: The identity of the partial file that was found.
     /// - Returns: The ranges; empty if the record belongs to another file.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {

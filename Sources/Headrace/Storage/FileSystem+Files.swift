@@ -39,7 +39,7 @@ extension FileSystem {
 
     /// Atomically replaces a file with a new one of these bytes; if that fails, the old file is unchanged.
     ///
-    /// With a directory, the bytes and then the directory are synced, so the file survives a power failure.
+    /// If a directory is given, syncs the bytes and then the directory, so that the file survives a power failure.
     func replaceFile(
         _ path: String,
         by newPath: String,

@@ -4,7 +4,7 @@ import HeadracePlatform
 import CHeadrace
 #endif
 
-/// Detection of lost writes. If a disk is unplugged, or a file system fails and is mounted again, writes can be lost without
+/// Detects lost writes. If a disk is unplugged, or a file system fails and is mounted again, writes can be lost without
 /// a reboot; the files are then too short or have holes.
 extension FileSystem {
     /// Returns the ranges of an open file that are not holes, or the whole file if its file system does not report holes.
@@ -73,8 +73,7 @@ extension ByteRangeSet {
     /// - Parameters:
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
-    /// - Returns: All ranges if none is lost; else the durable ranges, and the surviving data without the blocks at its
-    ///   edges.
+    /// - Returns: All ranges if none is lost; else the durable ranges, and the surviving data without its edge blocks.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)

@@ -8,9 +8,7 @@ import CHeadrace
 ///
 /// All closures block and throw the call's `errno`. The caller adds the meaning and the path.
 package struct FileSystem: Sendable {
-    /// Creates a file with mode 0600 and opens it for reading and writing.
-    ///
-    /// Fails if it exists; links are not followed.
+    /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
     /// Opens an existing file for reading and writing; links are not followed.
     package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
@@ -40,9 +38,7 @@ package struct FileSystem: Sendable {
     package var setModified: @Sendable (Int32, _ seconds: Int64) throws(SystemError) -> Void
     /// Sets an extended attribute of an open file; not all file systems support it.
     package var setAttribute: @Sendable (Int32, _ name: String, [UInt8]) throws(SystemError) -> Void
-    /// Reads an extended attribute of up to `maxBytes`.
-    ///
-    /// Throws if the attribute is missing; links are not followed.
+    /// Reads an extended attribute of up to `maxBytes`, or throws if it is missing; links are not followed.
     package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
@@ -58,9 +54,7 @@ package struct FileSystem: Sendable {
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
     /// Lists a directory in no particular order, without names that are not valid UTF-8; a link at `directory` is not followed.
     package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
-    /// Creates a directory in an existing one; fails if it exists.
-    ///
-    /// The process's umask applies to the mode.
+    /// Creates a new directory in an existing one; the process's umask applies to the mode.
     package var createDirectory: @Sendable (_ path: String, _ mode: UInt32) throws(SystemError) -> Void
     /// Throws unless this process can create files in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
@@ -168,8 +162,7 @@ extension FileSystem {
             return Array(bytes.prefix(count))
         },
         close: { file throws(SystemError) in
-            // Unlocks explicitly: a child that was just forked shares the descriptor, and with it the lock, until it calls
-            // exec.
+            // Unlocks explicitly: a child that was just forked shares the descriptor and its lock until it calls exec.
             flock(file, LOCK_UN)
             let result = libraryClose(file)
             // After EINTR, the descriptor is closed all the same.
@@ -284,9 +277,7 @@ extension FileSystem {
     }
 }
 
-/// The C library's `open`, which the closure of the same name hides.
-///
-/// New files are private to their owner.
+/// The C library's `open`, hidden by the closure of the same name; new files are private to their owner.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Passing the String directly would copy the path for the call.
     path.withCString { open($0, flags, mode_t(FileSystem.privateMode)) }

@@ -9,7 +9,7 @@ final class PartialFile: Sendable {
     private static let maxListBytes = 65_536
 
     let path: String
-    /// Saved, since it cannot change while the file is open.
+    /// Cached, because it cannot change while the file is open.
     let identity: ControlRecord.FileIdentity
     private let file: Int32
     private let shared: SharedFileSystem
@@ -35,8 +35,7 @@ final class PartialFile: Sendable {
                 let file = try shared.calls.open(path)
                 do throws(SystemError) {
                     guard try shared.calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
-                    // While waiting for the lock, the name may have been reused, or this file may have been renamed to its
-                    // final name.
+                    // Meanwhile the name may have been reused, or this file may have been renamed to its final name.
                     let opened = try shared.calls.openStatus(file)
                     guard try !shared.calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
                     let isNamed = try shared.isNamed(path, opened)
@@ -252,7 +251,7 @@ final class PartialFile: Sendable {
     }
 
     /// Copies the access list of the replaced file, if it has one; returns `false` if this file would grant access to others.
-    private func takesAccessList(of other: String) -> Bool {
+    private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
         return (try? shared.calls.setAttribute(file, Self.accessList, list)) != nil
@@ -296,9 +295,7 @@ extension DownloadError {
         }
     }
 
-    /// Creates the error for a failed file call.
-    ///
-    /// `what` names the file and has no full stop; `more` is a complete sentence.
+    /// Creates the error for a failed file call; `what` names the file, without a full stop, and `more` is a sentence.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {

@@ -22,9 +22,8 @@ struct RecordFile: Sendable {
 
     /// Reads the record.
     ///
-    /// Throws if it cannot be read, or if a later release wrote it; such a record is not modified.
-    ///
-    /// A record that belongs to an untrusted user is ignored.
+    /// Throws if it cannot be read, or was written by a later release and must not be modified. Ignores a record of an
+    /// untrusted user.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -53,7 +52,7 @@ struct RecordFile: Sendable {
 
     /// Atomically replaces the record; if that fails, the old one is unchanged.
     ///
-    /// With a directory, the record and then the directory are synced, so the record survives a power failure.
+    /// If a directory is given, syncs the record and then the directory, so that the record survives a power failure.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)

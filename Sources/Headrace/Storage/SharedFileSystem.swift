@@ -1,4 +1,4 @@
-/// A shared reference to a file system; ``FileSystem`` itself contains two dozen closures, which are costly to copy per file.
+/// A shared reference to a file system, because ``FileSystem`` consists of two dozen closures that are costly to copy.
 package final class SharedFileSystem: Sendable {
     /// The operating system's file system.
     package static let system = SharedFileSystem(.system)

@@ -64,7 +64,7 @@ struct MetalinkTests {
         ("", "no file"),
         ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
         ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
-        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "not terminated"), ("<file name=a/>", "quotes"),
+        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "terminated"), ("<file name=a/>", "quotes"),
         ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
         ("<p:file name='a'/>", "prefix"), ("<x></y>", "does not match"), ("<!-- ", "is not terminated"),
         ("<![CDATA[", "is not terminated"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
