@@ -51,7 +51,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``taken`` whose run is verifying and renaming the file, or is about to.
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of its last wake-up.
+    /// Whether the system has reported all events of its last wake-up; the first handler may arrive after that.
     private var hasReportedAll = false
     private var hadHandler = false
 

@@ -37,7 +37,7 @@ struct RateLimiter: Sendable {
         case wait(until: Duration)
     }
 
-    /// The time for which the unused tokens of a limit are kept: 2.4 % of five seconds.
+    /// The time for which unused tokens are kept; a burst exceeds the limit by at most 2.4 % over five seconds.
     static let burst = Duration.milliseconds(120)
     /// The minimum interval at which waiting connections request again.
     static let shortestWait = Duration.milliseconds(50)

@@ -16,7 +16,7 @@ struct ProxySettings: Sendable, Hashable {
         _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
-        // A proxy connects to the target itself, without checking the address.
+        // A proxy connects to the target itself, so `allowsAddress` could not check the address.
         guard configuration.allowsAddress == nil else { return }
         switch configuration.proxy {
         case .none: break

@@ -32,8 +32,7 @@ package final class CurlTransport: Transport {
                 var body = ResponseBody(stream)
                 return try await receive(head, &body)
             } catch let error as DownloadError where error.code == .stalled {
-                // Also for a body that was too slow for its reader. First makes its connection idle, then suspects all idle
-                // ones.
+                // Also if the body was too slow for its reader. Its connection must be idle before idle ones are suspected.
                 stream.close()
                 loop.suspectConnections(of: request)
                 throw error

@@ -14,7 +14,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Serializes the delegate calls and the resumption of transfers.
+    /// Runs the delegate callbacks and resumes transfers, one at a time.
     private let deliveries = OperationQueue()
     /// Cancels tasks and sessions without waiting for deliveries.
     private let endings = OperationQueue()
