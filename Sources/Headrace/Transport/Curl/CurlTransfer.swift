@@ -28,7 +28,7 @@ final class CurlTransfer {
     private var isRepeated = false
     /// The TLS connection whose orderly end is the only sign that the body is complete.
     private(set) var endingConnection: UnsafeRawPointer?
-    /// Whether the server has announced the end of ``endingConnection``.
+    /// Whether the server has sent close_notify on ``endingConnection``.
     var hasGoAway = false
     private var lastActivity: ContinuousClock.Instant?
     private var stallWatch: StallWatch
