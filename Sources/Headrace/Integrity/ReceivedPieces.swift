@@ -9,7 +9,7 @@ struct ReceivedPieces: Sendable, Hashable {
     /// The maximum number of pieces, whatever the size of the file.
     static let maxCount = 1024
     /// The minimum length in bytes: shorter pieces are not worth a request of their own.
-    static let minLength: Int64 = 256 << 10
+    static let leastLength: Int64 = 256 << 10
 
     let fileSize: Int64
     /// The length in bytes of each piece except the last.
@@ -19,9 +19,9 @@ struct ReceivedPieces: Sendable, Hashable {
 
     /// Starts without digests; `nil` if there would be a single piece.
     init?(fileSize: Int64) {
-        guard fileSize > Self.minLength else { return nil }
+        guard fileSize > Self.leastLength else { return nil }
         self.fileSize = fileSize
-        length = max(Self.minLength, (fileSize - 1) / Int64(Self.maxCount) + 1)
+        length = max(Self.leastLength, (fileSize - 1) / Int64(Self.maxCount) + 1)
         digests = Array(repeating: 0, count: Int((fileSize - 1) / length + 1))
     }
 
