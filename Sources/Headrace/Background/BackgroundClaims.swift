@@ -1,4 +1,4 @@
-/// Which sessions of the process have a manager, and the wakes of those that have none yet.
+/// Tracks which background sessions have a manager, and the wake-up completions of those that have none yet.
 struct BackgroundClaims: Sendable {
     typealias Completion = @Sendable () -> Void
 
@@ -9,8 +9,8 @@ struct BackgroundClaims: Sendable {
         guard claimed.insert(identifier).inserted else {
             throw DownloadError(
                 .busy,
-                "Another download manager of this process has the background session \"\(identifier)\". Use that one, shut it "
-                    + "down first, or give this one another identifier."
+                "Another download manager of this process uses the background session \"\(identifier)\". Use that manager, "
+                    + "shut it down first, or choose another identifier."
             )
         }
     }
@@ -19,12 +19,12 @@ struct BackgroundClaims: Sendable {
         claimed.remove(identifier)
     }
 
-    /// The app was woken for a session that nobody has yet.
+    /// Stores the completion of a wake-up for a session without a manager.
     mutating func woken(_ identifier: String, _ completion: @escaping Completion) {
         wakes[identifier, default: []].append(completion)
     }
 
-    /// The wakes of a session that somebody has now, each once.
+    /// Removes and returns the wake-up completions of a session that now has a manager.
     mutating func takeWakes(of identifier: String) -> [Completion] {
         wakes.removeValue(forKey: identifier) ?? []
     }

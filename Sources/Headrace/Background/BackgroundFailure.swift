@@ -1,8 +1,8 @@
-/// Why a task of a background session ended without a file.
+/// The reason why a task of a background session completed without a file.
 enum BackgroundFailure: Sendable, Hashable {
-    /// The system stopped it, and nothing of the network or the server failed.
+    /// The system stopped the task; neither the network nor the server failed.
     case interrupted
-    /// The bytes so far, which the system keeps, could not be opened or written.
+    /// The system could not open or write the file of the received bytes.
     case file(DownloadError)
     /// The network or the server failed.
     case failed(DownloadError)
@@ -16,15 +16,15 @@ enum BackgroundFailure: Sendable, Hashable {
 }
 
 extension BackgroundFailure {
-    /// Reads the error of a task.
+    /// Converts the error of a task.
     ///
     /// - Parameters:
-    ///   - domain: The error's domain.
-    ///   - code: The error's number in it, as in `NSURLError.h` and `errno.h`.
-    ///   - text: What the system says for a person.
+    ///   - domain: The domain of the error.
+    ///   - code: The code in that domain, as in `NSURLError.h` and `errno.h`.
+    ///   - text: The localized description.
     init(domain: String, code: Int, text: String) {
-        let what = "The system could not fetch the file: \(text.printable.withoutFullStop)."
-        // The connection, of which the one tells in its own numbers, and the other in those of sockets.
+        let what = "The system could not download the file: \(text.printable.withoutFullStop)."
+        // Connection errors: CFNetwork uses its own codes, POSIX those of sockets.
         let isNetwork =
             domain == "kCFErrorDomainCFNetwork" && code > 0
             || domain == "NSPOSIXErrorDomain" && (50...65).contains(code)
@@ -32,14 +32,14 @@ extension BackgroundFailure {
             self = .failed(DownloadError(.connectionLost, what))
             return
         }
-        // The other numbers of the first are those of URLSession.
+        // CFNetwork's other codes are those of URLSession.
         guard domain == "NSURLErrorDomain" || domain == "kCFErrorDomainCFNetwork" else {
             let isFull = domain == "NSPOSIXErrorDomain" && code == 28 || domain == "NSCocoaErrorDomain" && code == 640
-            self = .file(DownloadError(isFull ? .diskFull : .fileSystem, isFull ? "\(what) Make room." : what))
+            self = .file(DownloadError(isFull ? .diskFull : .fileSystem, isFull ? "\(what) Free some space." : what))
             return
         }
         switch code {
-        // Cancelled, by the user in the task switcher among others; disconnected from the system's daemon.
+        // Cancelled, for example by the user in the app switcher; or disconnected from the system's daemon.
         case -999, -997: self = .interrupted
         case -3007 ... -3000: self = .file(DownloadError(.fileSystem, what))
         case -1003, -1006: self = .failed(DownloadError(.nameResolution, what))
@@ -48,15 +48,17 @@ extension BackgroundFailure {
         case -1007, -1010: self = .failed(DownloadError(.redirect, what))
         case -1206 ... -1200: self = .failed(DownloadError(.tls, what))
         case -1022:
-            self = .failed(DownloadError(.tls, "\(what) Use https, or except the host in NSAppTransportSecurity."))
+            self = .failed(
+                DownloadError(.tls, "\(what) Use https, or add an exception for the host to NSAppTransportSecurity.")
+            )
         case -1017 ... -1011: self = .failed(DownloadError(.protocolViolation, what))
         case -996:
             self = .failed(
-                DownloadError(.busy, "\(what) Give each process, an extension too, a session identifier of its own.")
+                DownloadError(.busy, "\(what) Give each process, including extensions, its own session identifier.")
             )
         case -995:
             self = .failed(
-                DownloadError(.invalidRequest, "\(what) Give the configuration the identifier of the app group.")
+                DownloadError(.invalidRequest, "\(what) Set the identifier of the app group in the configuration.")
             )
         case -1002, -1000: self = .failed(DownloadError(.invalidRequest, what))
         default: self = .failed(DownloadError(.connection, what))

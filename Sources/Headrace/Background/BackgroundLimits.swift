@@ -1,11 +1,11 @@
-/// What only the app's own process could do, and a background session cannot, since the system sends its requests.
+/// Checks settings that a background session does not support, because the system sends its requests.
 enum BackgroundLimits {
-    /// Throws `invalidRequest` for settings that protect somebody and that nobody would obey.
+    /// Throws `invalidRequest` for security settings that a background session would ignore.
     static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard configuration.registryDirectory != nil else {
             throw DownloadError(
                 .invalidRequest,
-                "A background session needs a registryDirectory: its downloads outlive the process."
+                "A background session needs a registryDirectory, because its downloads outlive the process."
             )
         }
         let refused: [(String, Bool)] = [
@@ -18,25 +18,25 @@ enum BackgroundLimits {
         guard let name = refused.first(where: \.1)?.0 else { return }
         throw DownloadError(
             .invalidRequest,
-            "\(name) cannot be kept in a background session, whose connections the system makes. Leave it out, or use a "
-                + "manager without a background session."
+            "\(name) is not supported in a background session, because the system opens the connections. Remove the "
+                + "setting, or use a manager without a background session."
         )
     }
 
-    /// Throws `invalidRequest` for fields with secrets, which the system would write to its disk and send on.
+    /// Throws `invalidRequest` for secret fields, which the system would store on disk and send to redirect targets.
     static func check(_ fields: [HeaderField]) throws(DownloadError) {
         let secrets = fields.filter(\.isCredential).map(\.name)
         guard secrets.isEmpty else {
             throw DownloadError(
                 .invalidRequest,
-                "A background session cannot carry \(secrets.joined(separator: ", ")): the system writes requests to its "
-                    + "disk, and sends their fields on to where it is redirected. Use a signed URL, or a manager without a "
-                    + "background session."
+                "A background session cannot send \(secrets.joined(separator: ", ")): the system stores requests on disk, "
+                    + "and sends their fields to redirect targets. Use a signed URL, or a manager without a background "
+                    + "session."
             )
         }
     }
 
-    /// What was asked for and is not done, each a sentence.
+    /// Returns a sentence for each requested feature that a background session ignores.
     static func unmet(_ request: DownloadRequest, _ configuration: DownloadConfiguration) -> [String] {
         let isLimited =
             configuration.rateLimit != nil || configuration.rateSchedule != nil || request.rateLimit != nil
@@ -44,20 +44,20 @@ enum BackgroundLimits {
         let unmet: [(Bool, String)] = [
             (
                 configuration.maxConnectionsPerDownload ?? 1 > 1,
-                "A background session fetches a file over one connection."
+                "A background session downloads each file over a single connection."
             ),
-            (isLimited, "A background session knows no limits of bytes per second."),
+            (isLimited, "A background session does not support rate limits."),
             (
                 configuration.minimumSpeed != nil,
-                "A background session waits for a slow server as long as the system likes."
+                "A background session has no minimum speed: the system decides how long it waits for a slow server."
             ),
             (
                 configuration.credentials != nil || configuration.netrc != nil || configuration.cookies != nil,
-                "A background session sends no logins and no cookies: the app may not be there to be asked."
+                "A background session sends no credentials or cookies: the app may not be running to supply them."
             ),
             (
                 request.refetchPolicy != .always && request.checksums.isEmpty && request.pieceHashes == nil,
-                "A background session does not ask whether the file has changed, and fetches it again."
+                "A background session does not check whether the file has changed, and downloads it again."
             ),
         ]
         return unmet.filter(\.0).map(\.1)

@@ -1,60 +1,60 @@
-/// What the machine is told, and what it has done.
+/// The inputs and outputs of the state machine.
 extension BackgroundMachine {
-    /// What the list says of a download.
+    /// The status of a download in the queue.
     enum Standing: Sendable {
-        /// It runs: its run asks for the outcome, or has.
+        /// The download is running, and its run requests the outcome or already has.
         case running
-        /// It is to run.
+        /// The download waits to run.
         case waiting
-        /// It is paused, or has failed: its bytes are for later.
+        /// The download is paused or has failed, so its bytes are saved for later.
         case kept
-        /// It has ended, or is not in the list.
+        /// The download has finished or is not in the queue.
         case unwanted
     }
 
-    /// A task that the system has.
+    /// An existing task of the system.
     struct Listed: Sendable {
         var task: BackgroundTask
         var standing: Standing
         var receivedBytes: Int64
     }
 
-    /// How a task ended that has no file.
+    /// The result of a task that has no file.
     struct End: Sendable {
-        /// Nil where the system calls it a success.
+        /// The failure; `nil` if the system reports success.
         var failure: BackgroundFailure?
         var resumeData: ResumeData?
         var receivedBytes: Int64 = 0
     }
 
-    /// How a fetch ended, for the run that waits.
+    /// The result of a fetch, for the run that awaits it.
     enum Outcome: Sendable, Equatable {
-        /// The file is the complete partial of the download.
+        /// The file is the complete partial file of the download.
         case file(DeliveredFile)
-        /// It is to be fetched again, by no fault of the server.
+        /// The file must be requested again, for a reason other than a server failure.
         case again
         case failed(DownloadError)
         case stopped
     }
 
     enum Stop: Sendable {
-        /// The bytes are for later.
+        /// Save the received bytes for later.
         case keeping
-        /// They are not wanted any more.
+        /// Discard the received bytes.
         case discarding
-        /// The system goes on, and nobody waits.
+        /// Let the system continue without a run that awaits the outcome.
         case leaving
     }
 
-    /// In the order in which they are to be done; all but ``takeOver(_:)`` are quick.
+    /// An action for the caller, performed in order; all but ``takeOver(_:)`` are quick.
     enum Effect: Sendable, Equatable {
-        /// Make a task, and tell ``made(_:)``.
+        /// Create a task and call ``made(_:)``.
         case make(ID, from: ResumeData?)
         case resume(BackgroundTask)
         case cancel(BackgroundTask)
-        /// Cancel, and tell ``gave(_:_:at:)``.
+        /// Cancel the task and pass its resume data to ``gave(_:_:at:)``.
         case cancelForData(BackgroundTask)
-        /// Make the task's file the partial before the callback returns, and tell ``tookOver(_:_:_:)``.
+        /// Make the task's file the partial file before the callback returns, and call ``tookOver(_:_:_:)``.
         case takeOver(BackgroundTask)
         case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)

@@ -1,39 +1,38 @@
-/// Decides about the downloads that the system fetches for the app in a background session, also while the app is not there.
+/// The state machine for downloads in a background session, which the system continues while the app is not running.
 ///
-/// Pure. A run of a download ``fetch(_:note:at:)``es it and is told its end once; the system's tasks carry the identity of their
-/// download, outlive the process, and call back in an order of their own:
+/// It performs no I/O. A run of a download calls ``fetch(_:note:at:)`` and receives one outcome. The system's tasks carry the
+/// identity of their download, outlive the process, and report their events in no particular order:
 ///
 ///     nothing ── fetch, tasks listed ──▶ task ── file, or its end ──▶ outcome ── to the run that waits ──▶ nothing
 ///                                         └── stop, keeping ──▶ pausing ── data and end ──▶ nothing
 ///
-/// An outcome that no run waits for is kept for the next one. A task of which nobody wants to know more is stale: what it
-/// still tells is passed over, its file too.
+/// An outcome that no run awaits is stored for the next run. Events of a stale task, including its file, are ignored.
 struct BackgroundMachine: Sendable {
     typealias ID = DownloadID
 
     private enum Phase {
         case fetching
-        /// Whether the task has ended, and whether the system has answered the call for data.
-        case pausing(hasEnded: Bool, hasAnswered: Bool)
+        /// Whether the task has completed, and whether the system has responded to the request for resume data.
+        case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
     private struct Entry {
         var task: BackgroundTask?
         var phase = Phase.fetching
         var isAwaited = false
-        /// Whether the run that waits has asked to stop.
+        /// Whether the run that awaits the outcome has requested a stop.
         var isStopping = false
         var receivedBytes: Int64 = 0
-        /// Whether the task goes on with an earlier one's bytes.
+        /// Whether the task resumes with an earlier task's bytes.
         var isResumed = false
-        /// What the list had when the run came, or has since.
+        /// The state saved in the queue when the run started, or since then.
         var note: BackgroundTaskState?
-        /// Which no run has taken yet.
+        /// The outcome that no run has taken yet.
         var outcome: Outcome?
 
         mutating func beginPause() {
-            phase = .pausing(hasEnded: false, hasAnswered: false)
-            // What the task began with is used up.
+            phase = .pausing(hasEnded: false, hasResponded: false)
+            // The data that the task was created from is consumed.
             note = nil
         }
     }
@@ -43,16 +42,16 @@ struct BackgroundMachine: Sendable {
     /// Whether the tasks of earlier processes are known.
     private var isListed = false
     private var isInvalid = false
-    /// Tasks that have yet to end, and whose end changes nothing.
+    /// Tasks that have not completed yet and whose events are ignored.
     private var stale: Set<BackgroundTask> = []
-    /// Those that ended before all were listed, and may be in the list all the same.
+    /// Tasks that completed before the system listed its tasks, and may still be in its list.
     private var ended: Set<BackgroundTask> = []
-    /// Downloads whose file is there, and has not been found wrong since.
+    /// Downloads whose file was delivered and has not been found wrong since.
     private var taken: Set<ID> = []
-    /// Those of them that a run is checking and naming, or is about to.
+    /// The downloads in ``taken`` whose run is verifying and renaming the file, or is about to.
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has told all events of its last wake; one handler may come late, the first of the process.
+    /// Whether the system has reported all events of its last wake-up; the first handler may arrive after that.
     private var hasReportedAll = false
     private var hadHandler = false
 
@@ -62,7 +61,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: Runs
 
-    /// A run wants the download; it is told ``Effect/end(_:_:)`` once.
+    /// Starts a fetch for a run, which receives ``Effect/end(_:_:)`` once.
     mutating func fetch(_ id: ID, note: BackgroundTaskState?, at now: Int64) -> [Effect] {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
@@ -79,13 +78,13 @@ struct BackgroundMachine: Sendable {
         return entry.task == nil && isListed ? start(id, at: now) : []
     }
 
-    /// The task that was asked for is there.
+    /// Records the requested task and resumes it.
     mutating func made(_ task: BackgroundTask) -> [Effect] {
         entries[task.download]?.task = task
         return [.resume(task)]
     }
 
-    /// The run that waits has to stop; does nothing where none waits.
+    /// Stops the fetch of a run; ignored if no run awaits the outcome.
     mutating func stop(_ id: ID, _ stop: Stop) -> [Effect] {
         guard var entry = entries[id], entry.isAwaited else { return [] }
         switch (stop, entry.task) {
@@ -99,7 +98,7 @@ struct BackgroundMachine: Sendable {
             entries[id] = entry
             return effects
         case (.leaving, .some):
-            // What a pause brings is waited for: nobody tells it again.
+            // A pause in progress is awaited, because its result is not reported again.
             guard !entry.isStopping else { return [] }
             entry.isAwaited = false
             entries[id] = entry
@@ -117,12 +116,12 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// The run of a download is about to end, whatever it made of the outcome.
+    /// Records that the run of a download is about to return, whatever it did with the outcome.
     mutating func left(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
-    /// The list knows of the run's end; where the download runs again, the next one has what came meanwhile.
+    /// Records that the queue has registered the end of a run; if the download runs again, the next run gets pending outcomes.
     mutating func ended(_ id: ID, _ standing: Standing) -> [Effect] {
         guard standing != .running else { return [] }
         naming.remove(id)
@@ -131,7 +130,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: The system's tasks
 
-    /// All tasks of the session were listed; those that are not wanted are stopped, of two for one download the lesser.
+    /// Records the existing tasks of the session; cancels unwanted ones and, if a download has several, all but the largest.
     mutating func listed(_ tasks: [Listed], at now: Int64) -> [Effect] {
         guard !isListed, !isInvalid else { return [] }
         isListed = true
@@ -158,7 +157,7 @@ struct BackgroundMachine: Sendable {
         return effects
     }
 
-    /// Bytes have come.
+    /// Records that a task received bytes.
     mutating func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task else { return [] }
@@ -172,14 +171,14 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// A task goes on behind the bytes that were there.
+    /// Records that a task resumes from an offset.
     mutating func resumed(_ task: BackgroundTask, from offset: Int64) -> [Effect] {
         guard entries[task.download]?.task == task else { return [] }
         entries[task.download]?.receivedBytes = offset
         return [.resumed(task.download, from: offset)]
     }
 
-    /// A task has its file, which is there until the callback returns, unless it was purged before.
+    /// Records that a task has delivered its file, which exists until the callback returns unless it was purged.
     mutating func finished(_ task: BackgroundTask, _ standing: Standing, hasFile: Bool) -> [Effect] {
         let id = task.download
         guard mayEnd(task, standing) else { return [] }
@@ -189,7 +188,7 @@ struct BackgroundMachine: Sendable {
             + [.save(id, nil), .restarted(id, .filePurged, wastedBytes: wasted)] + conclude(id, .again, standing)
     }
 
-    /// The file of a task is the partial, or was refused for what it is.
+    /// Records that the file of a task became the partial file, or was rejected.
     mutating func tookOver(
         _ task: BackgroundTask,
         _ result: Result<DeliveredFile, DownloadError>,
@@ -205,17 +204,17 @@ struct BackgroundMachine: Sendable {
         return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, standing)
     }
 
-    /// The system's answer to the call for data of a task that was cancelled, before or after its end; nil for none.
+    /// Records the resume data of a cancelled task, before or after its completion; `nil` if the system has none.
     mutating func gave(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task, case .pausing(let hasEnded, _) = entry.phase else {
             return []
         }
-        entries[id]?.phase = .pausing(hasEnded: hasEnded, hasAnswered: true)
+        entries[id]?.phase = .pausing(hasEnded: hasEnded, hasResponded: true)
         return save(data, of: id, at: now) + endPause(id, at: now)
     }
 
-    /// A task has ended; after ``finished(_:_:hasFile:)`` this tells nothing new.
+    /// Records that a task has completed; ignored after ``finished(_:_:hasFile:)``.
     mutating func completed(_ task: BackgroundTask, _ standing: Standing, _ end: End, at now: Int64) -> [Effect] {
         let id = task.download
         guard mayEnd(task, standing) else {
@@ -223,15 +222,15 @@ struct BackgroundMachine: Sendable {
             if !isListed { ended.insert(task) }
             return []
         }
-        if case .pausing(_, let hasAnswered) = entries[id]?.phase, entries[id]?.task == task {
-            entries[id]?.phase = .pausing(hasEnded: true, hasAnswered: hasAnswered)
+        if case .pausing(_, let hasResponded) = entries[id]?.phase, entries[id]?.task == task {
+            entries[id]?.phase = .pausing(hasEnded: true, hasResponded: hasResponded)
             return save(end.resumeData, of: id, at: now) + endPause(id, at: now)
         }
         if !isListed { ended.insert(task) }
         let received = max(end.receivedBytes, entries[id]?.receivedBytes ?? 0)
         let data = end.resumeData.flatMap { $0.problem(at: now) == nil ? $0 : nil }
         if let current = entries[id]?.task, current != task {
-            // One that began anew in ignorance of this one, which has more.
+            // The current task was created before this one was known, and this one has more bytes.
             guard let data, let entry = entries[id], end.receivedBytes > entry.receivedBytes, entry.isAwaited,
                 case .fetching = entry.phase
             else { return [] }
@@ -240,21 +239,21 @@ struct BackgroundMachine: Sendable {
             return [.cancel(current), .save(id, .resumable(data))] + start(id, at: now)
         }
         if entries[id]?.isAwaited == true, entries[id]?.task == nil {
-            // It is started when all tasks are listed.
+            // It is started once all tasks are listed.
             guard let data else { return [] }
             entries[id]?.note = .resumable(data)
             return [.save(id, .resumable(data))]
         }
         let outcome = end.failure?.error.map { Outcome.failed($0) } ?? .again
         if let data { return [.save(id, .resumable(data))] + conclude(id, outcome, standing) }
-        // Of one from an earlier process the list may know better.
+        // For a task of an earlier process, the queue may have newer information.
         guard entries[id]?.task == task else { return conclude(id, outcome, standing) }
         return lost(id, standing, end.failure, received: received)
     }
 
     // MARK: The app's wakes
 
-    /// The system has woken the app for the session, and wants to be called when all is done.
+    /// Stores the handler that the system wants called when all events of a wake-up are handled.
     mutating func woken(_ handler: BackgroundHandler) -> [Effect] {
         handlers.append(handler)
         if hadHandler { hasReportedAll = false }
@@ -262,13 +261,13 @@ struct BackgroundMachine: Sendable {
         return isInvalid ? call() : callHandlers()
     }
 
-    /// The system has told all events of a wake.
+    /// Records that the system has reported all events of a wake-up.
     mutating func reportedAll() -> [Effect] {
         hasReportedAll = true
         return callHandlers()
     }
 
-    /// The session is of no use any more, and tells nothing more.
+    /// Records that the session is invalid and reports no further events.
     mutating func invalidated() -> [Effect] {
         isInvalid = true
         let waiting = entries.filter(\.value.isAwaited).keys.sorted { $0.rawValue < $1.rawValue }
@@ -302,12 +301,12 @@ struct BackgroundMachine: Sendable {
         }
         entries[id]?.isResumed = data != nil
         entries[id]?.receivedBytes = 0
-        // What goes on is in the list as it was until it has ended: the system may lose the task.
+        // The queue still has the resume data until the task completes, because the system may lose the task.
         if data == nil { effects.append(.save(id, .started)) }
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether the end of a task is of interest, known so far or not.
+    /// Whether the end of a task matters, including a task that is not known yet.
     private func mayEnd(_ task: BackgroundTask, _ standing: Standing) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
@@ -315,7 +314,7 @@ struct BackgroundMachine: Sendable {
         return standing != .unwanted && !taken.contains(id)
     }
 
-    /// What a task still tells is of no interest, and nothing else is fetched.
+    /// Ignores all further events of a task, and cancels another task of the same download.
     private mutating func settle(_ task: BackgroundTask) -> [Effect] {
         stale.insert(task)
         guard let other = entries[task.download]?.task, other != task else { return [] }
@@ -323,7 +322,7 @@ struct BackgroundMachine: Sendable {
         return [.cancel(other)]
     }
 
-    /// A task has ended, and nothing is left of its bytes.
+    /// Handles the end of a task without a file or resume data.
     private mutating func lost(
         _ id: ID,
         _ standing: Standing,
@@ -336,10 +335,10 @@ struct BackgroundMachine: Sendable {
             case .file where entries[id]?.isResumed == true: .resumeDataRefused
             case .some: received > 0 ? .noResumeData : nil
             }
-        let told = reason.map { [Effect.restarted(id, $0, wastedBytes: received)] } ?? []
-        // What could not be gone on with says nothing of the disk.
+        let notice = reason.map { [Effect.restarted(id, $0, wastedBytes: received)] } ?? []
+        // Rejected resume data does not indicate a disk failure.
         let error = reason == .resumeDataRefused ? nil : failure?.error
-        return [.save(id, nil)] + told + conclude(id, error.map { .failed($0) } ?? .again, standing)
+        return [.save(id, nil)] + notice + conclude(id, error.map { .failed($0) } ?? .again, standing)
     }
 
     private mutating func save(_ data: ResumeData?, of id: ID, at now: Int64) -> [Effect] {
@@ -349,13 +348,13 @@ struct BackgroundMachine: Sendable {
         return [.save(id, .resumable(data))]
     }
 
-    /// Ends a pause when the task has ended and what there is to go on with is known.
+    /// Finishes a pause once the task has completed and its resume data is known.
     private mutating func endPause(_ id: ID, at now: Int64) -> [Effect] {
-        guard let entry = entries[id], case .pausing(true, let hasAnswered) = entry.phase else { return [] }
+        guard let entry = entries[id], case .pausing(true, let hasResponded) = entry.phase else { return [] }
         var effects: [Effect] = []
         if case .resumable = entry.note {
         } else {
-            guard hasAnswered else { return [] }
+            guard hasResponded else { return [] }
             entries[id]?.note = nil
             effects.append(.save(id, nil))
             if entry.receivedBytes > 0 {
@@ -364,7 +363,7 @@ struct BackgroundMachine: Sendable {
         }
         entries[id]?.task = nil
         entries[id]?.phase = .fetching
-        // Somebody may have resumed it meanwhile.
+        // The download may have been resumed in the meantime.
         if entry.isAwaited, !entry.isStopping { return effects + start(id, at: now) }
         return effects + conclude(id, .stopped, .kept)
     }
@@ -373,7 +372,7 @@ struct BackgroundMachine: Sendable {
         guard let entry = entries.removeValue(forKey: id), entry.isAwaited else {
             guard outcome != .again, standing == .running || standing == .waiting else { return [] }
             entries[id] = Entry(outcome: outcome)
-            // Who waits to run may do so for days: the system is not to wait for that.
+            // A download that waits to run may do so for days; the system must not wait for that.
             if case .file = outcome, standing == .running { naming.insert(id) }
             return []
         }

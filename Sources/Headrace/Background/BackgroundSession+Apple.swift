@@ -1,18 +1,18 @@
 #if canImport(Darwin)
 import Foundation
 
-/// A background session of the system, for the life of the process: translates calls and callbacks, and decides nothing.
+/// A background session of the system; it lives as long as the process, only forwards calls and callbacks, and decides nothing.
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()
-        /// The system takes one session of an identifier for a process.
+        /// The system allows one session per identifier and process.
         var sessions: [String: BackgroundSession] = [:]
     }
 
     private struct State {
         var session: URLSession?
         var transfers: BackgroundTransfers?
-        /// Whether ``transfers`` are of a manager that is not shut down; those of one that is go on to take files.
+        /// Whether ``transfers`` belongs to a manager that is not shut down; after a shutdown it still accepts files.
         var isConnected = false
         var tasks: [Int: URLSessionTask] = [:]
     }
@@ -31,7 +31,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         super.init()
     }
 
-    /// The session that a configuration names; nil where it names none.
+    /// Returns the session that a configuration names, or `nil` if it names none.
     static func session(of configuration: DownloadConfiguration) -> BackgroundSession? {
         guard let name = configuration.backgroundSession else { return nil }
         return shared.withLock { shared in
@@ -42,7 +42,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         }
     }
 
-    /// The app was woken for a session, which may have no manager yet.
+    /// Records that the app was woken for a session, which may have no manager yet.
     static func woken(_ identifier: String, _ completion: @escaping @Sendable () -> Void) {
         let transfers = shared.withLock { shared in
             let transfers = shared.sessions[identifier]?.state.withLock { $0.isConnected ? $0.transfers : nil }
@@ -121,7 +121,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         state.withLock { state in
             for task in tasks { state.tasks[task.taskIdentifier] = task }
         }
-        // What is no download of anybody is of no use.
+        // Tasks without a download identity are useless.
         for task in tasks where BackgroundTask(task) == nil { task.cancel() }
         transfers?.listed(
             tasks.compactMap { task in BackgroundTask(task).map { ($0, task.countOfBytesReceived) } }
@@ -135,7 +135,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         downloadTask: URLSessionDownloadTask,
         didFinishDownloadingTo location: URL
     ) {
-        // Without an answer of HTTP the task's end says that there is no file.
+        // Without an HTTP response, the completion of the task reports that there is no file.
         guard let task = BackgroundTask(downloadTask), let response = downloadTask.response as? HTTPURLResponse,
             let head = ResponseHead(response)
         else { return }
@@ -196,7 +196,7 @@ extension BackgroundTask {
 }
 
 extension ResponseHead {
-    /// Fields of one name are one field by now.
+    /// Creates a response; URLSession has already combined fields of the same name.
     fileprivate init?(_ response: HTTPURLResponse) {
         guard let url = response.url else { return nil }
         let fields = Self.fields(response.allHeaderFields).map { HeaderField(name: $0, value: $1) }

@@ -1,11 +1,11 @@
-/// A task of the system: the download that it is for, and its number in the session.
+/// A task of the system, identified by its download and its number in the session.
 struct BackgroundTask: Sendable, Hashable {
     /// The download.
     let download: DownloadID
     /// The task's number in its session.
     let number: Int
 
-    /// Creates a task from what the system has of it; nil for one that is no download's.
+    /// Creates a task from the system's description of it; returns `nil` if it belongs to no download.
     init?(_ number: Int, description: String?) {
         guard let download = description.flatMap({ DownloadID($0) }) else { return nil }
         self.init(download, number)
@@ -17,7 +17,7 @@ struct BackgroundTask: Sendable, Hashable {
     }
 }
 
-/// Whom to call when all events of a wake are told; a number for a closure that the machine need not know.
+/// Identifies a completion handler of a wake-up, so that the state machine does not need the closure.
 struct BackgroundHandler: Sendable, Hashable {
     let number: Int
 }
@@ -25,6 +25,6 @@ struct BackgroundHandler: Sendable, Hashable {
 extension DownloadError {
     static let sessionInvalid = DownloadError(
         .connection,
-        "The system has ended the background session. Make another manager, or start the app again."
+        "The system has invalidated the background session. Create another manager, or restart the app."
     )
 }

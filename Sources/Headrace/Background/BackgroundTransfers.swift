@@ -1,43 +1,43 @@
 import HeadracePlatform
 
-/// The system's side of a background session: makes tasks, and calls ``BackgroundTransfers`` back, never from within a call.
+/// The system's background session: creates tasks and calls ``BackgroundTransfers`` back, but never from within a call.
 protocol BackgroundSystem: Sendable {
-    /// Takes the session for a manager; throws `busy` where another one has it.
+    /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Tells from now on what becomes of the tasks, and lists once those that are there.
+    /// Starts to report events of the tasks, after listing the existing ones once.
     func connect(to transfers: BackgroundTransfers)
     /// Lets another manager claim the session. Its tasks keep running, and their callbacks keep arriving until then.
     ///
     /// Not named `release`, which every `NSObject` has.
     func leave()
-    /// Makes a task that does not run yet, and returns its number.
+    /// Creates a suspended task and returns its number.
     func makeTask(_ request: BackgroundRequest, description: String, from resumeData: [UInt8]?) -> Int
-    /// Lets a task run.
+    /// Starts a task.
     func resume(_ number: Int)
-    /// Stops a task for good.
+    /// Cancels a task.
     func cancel(_ number: Int)
-    /// Stops a task, and then tells what there is to go on with, nil for nothing.
+    /// Cancels a task and then passes its resume data to `publish`, or `nil` if there is none.
     func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void)
 }
 
-/// What a task asks for.
+/// The request that a task sends.
 struct BackgroundRequest: Sendable, Hashable {
     /// An http or https URL.
     let url: URL
     /// The header fields, in order.
     let fields: [HeaderField]
-    /// On which networks the system may send it.
+    /// The networks over which the system may send it.
     let networkPolicy: DownloadRequest.NetworkPolicy
 }
 
-/// The downloads of a manager that a background session fetches: does what the ``BackgroundMachine`` decides.
+/// The downloads that a background session fetches for a manager; performs the effects of the ``BackgroundMachine``.
 ///
-/// Effects are done under the lock, in the order of the decisions; a file is taken over before the system's callback returns.
+/// Effects are performed under the lock, in order. A file is adopted before the system's callback returns.
 final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
-        /// Nil before the first bytes, of which there may be many at once.
+        /// The progress meter; `nil` before the first bytes, which may be many at once.
         var meter: ProgressMeter?
     }
 
@@ -49,14 +49,14 @@ final class BackgroundTransfers: BackgroundFetcher {
         var isReleased = false
     }
 
-    /// A file of the system, for the time of its callback.
+    /// A file that the system delivers, valid during its callback.
     private struct Delivery {
         let path: String
         let head: ResponseHead
     }
 
     private let system: any BackgroundSystem
-    private let list: DownloadQueue
+    private let queue: DownloadQueue
     private let configuration: DownloadConfiguration
     private let files: FileSystem
     private let clock: AnyClock
@@ -64,13 +64,13 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     init(
         _ system: any BackgroundSystem,
-        _ list: DownloadQueue,
+        _ queue: DownloadQueue,
         _ configuration: DownloadConfiguration,
         _ files: FileSystem,
         _ clock: AnyClock
     ) {
         self.system = system
-        self.list = list
+        self.queue = queue
         self.configuration = configuration
         self.files = files
         self.clock = clock
@@ -79,7 +79,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     func connect() { system.connect(to: self) }
 
-    /// Leaves the session to another manager; does nothing the second time.
+    /// Releases the session for another manager; the second call does nothing.
     func release() {
         let isFirst = state.withLock { state in
             defer { state.isReleased = true }
@@ -90,7 +90,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     // MARK: Runs
 
-    /// Has the system fetch a download, or waits for what it fetches already.
+    /// Makes the system fetch a download, or waits for an existing task.
     func fetch(
         _ record: DownloadRecord,
         _ request: BackgroundRequest,
@@ -110,24 +110,24 @@ final class BackgroundTransfers: BackgroundFetcher {
         return outcome
     }
 
-    /// Runs `body` while no file of the system's is on its way to be a partial.
+    /// Runs `body` while no delivered file is being adopted as a partial file.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value {
         try state.withLock { _ throws(DownloadError) in try body() }
     }
 
-    /// The run of a download has no more use for the system, and is about to end.
+    /// Records that the run of a download no longer needs the system and is about to return.
     func left(_ id: DownloadID) {
         state.withLock { $0.machine.left(id) }
     }
 
-    /// The list knows how the run of a download has ended.
+    /// Records that the queue has registered the end of a run.
     func ended(_ id: DownloadID) {
         change { $0.machine.ended(id, standing(of: id)) }
     }
 
-    // MARK: What the system tells
+    // MARK: System events
 
-    /// The tasks that are there, with the bytes that each has.
+    /// Handles the list of existing tasks and their received bytes.
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
@@ -137,17 +137,17 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Bytes have come; nil where the server does not tell how many there are.
+    /// Handles received bytes; `totalBytes` is `nil` if the server did not send the size.
     func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) {
         change { $0.machine.wrote(task, receivedBytes: receivedBytes, totalBytes: totalBytes) }
     }
 
-    /// A task goes on from an offset with the bytes of an earlier one.
+    /// Handles a task that resumes from an offset with the bytes of an earlier one.
     func resumed(_ task: BackgroundTask, from offset: Int64) {
         change { $0.machine.resumed(task, from: offset) }
     }
 
-    /// A task has its file, with its last answer; when this returns it is taken over, or of no use.
+    /// Handles the file and the final response of a task; on return, the file was adopted or is not needed.
     func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
@@ -155,7 +155,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// A task has ended, as a success where no failure is given.
+    /// Handles the completion of a task; a `nil` domain means success.
     func completed(
         _ task: BackgroundTask,
         domain: String?,
@@ -175,7 +175,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// The system has woken the app for the session; `completion` is called once, when all that follows from it is done.
+    /// Handles a wake-up of the app; calls `completion` once, after everything that results from it is done.
     func woken(_ completion: @escaping @Sendable () -> Void) {
         change { state in
             state.lastHandler += 1
@@ -185,12 +185,12 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// All events of a wake are told.
+    /// Records that all events of a wake-up were reported.
     func reportedAll() {
         change { $0.machine.reportedAll() }
     }
 
-    /// The session is ended by the system.
+    /// Records that the system has invalidated the session.
     func invalidated() {
         change { $0.machine.invalidated() }
     }
@@ -206,7 +206,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Does what was decided; returns what follows at once.
+    /// Performs an effect; returns the effects that follow immediately.
     private func perform(
         _ effect: BackgroundMachine.Effect,
         _ delivery: Delivery?,
@@ -214,7 +214,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     ) -> [BackgroundMachine.Effect] {
         switch effect {
         case .make(let id, let data):
-            guard let fetch = state.fetches[id] else { preconditionFailure("A task that nobody waits for") }
+            guard let fetch = state.fetches[id] else { preconditionFailure("A task without a fetch") }
             let number = system.makeTask(fetch.request, description: id.description, from: data?.bytes)
             return state.machine.made(BackgroundTask(id, number))
         case .resume(let task): system.resume(task.number)
@@ -227,21 +227,21 @@ final class BackgroundTransfers: BackgroundFetcher {
                 }
             }
         case .takeOver(let task):
-            guard let delivery, let record = list[task.download] else { return [] }
+            guard let delivery, let record = queue[task.download] else { return [] }
             let result = Result { () throws(DownloadError) in
                 try DeliveredFile(takingOver: delivery.path, delivery.head, for: record, configuration, files)
             }
             return state.machine.tookOver(task, result, standing(of: task))
-        case .save(let id, let note): list.setBackgroundNote(note, of: id)
+        case .save(let id, let note): queue.setBackgroundNote(note, of: id)
         case .progress(let id, let receivedBytes, let totalBytes):
-            note(receivedBytes, of: totalBytes, id, &state)
+            report(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
             publish(
                 .resumed(
                     from: offset,
                     bytesKept: offset,
-                    proof: "The system has compared what the server says of the file."
+                    proof: "The system has validated the received bytes with the server."
                 ),
                 id
             )
@@ -251,25 +251,25 @@ final class BackgroundTransfers: BackgroundFetcher {
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):
-            // The process may be stopped as soon as they are called.
-            list.flushOrReport(syncing: false)
+            // The system may suspend the process as soon as the handlers are called.
+            queue.flushOrReport(syncing: false)
             for handler in handlers { state.handlers.removeValue(forKey: handler)?() }
         }
         return []
     }
 
-    private func note(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: DownloadID, _ state: inout State) {
+    private func report(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: DownloadID, _ state: inout State) {
         let now = clock.now()
         guard state.fetches[id] != nil else { return }
         var meter = state.fetches[id]?.meter ?? ProgressMeter(start: now, bytesReceived: receivedBytes)
         meter.totalBytes = totalBytes
         let progress = meter.received(Int(clamping: receivedBytes - meter.bytesReceived), at: now)
         state.fetches[id]?.meter = meter
-        if let progress { list[id]?.status.publish(progress) }
+        if let progress { queue[id]?.status.publish(progress) }
     }
 
     private func publish(_ event: DownloadEvent, _ id: DownloadID) {
-        list[id]?.status.publish(event)
+        queue[id]?.status.publish(event)
     }
 
     private func standing(of task: BackgroundTask) -> BackgroundMachine.Standing {
@@ -277,8 +277,8 @@ final class BackgroundTransfers: BackgroundFetcher {
     }
 
     private func standing(of id: DownloadID) -> BackgroundMachine.Standing {
-        // What is decided, of which the state is told later.
-        switch list.phase(of: id) {
+        // Uses the scheduler's decision; the published state follows later.
+        switch queue.phase(of: id) {
         case .running: .running
         case .waiting: .waiting
         case .paused, .failed, .interrupted: .kept

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
 extension BodyPlacement {
-    /// Decides whether a file that the system has put together is what was asked for.
+    /// Checks whether a file that the system downloaded is the requested one.
     ///
-    /// The system follows redirects, goes on after cuts and decodes by itself, and calls an answer of any status a success.
+    /// The system follows redirects, resumes and decodes on its own, and treats a response of any status as a success.
     /// - Parameters:
-    ///   - head: The last answer.
-    ///   - size: The bytes of the file.
-    ///   - url: What was asked for.
-    ///   - configuration: What is allowed.
-    /// - Throws: What the download fails with, or is tried again after.
+    ///   - head: The final response.
+    ///   - size: The size of the file in bytes.
+    ///   - url: The requested URL.
+    ///   - configuration: The settings of the manager.
+    /// - Throws: The error with which the download fails or is retried.
     init(
         ofFile head: ResponseHead,
         size: Int64,
@@ -21,7 +21,7 @@ extension BodyPlacement {
         }
         try SizeLimit(maxBytes: configuration.maxFileSize).check(size)
         let whole = RepresentationMetadata(of: head, totalBytes: size)
-        // After a cut the last answer is that of the rest.
+        // After the system resumed, the final response is the 206 for the rest.
         if head.status == 206, case .valid(.part(let range, let total?)) = head.contentRange, range.lowerBound > 0 {
             guard range.upperBound == total, size == total else { throw .wrongSize(size, announced: total) }
             self.init(whole: whole, length: size, framing: .length(size))
@@ -41,8 +41,8 @@ extension BodyPlacement {
 }
 
 extension DownloadError {
-    /// The system calls the file complete, and it is not.
+    /// The error for a file that is incomplete although the system reports success.
     fileprivate static func wrongSize(_ size: Int64, announced: Int64) -> DownloadError {
-        DownloadError(.connectionLost, "The server announced \(announced) bytes, and the system's file has \(size).")
+        DownloadError(.connectionLost, "The server announced \(announced) bytes, but the system's file has \(size).")
     }
 }

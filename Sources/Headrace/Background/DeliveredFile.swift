@@ -1,27 +1,27 @@
 import HeadracePlatform
 
-/// A file from the system that is the complete partial of its download: what is left to do is to compare and to name it.
+/// A file from the system that is the complete partial file of its download; it remains to be verified and renamed.
 struct DeliveredFile: Sendable, Hashable {
     let head: ResponseHead
     let body: BodyPlacement
-    /// The final path as the answer means it.
+    /// The final path according to the response.
     let path: String
 }
 
 extension DeliveredFile {
     private static let copySuffix = ".copy"
 
-    /// Checks a file that the system has fetched, and makes it the partial of its download, with a record that all is there.
+    /// Checks a file that the system fetched, and makes it the complete partial file of its download.
     ///
-    /// Blocks; on one volume for a rename, whatever the size. The record comes first, and is of the file whatever that is
-    /// called: a kill in between leaves both where they are.
+    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written first and identifies the file
+    /// regardless of its name, so a kill in between loses neither.
     /// - Parameters:
-    ///   - file: Where the system has put it.
-    ///   - head: The last answer.
+    ///   - file: The path of the system's file.
+    ///   - head: The final response.
     ///   - record: The download.
-    ///   - configuration: What is allowed.
-    ///   - calls: The file calls.
-    /// - Throws: What the download fails with; a partial that was there stays.
+    ///   - configuration: The settings of the manager.
+    ///   - calls: The file system.
+    /// - Throws: The error with which the download fails; an existing partial file is unchanged.
     init(
         takingOver file: String,
         _ head: ResponseHead,
@@ -30,7 +30,7 @@ extension DeliveredFile {
         _ calls: FileSystem
     ) throws(DownloadError) {
         let names = record.names
-        let size = try DownloadError.storage("\(file) could not be looked at") { () throws(SystemError) in
+        let size = try DownloadError.storage("The status of \(file) could not be read") { () throws(SystemError) in
             try calls.status(file)?.size
         }
         guard let size else { throw DownloadError(.fileSystem, BackgroundRestart.filePurged.sentence) }
@@ -73,7 +73,7 @@ extension DeliveredFile {
         let directory = configuration.durability == .full ? names.directory : nil
         try RecordFile(of: names.partialPath, calls: SharedFileSystem(calls)).write(record, syncing: directory)
         try calls.replace(file, names.partialPath)
-        // This process need not doubt it, whatever its settings are, and whether or not it knows the boot.
+        // This process can trust the bytes, whatever its settings are and even if the boot is unknown.
         download.keep(
             SuspendedPartial(
                 stamp: FileStamp(status),
@@ -88,7 +88,7 @@ extension DeliveredFile {
 }
 
 extension FileSystem {
-    /// Copies a file over whatever has the other name.
+    /// Copies a file and replaces an existing one.
     fileprivate func copy(_ path: String, to newPath: String) throws(SystemError) {
         try? remove(newPath)
         let source = try openForReading(path)

@@ -11,7 +11,7 @@ extension BackgroundTransfers {
 }
 
 extension DownloadTransfer {
-    /// Has the system fetch the file, and then compares and names it; nil asks again.
+    /// Makes the system fetch the file, then verifies and renames it; returns `nil` to request it again.
     fileprivate func fetch(
         in background: BackgroundTransfers,
         _ session: inout PartialDownload,
@@ -38,7 +38,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// The file is the partial, with another one's bytes no more.
+    /// Finishes with the delivered file, which has replaced any partial file.
     private func finish(
         _ file: DeliveredFile,
         _ session: inout PartialDownload,
@@ -63,10 +63,10 @@ extension DownloadTransfer {
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
-    /// Has the system begin again; throws when it has too often.
+    /// Makes the system start over; throws if it has done so too often.
     private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
         guard attempts.mayRequestAgain() else {
-            throw DownloadError(.connectionLost, "The system has stopped the download again and again.")
+            throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")
         }
         return nil
     }

@@ -44,13 +44,13 @@ final class Digester: Sendable {
         guard hr_crypto_load() != 0 else {
             throw DownloadError(
                 .digestUnavailable,
-                "A \(algorithm) checksum cannot be computed, as libcrypto could not be loaded: "
+                "A \(algorithm) checksum cannot be computed, because libcrypto could not be loaded: "
                     + "\(String(cString: hr_crypto_description())). Install the package libssl3 (Debian, Ubuntu), "
                     + "openssl-libs (Fedora) or libcrypto3 (Alpine)."
             )
         }
         guard let context = hr_digest_new(algorithm.function) else {
-            throw DownloadError(.digestUnavailable, "The system's libcrypto does not compute \(algorithm) checksums.")
+            throw DownloadError(.digestUnavailable, "The system's libcrypto does not support \(algorithm) checksums.")
         }
         self.context = context
     }

@@ -48,8 +48,8 @@ struct FileExpectations: Sendable, Hashable {
     ) -> DownloadError {
         DownloadError(
             .invalidRequest,
-            "\(url.withoutCredentials) is in the list already, and its \(what) has to be \(known): \(other) cannot be true "
-                + "as well. Take the download out of the list where the one in it is wrong."
+            "\(url.withoutCredentials) is already in the queue with the \(what) \(known), which contradicts \(other). "
+                + "Remove that download from the queue if its \(what) is wrong."
         )
     }
 }

@@ -26,7 +26,7 @@ struct MetalinkReader {
     mutating func read() throws(XMLReader.Failure) -> [Metalink.File] {
         let first = try xml.next()
         guard case .start(let root, _) = first, root.local == "metalink", root.namespace == Self.namespace else {
-            throw failure("it is no Metalink 4 document")
+            throw failure("it is not a Metalink 4 document")
         }
         var files: [Metalink.File] = []
         while let (name, attributes) = try nextChild() {
@@ -39,7 +39,7 @@ struct MetalinkReader {
         }
         // The rest of the document must be well-formed as well.
         while try xml.next() != nil {}
-        guard !files.isEmpty else { throw failure("it has no file") }
+        guard !files.isEmpty else { throw failure("it contains no files") }
         return files
     }
 
@@ -67,7 +67,7 @@ struct MetalinkReader {
         }
         if let pieces = file.pieces, let size = file.size {
             file.pieces = PieceHashes(length: pieces.length, pieces.algorithm, digests: pieces.digests, fileSize: size)
-            if file.pieces == nil { reject("its pieces are not as many as its size says") }
+            if file.pieces == nil { reject("the number of its pieces does not match its size") }
         }
         var known: Set<URL> = []
         let ordered = sources.enumerated().sorted {
@@ -90,13 +90,13 @@ struct MetalinkReader {
             return placeholderName()
         }
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        let leadsOut = parts.contains { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
-        guard !leadsOut, let name = SafeFileName(path)?.description else {
-            reject("its name \"\(path.printable)\" is empty or leads out of its directory")
+        let isOutside = parts.contains { $0.isEmpty || $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+        guard !isOutside, let name = SafeFileName(path)?.description else {
+            reject("its name \"\(path.printable)\" is empty or points outside its directory")
             return placeholderName()
         }
         guard names.insert(name).inserted else {
-            reject("two files are called \(name), without their folders")
+            reject("two files are called \(name) if their folders are ignored")
             return placeholderName()
         }
         return name
@@ -138,14 +138,14 @@ struct MetalinkReader {
 
     private mutating func checksum(_ algorithm: Checksum.Algorithm, _ digits: String) -> Checksum? {
         let checksum = [UInt8](hexadecimal: digits).flatMap { Checksum(algorithm, bytes: $0) }
-        if checksum == nil { reject("a checksum of it is malformed") }
+        if checksum == nil { reject("one of its checksums is malformed") }
         return checksum
     }
 
     private mutating func priority(_ attributes: [XMLReader.Name: String]) -> Int64 {
         guard let text = attributes.plain("priority") else { return Self.lastPriority }
         guard let priority = Int64(digits: text), (1...Self.lastPriority).contains(priority) else {
-            reject("a priority of its sources is malformed")
+            reject("the priority of a source is malformed")
             return Self.lastPriority
         }
         return priority

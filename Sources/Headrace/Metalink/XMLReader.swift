@@ -61,7 +61,7 @@ struct XMLReader {
         var text: [UInt8] = []
         while true {
             if offset == bytes.count {
-                guard open.isEmpty, hasRoot else { throw failure("it ends too early") }
+                guard open.isEmpty, hasRoot else { throw failure("it is truncated") }
                 return nil
             }
             if bytes[offset] != UInt8(ascii: "<") {
@@ -69,14 +69,14 @@ struct XMLReader {
             } else if startsWith("<!--") {
                 try skip(past: "-->", from: 4, "a comment")
             } else if startsWith("<![CDATA[") {
-                guard !open.isEmpty else { throw failure("there is text outside of the root") }
+                guard !open.isEmpty else { throw failure("there is text outside the root element") }
                 let start = offset + 9
                 try skip(past: "]]>", from: 9, "a CDATA section")
                 text += bytes[start..<offset - 3]
             } else if startsWith("<?") {
                 try skip(past: "?>", from: 2, "an instruction")
             } else if startsWith("<!") {
-                throw failure("it has a document type, which is not read")
+                throw failure("it has a document type declaration, which is not supported")
             } else if !text.isEmpty {
                 return .text(String(decoding: text, as: UTF8.self))
             } else {
@@ -94,13 +94,15 @@ struct XMLReader {
         guard let encoding = text.firstRange(of: "encoding") else { return }
         let value = text[encoding.upperBound...].drop { " \t\r\n='\"".contains($0) }
         guard value.hasPrefix("utf-8") || value.hasPrefix("us-ascii") else {
-            throw Failure(reason: "it says to be in another encoding than UTF-8", offset: start)
+            throw Failure(reason: "it declares an encoding other than UTF-8", offset: start)
         }
     }
 
     private mutating func readText(into text: inout [UInt8]) throws(Failure) {
         while offset < bytes.count, bytes[offset] != UInt8(ascii: "<") {
-            guard !open.isEmpty || bytes[offset].isXMLSpace else { throw failure("there is text outside of the root") }
+            guard !open.isEmpty || bytes[offset].isXMLSpace else {
+                throw failure("there is text outside the root element")
+            }
             try readCharacter(into: &text)
         }
         if open.isEmpty { text = [] }
@@ -108,7 +110,7 @@ struct XMLReader {
 
     private mutating func readCharacter(into text: inout [UInt8]) throws(Failure) {
         let byte = bytes[offset]
-        guard byte >= 0x20 || byte.isXMLSpace else { throw failure("there is a control character") }
+        guard byte >= 0x20 || byte.isXMLSpace else { throw failure("it contains a control character") }
         guard byte == UInt8(ascii: "&") else {
             text.append(byte)
             offset += 1
@@ -117,7 +119,7 @@ struct XMLReader {
         // The longest reference, `&#x10FFFF;`, has ten characters.
         guard let end = bytes[offset...].prefix(12).firstIndex(of: UInt8(ascii: ";")),
             let scalar = Self.scalar(String(decoding: bytes[offset + 1..<end], as: UTF8.self))
-        else { throw failure("there is an entity that is not read") }
+        else { throw failure("it contains an unsupported entity") }
         text += Array(String(Character(scalar)).utf8)
         offset = end + 1
     }
@@ -143,8 +145,8 @@ struct XMLReader {
     }
 
     private mutating func readStart() throws(Failure) -> Event {
-        guard !open.isEmpty || !hasRoot else { throw failure("it has two roots") }
-        guard open.count < Self.maxDepth else { throw failure("its elements are too deep") }
+        guard !open.isEmpty || !hasRoot else { throw failure("it has more than one root element") }
+        guard open.count < Self.maxDepth else { throw failure("its elements are nested too deeply") }
         let start = offset
         offset += 1
         let rawName = try readName()
@@ -157,7 +159,7 @@ struct XMLReader {
                 throw failure(hadSpace ? "an element has too many attributes" : "an element is malformed")
             }
             let name = try readName()
-            guard !raw.contains(where: { $0.name == name }) else { throw failure("an attribute is there twice") }
+            guard !raw.contains(where: { $0.name == name }) else { throw failure("an attribute occurs twice") }
             raw.append((name, try readValue()))
         }
         pendingEnd = startsWith("/>")
@@ -169,7 +171,7 @@ struct XMLReader {
         var attributes: [Name: String] = [:]
         for (name, value) in raw where !Self.isBinding(name) {
             guard attributes.updateValue(value, forKey: try resolve(name, isElement: false, at: start)) == nil else {
-                throw Failure(reason: "an attribute is there twice", offset: start)
+                throw Failure(reason: "an attribute occurs twice", offset: start)
             }
         }
         return .start(name, attributes: attributes)
@@ -179,7 +181,9 @@ struct XMLReader {
         offset += 2
         let name = try readName()
         _ = skipSpace()
-        guard startsWith(">"), open.last?.rawName == name else { throw failure("an element ends that is not open") }
+        guard startsWith(">"), open.last?.rawName == name else {
+            throw failure("an end tag does not match the open element")
+        }
         offset += 1
         return endElement()
     }
@@ -211,7 +215,7 @@ struct XMLReader {
         var value: [UInt8] = []
         while true {
             guard offset < bytes.count, bytes[offset] != UInt8(ascii: "<") else {
-                throw failure("an attribute's value does not end")
+                throw failure("an attribute's value is not terminated")
             }
             if bytes[offset] == quote { break }
             try readCharacter(into: &value)
@@ -238,7 +242,7 @@ struct XMLReader {
         // An attribute without a prefix is in no namespace.
         if prefix.isEmpty, !isElement { return Name(namespace: "", local: local) }
         guard let binding = bindings.last(where: { $0.prefix == prefix }) else {
-            guard prefix.isEmpty else { throw Failure(reason: "a prefix is not bound", offset: offset) }
+            guard prefix.isEmpty else { throw Failure(reason: "a namespace prefix is not declared", offset: offset) }
             return Name(namespace: "", local: local)
         }
         return Name(namespace: binding.namespace, local: local)
@@ -252,16 +256,16 @@ struct XMLReader {
 
     private mutating func skip(past end: StaticString, from start: Int, _ what: String) throws(Failure) {
         let text = end.withUTF8Buffer { Array($0) }
-        var place = offset + start
-        while place + text.count <= bytes.count {
-            guard let first = bytes[place...].firstIndex(of: text[0]) else { break }
+        var position = offset + start
+        while position + text.count <= bytes.count {
+            guard let first = bytes[position...].firstIndex(of: text[0]) else { break }
             if bytes[first...].starts(with: text) {
                 offset = first + text.count
                 return
             }
-            place = first + 1
+            position = first + 1
         }
-        throw failure("\(what) does not end")
+        throw failure("\(what) is not terminated")
     }
 
     private mutating func skipSpace() -> Bool {

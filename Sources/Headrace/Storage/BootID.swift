@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// What tells one run of the kernel from another, read once: it cannot change while the process lives.
+/// An identifier of the current boot; it is read once, since it cannot change while the process runs.
 enum BootID {
     private static let known = Locked<String?>(nil)
 

@@ -1,26 +1,26 @@
-/// Decides when a download's record is written and when its data is synced.
+/// Decides when a download's resume record is written and when its data is synced.
 ///
 ///     running ── stop, bytes to sync ──▶ stopping ── all synced, or a sync failed ──▶ stopped
 ///        └────────── stop, nothing to sync ──────────────────────────────────────────────▲
 ///
-/// Pure. It holds what a record may claim: a range is ``written`` once its write returned, and ``durable`` once a sync that
-/// began after that has succeeded.
+/// This type performs no I/O. It tracks what a record may claim: a range is ``written`` once its write returned, and
+/// ``durable`` once a sync that started later has succeeded.
 struct CheckpointPolicy: Sendable {
     typealias Durability = DownloadConfiguration.Durability
 
     enum Stop: Sendable {
-        /// The bytes are for the next attempt of this process.
+        /// The same process retries or continues the download.
         case keeping
-        /// Paused, failed or shut down: the bytes may be for another start of the system.
+        /// The download was paused, failed or shut down; it may be resumed after a reboot.
         case leaving
-        /// Complete: the file is to get its final name when the last action is done.
+        /// The file is complete and gets its final name after the last action.
         case finishing
     }
 
     enum Action: Sendable, Equatable {
-        /// Replace the record on disk by one with the present ``written`` and ``durable``.
+        /// Replace the record on disk with one of the current ``written`` and ``durable`` ranges.
         case writeRecord
-        /// Sync the data; ``syncEnded(success:at:)`` is to follow.
+        /// Sync the data, then call ``syncEnded(success:at:)``.
         case startSync
     }
 
@@ -30,9 +30,9 @@ struct CheckpointPolicy: Sendable {
         case stopped
     }
 
-    /// The least time between two records, and before the first: a fast download needs none.
+    /// The minimum time before the first record and between records; faster downloads write none.
     static let recordInterval = Duration.milliseconds(500)
-    /// The time and the bytes since the last sync, either of which makes another one due.
+    /// A sync is due after this much time or this many bytes, whichever comes first.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
 
@@ -43,23 +43,23 @@ struct CheckpointPolicy: Sendable {
     private let start: Duration
     private var phase = Phase.running
     private var lastRecord: Duration?
-    /// Whether there is a record on disk, which then must be kept true.
+    /// Whether a record is on disk, which then has to be kept accurate.
     private(set) var hasRecord: Bool
-    /// Whether a record would now say something else than the last one.
-    private var hasNews = false
-    /// What the running sync will have made durable, from before its start; nil while none runs.
+    /// Whether a record written now would differ from the last one.
+    private var isRecordOutdated = false
+    /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?
     private var hasSyncFailed = false
-    /// Whether the file system has no sync, and the last bytes are kept without one.
+    /// Whether the file system does not support sync, so the last bytes are saved without it.
     private var isWithoutSync = false
     private var lastSync: Duration
     private var unsyncedBytes: Int64
 
     /// - Parameters:
-    ///   - durability: Whether data is synced also while bytes come, and before the file gets its name.
-    ///   - written: What an earlier record may be trusted with; not empty means that there is a record.
-    ///   - durable: What that record called durable.
-    ///   - now: The transfer's start.
+    ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
+    ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.
+    ///   - durable: The durable ranges of that record.
+    ///   - now: The start of the transfer.
     init(
         _ durability: Durability,
         written: ByteRangeSet = ByteRangeSet(),
@@ -77,34 +77,34 @@ struct CheckpointPolicy: Sendable {
 
     var isSyncing: Bool { claim != nil }
 
-    /// Bytes were written; does nothing once stopping, and after a failed sync.
+    /// Records that bytes were written; ignored after a stop or a failed sync.
     ///
-    /// The last ones of a file need no record of their own: the stop is to follow.
+    /// With `isLast`, no record is due, because a stop follows.
     mutating func wrote(_ range: Range<Int64>, isLast: Bool = false, at now: Duration) -> [Action] {
         guard case .running = phase, !hasSyncFailed, !range.isEmpty else { return [] }
         written.insert(range)
         unsyncedBytes += range.upperBound - range.lowerBound
-        hasNews = true
+        isRecordOutdated = true
         return isLast ? [] : checkpoint(at: now)
     }
 
-    /// There is a record on disk that somebody else has written.
+    /// Records that other code has written a record to disk.
     mutating func recordWritten() {
         hasRecord = true
     }
 
-    /// A sync has ended; does nothing where none runs.
+    /// Records the result of a sync; ignored if none is running.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }
         claim = nil
         lastSync = now
         if success {
-            hasNews = hasNews || covered != durable
+            isRecordOutdated = isRecordOutdated || covered != durable
             durable = covered
         } else {
-            // The kernel calls the lost pages clean now: no later sync proves them, and reading them proves nothing.
+            // The kernel now considers the lost pages clean: a later sync or a read would not detect the loss.
             hasSyncFailed = true
-            hasNews = hasNews || written != durable
+            isRecordOutdated = isRecordOutdated || written != durable
             written = durable
         }
         switch phase {
@@ -115,40 +115,40 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// The file system has no sync: what is kept is true as long as the kernel runs; does nothing where none was begun.
+    /// Records that the file system does not support sync; ignored if no sync was started.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
         guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
         isWithoutSync = true
         return finish(stop, at: now)
     }
 
-    /// The transfer ends; the stop is complete when no sync runs after the actions.
+    /// Stops the policy; the stop is complete once the returned actions are done and no sync is running.
     ///
     /// A second stop does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)
-        // The sync that runs does not cover the last bytes; another one follows it.
+        // The running sync does not cover the last bytes; another one follows it.
         return isSyncing ? [] : finish(stop, at: now)
     }
 
     private mutating func checkpoint(at now: Duration) -> [Action] {
         guard now - start >= Self.recordInterval else { return [] }
         var actions: [Action] = []
-        if hasNews, now - (lastRecord ?? start) >= Self.recordInterval { actions += writeRecord(at: now) }
+        if isRecordOutdated, now - (lastRecord ?? start) >= Self.recordInterval { actions += writeRecord(at: now) }
         let isSyncDue = unsyncedBytes >= Self.syncBytes || now - lastSync >= Self.syncInterval
         if isSyncDue, !isSyncing, durability == .full { actions += startSync() }
         return actions
     }
 
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
-        // A record on disk must tell that the file is being named; a file that had none so far needs none for that.
-        let isRecordDue = stop == .finishing ? hasRecord : hasNews && (hasRecord || !written.isEmpty)
-        // After a failed sync the two are the same.
+        // An existing record must name the final file before the rename. If there is none, the rename does not need one.
+        let isRecordDue = stop == .finishing ? hasRecord : isRecordOutdated && (hasRecord || !written.isEmpty)
+        // After a failed sync, both sets are equal.
         if written != durable, !isWithoutSync {
             if durability == .full { return startSync() }
-            // After another start of the system it is too late to ask whether the bytes reached the disk. The record comes
-            // before that, too, since a sync may take longer than the process has left.
+            // After a reboot it is unknown whether unsynced bytes reached the disk. The record is written before the sync as
+            // well, because the process may be killed during the sync.
             if stop == .leaving { return (isRecordDue ? writeRecord(at: now) : []) + startSync() }
         }
         phase = .stopped
@@ -163,7 +163,7 @@ struct CheckpointPolicy: Sendable {
 
     private mutating func writeRecord(at now: Duration) -> [Action] {
         hasRecord = true
-        hasNews = false
+        isRecordOutdated = false
         lastRecord = now
         return [.writeRecord]
     }

@@ -16,7 +16,7 @@ extension Checksum {
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
     ) async throws -> Checksum {
-        try await reading(file) { file throws in
+        try await withOpenFile(file) { file throws in
             try await file.checksum(algorithm, of: 0..<file.status.size) { onProgress($0, file.status.size) }
         }
     }
@@ -37,7 +37,7 @@ extension PieceHashes {
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
     ) async throws -> [Range<Int64>] {
-        try await reading(file) { file throws in
+        try await withOpenFile(file) { file throws in
             let size = file.status.size
             if size == 0, fileSize == nil {
                 let nothing = try await file.checksum(algorithm, of: 0..<0) { _ in }
@@ -57,7 +57,7 @@ extension PieceHashes {
 }
 
 /// Opens a file and passes it to `body` on a thread of its own; throws if the file changes in the meantime.
-private func reading<Value: Sendable>(
+private func withOpenFile<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
 ) async throws -> Value {

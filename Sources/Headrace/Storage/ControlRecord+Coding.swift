@@ -1,20 +1,20 @@
 import HeadracePlatform
 
-/// A record is two lines of text: what to check the second by, and its fields as JSON.
+/// The file format: a header line to verify the payload, then the fields as one line of JSON.
 ///
 ///     headrace-record 1 <CRC-32C of the payload, 8 hex digits> <bytes of the payload>
 ///     {"boot":…}
 extension ControlRecord {
     static let version = 1
-    /// The largest record; it bounds what reading a bad one costs.
+    /// The maximum size of a record, which limits the cost of reading a bad one.
     static let maxBytes = 1 << 20
-    /// The most ranges of each kind in a record, so that it stays below its largest size.
+    /// The maximum number of ranges of each kind, which keeps a record below `maxBytes`.
     static let maxRanges = 8192
 
     enum DecodingFailure: Error, Hashable {
-        /// Another kind of file.
+        /// Not a record file.
         case notARecord
-        /// A record of a later release, which must be left as it is.
+        /// A record of a later release. It must not be modified.
         case tooNew(version: Int)
         /// A record that cannot be used.
         case damaged(Damage)
@@ -22,16 +22,16 @@ extension ControlRecord {
 
     enum Damage: Sendable, Hashable {
         case tooLarge
-        /// The first line is not one.
+        /// The first line is malformed.
         case header
-        /// Bytes are missing, or there are too many.
+        /// The record is truncated or has excess bytes.
         case length
         case checksum
-        /// The fields are missing, or cannot all be true.
+        /// Fields are missing or inconsistent.
         case contents
     }
 
-    /// Takes nothing for granted about the bytes.
+    /// Decodes and validates untrusted bytes.
     init(decoding bytes: [UInt8]) throws(DecodingFailure) {
         let payload = try Self.payload(of: bytes)
         guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(payload)),
@@ -40,9 +40,9 @@ extension ControlRecord {
         self = record
     }
 
-    /// The record's bytes; nil where it would be larger than a record may be.
+    /// Returns the encoded record, or `nil` if it would exceed the maximum size.
     ///
-    /// Of too many ranges the first are kept: a record may always claim less.
+    /// Ranges beyond `maxRanges` are dropped: a record may always claim less than was written.
     func encoded() -> [UInt8]? {
         var record = self
         record.written = ByteRangeSet(written.ranges.prefix(Self.maxRanges))
@@ -65,10 +65,10 @@ extension ControlRecord {
 
     private static func payload(of bytes: [UInt8]) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard bytes.starts(with: magic.utf8) else {
-            // A cut, or a rename that overtook its data, can leave the beginning or nothing.
+            // A truncation, or a rename that became durable before the data, can leave a prefix or an empty file.
             throw magic.utf8.starts(with: bytes) ? .damaged(.length) : .notARecord
         }
-        // The version comes before all other checks: a later one may have other rules.
+        // The version is checked first: a later one may have other rules.
         let foundVersion = try version(in: bytes.dropFirst(magic.utf8.count))
         guard foundVersion <= version else { throw .tooNew(version: foundVersion) }
         guard bytes.count <= maxBytes else { throw .damaged(.tooLarge) }
@@ -76,7 +76,7 @@ extension ControlRecord {
         let payload = bytes[(lineEnd + 1)...].dropLast()
         let header = bytes[..<lineEnd].split(separator: space, omittingEmptySubsequences: false)
         guard header.count == 4, header[1].elementsEqual(String(version).utf8) else { throw .damaged(.header) }
-        // Compared as text: each number has one spelling, and none in the bytes needs reading.
+        // Compared as text: each number has exactly one valid spelling, so nothing has to be parsed.
         guard bytes[(lineEnd + 1)...].last == newline, header[3].elementsEqual(String(payload.count).utf8) else {
             throw .damaged(.length)
         }
@@ -92,7 +92,7 @@ extension ControlRecord {
         return version
     }
 
-    /// Whether the fields can all be true, and the names cannot lead out of the directory.
+    /// Whether the fields are consistent and the names stay inside the directory.
     private var isPlausible: Bool {
         let names =
             switch state {
@@ -104,7 +104,7 @@ extension ControlRecord {
     }
 }
 
-/// The payload's fields by the names they have on disk; those that are unknown are passed over.
+/// The payload's fields by their names on disk; unknown fields are ignored.
 private struct Fields: Codable {
     var url: String
     var name: String
@@ -115,9 +115,9 @@ private struct Fields: Codable {
     var boot: String
     var device: UInt64
     var inode: UInt64
-    /// Present once the record is in its last state.
+    /// Set once the record is finalising.
     var finalName: String?
-    /// The digest of each piece of a file of that total; zero where there is none.
+    /// The digest of each piece of a file of `total` bytes; zero for missing digests.
     var pieces: [UInt64]?
 
     init(_ record: ControlRecord) {
@@ -134,7 +134,7 @@ private struct Fields: Codable {
         if case .finalising(let name) = record.state { finalName = name }
     }
 
-    /// Nil where the URL is none.
+    /// The record, or `nil` if the URL is invalid.
     var record: ControlRecord? {
         guard let url = URL(string: url) else { return nil }
         var record = ControlRecord(

@@ -1,30 +1,31 @@
 import HeadracePlatform
 
-/// What is kept beside a partial file, so that another process can go on with it.
+/// The resume record beside a partial file, which lets another process continue the download.
 ///
-/// Pure. It claims only what its writer knew, and ``trusted(bootID:fileSize:file:)`` is how far it is believed.
+/// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides how much
+/// of that is still valid.
 struct ControlRecord: Sendable, Equatable {
-    /// The URL that was asked, without user and password; the one that answered may be signed, and is not kept.
+    /// The requested URL without user and password; the final URL is not stored, because it may be signed.
     let url: URL
-    /// The name that the file is to get, one path component.
+    /// The proposed name of the finished file, one path component.
     var fileName: String
-    /// What the answer told of the version that the bytes are of.
+    /// The validators and metadata of the response that the bytes came from.
     var representation: RepresentationMetadata
-    /// The whole file's length, where the server told.
+    /// The length of the complete file, if the server sent it.
     var totalBytes: Int64?
-    /// The ranges whose write calls returned: true while the kernel that took them runs.
+    /// The ranges whose write calls returned; they are valid until the kernel restarts.
     var written = ByteRangeSet()
-    /// The ranges that a sync covered from before its start to its success: true after a power cut as well.
+    /// The ranges that a later sync covered completely; they are valid after a power failure as well.
     var durable = ByteRangeSet()
-    /// The boot that ``written`` is true under; empty where the system does not tell, and then it is not believed.
+    /// The boot in which ``written`` is valid; if it is empty (unknown), ``written`` is not trusted.
     var bootID: String
-    /// The partial file that the ranges are in.
+    /// The partial file that contains the ranges.
     var file: FileIdentity
     var state = State.receiving
-    /// Digests of the pieces as they came, where a checksum of the whole is expected.
+    /// Digests of the received pieces, if a checksum of the complete file is expected.
     var pieces: ReceivedPieces?
 
-    /// Begins the record of a file without bytes.
+    /// Creates the record of an empty partial file.
     init(
         url: URL,
         fileName: String,
@@ -41,12 +42,12 @@ struct ControlRecord: Sendable, Equatable {
         self.file = file
     }
 
-    /// The ranges of a file that need not be fetched again.
+    /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
-    ///   - bootID: The present boot; empty where unknown.
-    ///   - fileSize: The size of the partial, which bounds the claims and proves none: it may hold zeros.
-    ///   - file: The partial that was found.
-    /// - Returns: The ranges; none of another file than the recorded one.
+    ///   - bootID: The current boot; empty if unknown.
+    ///   - fileSize: The size of the partial file, which limits the ranges. It does not confirm them: there may be zeros.
+    ///   - file: The identity of the partial file that was found.
+    /// - Returns: The ranges; empty if the record belongs to another file.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
         guard matches(file) else { return ByteRangeSet() }
         var trusted = isSameBoot(bootID) && file.device == self.file.device ? written : durable
@@ -54,9 +55,9 @@ struct ControlRecord: Sendable, Equatable {
         return trusted
     }
 
-    /// Whether a file that was found is the recorded one.
+    /// Whether a partial file is the recorded one.
     ///
-    /// Another boot may give the same disk another device number, and so may its being plugged in again; the inode stays.
+    /// Only the inode is compared: a disk may get another device number after a reboot or when it is plugged in again.
     func matches(_ found: FileIdentity) -> Bool { found.inode == file.inode }
 
     private func isSameBoot(_ bootID: String) -> Bool {
@@ -65,16 +66,16 @@ struct ControlRecord: Sendable, Equatable {
 }
 
 extension ControlRecord {
-    /// What tells one file from another on a machine.
+    /// Identifies a file on this machine.
     struct FileIdentity: Sendable, Hashable {
         var device: UInt64
         var inode: UInt64
     }
 
     enum State: Sendable, Hashable {
-        /// Bytes are missing, or not yet checked.
+        /// Bytes are missing or not yet verified.
         case receiving
-        /// All bytes are there and checked; the file is about to get this name, or has it.
+        /// The file is complete and verified. It has this name or is about to be renamed to it.
         case finalising(String)
     }
 }

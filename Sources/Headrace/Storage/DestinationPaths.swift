@@ -1,13 +1,13 @@
 public import HeadracePlatform
 
-/// The paths that a request means.
+/// The paths that follow from a request: those of the partial file and the final file.
 ///
-/// A list holds one for each of its downloads: what can be had from the path or the request is not kept beside them.
+/// The queue stores one per download, so whatever can be derived is computed instead of stored.
 struct DestinationPaths: Sendable {
-    /// The path of the partial, which only the request decides, so that a later run finds it.
+    /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
     private let directoryLength: Int
-    /// Of ``partialPath``, what is behind the file's name; 0 where that name had to be cut.
+    /// The length of the suffix that ``partialPath`` adds to the file's name; 0 if the name had to be truncated.
     private let suffixLength: Int
     private let requestURL: URL
     private let fixedName: String?
@@ -25,7 +25,7 @@ struct DestinationPaths: Sendable {
         }
         directoryLength = directory.utf8.count
         let suffix = Fingerprint(url: requestURL, name: fixedName ?? "").suffix
-        // The record's name is longer by its own suffixes.
+        // The name of the record is longer by its own suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
         suffixLength = name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
@@ -38,19 +38,19 @@ struct DestinationPaths: Sendable {
 
     var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
 
-    /// The final path as far as it is known before any answer.
+    /// The final path, if it is known before the response.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path as far as the request tells: what the file is called if the request is not redirected.
+    /// The final path according to the request alone; it applies if the server proposes no name and does not redirect.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
     }
 
-    /// The final path for an answer: by the caller's name, else by what the server proposes, else by the URLs.
+    /// Returns the final path for a response: the caller's name, else the server's proposal, else a name from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
-    /// The final path that an answer gives in the place of ``plannedPath``; nil where it stays with that.
+    /// Returns the final path for a response if it may differ from ``plannedPath``, else `nil`.
     func otherPath(for head: ResponseHead) -> String? {
         guard fixedName == nil else { return nil }
         let proposals = ContentDisposition(of: head).fileNames
@@ -58,13 +58,13 @@ struct DestinationPaths: Sendable {
         return directory + "/" + SafeFileName.forDownload(proposals, finalURL: head.url, requestURL: requestURL)
     }
 
-    /// The last component of a path in the directory.
+    /// Returns the last component of a path in the directory.
     func name(of path: String) -> String {
-        // By bytes, since a name that begins with a combining mark makes one character with the slash before it.
+        // Uses bytes, since a name that begins with a combining mark forms one character with the slash before it.
         String(decoding: path.utf8.dropFirst(directoryLength + 1), as: UTF8.self)
     }
 
-    /// Whether a path is one component below the directory.
+    /// Whether a path is a direct child of the directory.
     func contains(_ path: String) -> Bool {
         let (folder, slash) = (partialPath.utf8.prefix(directoryLength), UInt8(ascii: "/"))
         return path.utf8.starts(with: folder) && path.utf8.dropFirst(directoryLength).first == slash
@@ -78,6 +78,6 @@ struct DestinationPaths: Sendable {
 }
 
 extension DownloadSnapshot {
-    /// Where bytes lie before they have their final name, whether there are any or not.
+    /// The path of the partial file, whether it exists or not.
     public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath) }
 }

@@ -1,24 +1,24 @@
-/// What tells a file from one that has its path later.
+/// Identifies the version of a file at a path.
 ///
-/// A file that was written after the stamp was taken, or replaced, has another one, unless somebody sets its time back.
+/// Writing to the file or replacing it changes the stamp, unless its modification time is set back.
 struct FileStamp: Sendable, Hashable {
     /// The size in bytes.
     let size: Int64
-    /// The time of the last change of the bytes, in nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     let modified: Int64
-    /// The number of the file in its file system.
+    /// The inode number.
     let inode: UInt64
 }
 
 extension FileStamp {
-    /// The stamp of a file as it is.
+    /// Creates the stamp of a file in its current state.
     init(_ status: FileStatus) {
         self.init(size: status.size, modified: status.modified, inode: status.inode)
     }
 }
 
 extension FileStatus {
-    /// What tells this file from another on the machine.
+    /// Identifies the file on this machine.
     var identity: ControlRecord.FileIdentity {
         ControlRecord.FileIdentity(device: device, inode: inode)
     }

@@ -1,36 +1,36 @@
 import HeadracePlatform
 
-/// What is done where a file system does not have what a call asks for.
+/// Fallbacks for operations that a file system does not support.
 extension FileSystem {
-    /// The mode of what is for its owner only: partials, records and lists.
+    /// The mode of private files: partial files, resume records and queues.
     package static let privateMode: UInt32 = 0o600
 
-    /// Gives an open file a mode, where that can be.
+    /// Sets the mode of an open file, unless its file system does not support that.
     func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
         do throws(SystemError) {
             try setMode(file, mode)
         } catch  where error.isUnsupported || error.errno == EPERM {
-            // A mount that has one owner and one mode for all its files has chosen them for this one too.
+            // The mount assigns one owner and one mode to all its files.
         }
     }
 
-    /// Locks a file, unless its file system has no locks; false where somebody has it.
+    /// Locks a file and returns `false` if it is already locked; succeeds if the file system does not support locks.
     func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
         do throws(SystemError) {
             return try lock(file)
         } catch  where error.tellsOfNoLocks {
-            // There is no lock to have, for anybody, and without it nothing could be downloaded there.
+            // No process can lock files there, so downloading without a lock is the only option.
             return true
         }
     }
 
-    /// Renames a file to a name that must be free, by the first call for it that the file system has.
+    /// Renames a file without replacing another, using the best call that the file system supports.
     /// - Parameters:
-    ///   - path: The present name.
+    ///   - path: The current name.
     ///   - newPath: The new name.
-    ///   - renaming: Renames in one step, and not over another file.
-    ///   - linking: Gives a second name, which must be free.
-    /// - Throws: `EEXIST` where it is not free, or what another call answered.
+    ///   - renaming: Renames atomically and fails if the new name exists.
+    ///   - linking: Creates a hard link and fails if the new name exists.
+    /// - Throws: `EEXIST` if the new name exists, or the error of the call that failed.
     func takeFreeName(
         _ path: String,
         _ newPath: String,
@@ -40,29 +40,29 @@ extension FileSystem {
         do throws(SystemError) {
             return try renaming(path, newPath)
         } catch  where error.isUnsupported || error.errno == EINVAL {
-            // A second name cannot replace either.
+            // A hard link does not replace a file either.
         }
         do throws(SystemError) {
             try linking(path, newPath)
         } catch  where error.isUnsupported || error.errno == EPERM || error.errno == EMLINK {
-            // Without both calls nothing can look and take in one step; who takes the name in between is replaced.
+            // Neither call is supported, so the check and the rename are not atomic: a file created in between is replaced.
             guard try status(newPath) == nil else { throw SystemError(errno: EEXIST) }
             return try replace(path, newPath)
         }
         try remove(path)
     }
 
-    /// Waits until the names in a directory are on the disk, where its file system has a call for that.
+    /// Syncs the entries of a directory, if its file system supports that.
     func syncNames(in directory: String) throws(SystemError) {
         do throws(SystemError) {
             try syncDirectory(directory)
         } catch  where error.isUnsupported || error.errno == EINVAL || error.errno == EBADF {
-            // They are as safe as this file system makes them.
+            // The entries are as durable as this file system makes them.
         }
     }
 }
 
 extension SystemError {
-    /// Whether a lock was refused for want of locks, as on some mounts of NFS and Lustre.
+    /// Whether a file system does not support locks, like some NFS and Lustre mounts.
     var tellsOfNoLocks: Bool { isUnsupported || errno == ENOLCK }
 }

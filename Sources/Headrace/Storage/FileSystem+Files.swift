@@ -1,45 +1,45 @@
 import HeadracePlatform
 
-/// What takes more than one call, or a look at what it tells.
+/// Operations that need several calls or interpret their results.
 extension FileSystem {
-    /// Whether nothing has a name; false where that cannot be looked up.
+    /// Whether nothing exists at a path; `false` if that cannot be determined.
     func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
 
-    /// Whether an open file is the one that has a path.
+    /// Whether a path refers to the open file.
     func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
         try status(path)?.identity == opened.identity
     }
 
-    /// Whether a path leads to the open file no more; where that cannot be told, it has not been lost.
+    /// Whether a path no longer refers to the open file; `false` if that cannot be determined.
     func hasLostName(_ path: String, _ file: Int32) -> Bool {
         (try? isNamed(path, openStatus(file))) == false
     }
 
-    /// Writes all bytes, in as many calls as it takes.
+    /// Writes all bytes, with as many calls as necessary.
     func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int64 = 0) throws(SystemError) {
-        // The standard library's call hands on any error, this one only its own.
+        // `withUnsafeBytes` would rethrow an untyped error.
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(SystemError) in try writeAll(file, bytes, offset) }
         }
         try result.get()
     }
 
-    /// Writes all bytes, in as many calls as it takes.
+    /// Writes all bytes, with as many calls as necessary.
     func writeAll(_ file: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) {
         var rest = bytes
         var offset = offset
         while !rest.isEmpty {
             let count = try write(file, rest, offset)
-            // No file system should do this; to ask again would be for ever.
+            // No file system should return 0; retrying could loop forever.
             guard count > 0 else { throw SystemError(errno: EIO) }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             offset += Int64(count)
         }
     }
 
-    /// Puts a new file of these bytes in the place of one in one step; a failure leaves the old one.
+    /// Atomically replaces a file with a new one of these bytes; if that fails, the old file is unchanged.
     ///
-    /// Where a directory is given, the bytes and then the directory are synced, to outlive a power cut.
+    /// If a directory is given, syncs the bytes and then the directory, so that the file survives a power failure.
     func replaceFile(
         _ path: String,
         by newPath: String,
@@ -66,7 +66,7 @@ extension FileSystem {
         if let directory { try syncNames(in: directory) }
     }
 
-    /// Opens a file for reading and writing, and makes it where it is missing.
+    /// Opens a file for reading and writing, and creates it if it does not exist.
     func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
         do throws(SystemError) {
             return try create(path)
@@ -75,14 +75,14 @@ extension FileSystem {
         }
     }
 
-    /// Makes a directory that is missing, and those above it.
+    /// Creates a directory and its missing parents.
     func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
         let parent = Self.parent(of: path)
         if try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }
         try makeDirectory(path, mode: 0o777, syncs: syncs)
     }
 
-    /// Makes a directory, unless another download or process was faster.
+    /// Creates a directory, unless it already exists.
     func makeDirectory(_ path: String, mode: UInt32, syncs: Bool) throws(SystemError) {
         do {
             try createDirectory(path, mode)

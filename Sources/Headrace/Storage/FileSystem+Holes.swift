@@ -4,10 +4,10 @@ import HeadracePlatform
 import CHeadrace
 #endif
 
-/// What a disk has of bytes that the kernel took: one that is pulled and comes back, or a file system that fails and is
-/// mounted again, has lost writes in the same boot, and its files are short or have holes there.
+/// Detects lost writes. If a disk is unplugged, or a file system fails and is mounted again, writes can be lost without
+/// a reboot; the files are then too short or have holes.
 extension FileSystem {
-    /// The bytes of an open file that are in no hole: all, where its file system does not tell.
+    /// Returns the ranges of an open file that are not holes, or the whole file if its file system does not report holes.
     func dataRanges(_ file: Int32, size: Int64) throws(SystemError) -> ByteRangeSet {
         do throws(SystemError) {
             var data = ByteRangeSet()
@@ -18,7 +18,7 @@ extension FileSystem {
         }
     }
 
-    /// What an open file of a size has of bytes that were written to it; of the durable ones only the size decides.
+    /// Returns the written ranges that an open file still contains; for durable ranges, only the size of the file is checked.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -27,7 +27,7 @@ extension FileSystem {
     ) throws(SystemError) -> ByteRangeSet {
         var found = written.found(in: try dataRanges(file, size: size), durable: durable)
         if found != written {
-            // Some file systems tell of a hole until the bytes are on the disk; those of a failed sync never get there.
+            // Some file systems report a hole until the bytes are on the disk. Bytes of a failed sync never get there.
             let data = (try? sync(file)) == nil ? ByteRangeSet() : try dataRanges(file, size: size)
             found = written.found(in: data, durable: durable)
         }
@@ -35,7 +35,7 @@ extension FileSystem {
         return found
     }
 
-    /// The system's ``dataRange``, which moves the file's own offset, that no other call here goes by.
+    /// The system's ``dataRange``; it moves the file offset, which no other call here uses.
     static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
         try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
             try position(seekData(file, offset))
@@ -44,10 +44,10 @@ extension FileSystem {
         }
     }
 
-    /// The first run of data at or after an offset of a file, by two calls that answer nil where they find nothing.
+    /// Returns the first range of data at or after an offset, using two calls that return `nil` if they find nothing.
     ///
-    /// On APFS `data` passes over the data that it begins in, so that it is asked in holes alone, and `hole` finds nothing
-    /// where the rest of the file is data.
+    /// On APFS, `data` skips the data that it starts in, so it is called only in holes, and `hole` returns nothing if the
+    /// rest of the file is data.
     static func nextData(
         from offset: Int64,
         size: Int64,
@@ -66,30 +66,30 @@ extension FileSystem {
 }
 
 extension ByteRangeSet {
-    /// The largest block that is usual.
+    /// The largest common block size.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// What is left of bytes that were written to a file.
+    /// Returns the ranges that survived in a file to which these ranges were written.
     /// - Parameters:
-    ///   - data: The bytes of the file that are in no hole.
-    ///   - durable: Those that were synced; of zeros a file system may make a hole.
-    /// - Returns: All of them where none is lost; else the durable ones, and the found but for the blocks at their edges.
+    ///   - data: The ranges of the file that are not holes.
+    ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
+    /// - Returns: All ranges if none is lost; else the durable ranges, and the surviving data without its edge blocks.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)
         guard found != unsynced else { return self }
-        var kept = intersection(durable)
+        var intact = intersection(durable)
         for range in found.ranges {
-            // A block that was filled by two writes may have reached the disk between them.
+            // If two writes filled a block, it may have reached the disk with only the first of them.
             let start = range.lowerBound == 0 ? 0 : range.lowerBound + Self.blockBytes
             let end = range.upperBound - Self.blockBytes
-            if start < end { kept.insert(start..<end) }
+            if start < end { intact.insert(start..<end) }
         }
-        return kept
+        return intact
     }
 }
 
-/// What a seek answered; nil where there is nothing of what it looked for.
+/// Returns the result of a seek, or `nil` if it found nothing.
 private func position(_ result: Int64) throws(SystemError) -> Int64? {
     guard result < 0 else { return result }
     guard errno == ENXIO else { throw SystemError(errno: errno) }

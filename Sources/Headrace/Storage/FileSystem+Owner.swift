@@ -1,24 +1,24 @@
 import HeadracePlatform
 
 extension FileSystem {
-    /// What Linux tells in place of an owner that the process's user namespace does not know.
+    /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether a file is a stranger's, who may have put it there for us to find: names and contents of ours are no secret.
+    /// Whether a file belongs to an untrusted user, who may have planted it: the names and formats of our files are public.
     ///
-    /// The owner of the folder is none, who can put anything in the place of any file; with `sudo`, and on a mount that has one
-    /// owner, the files are his. Throws where it cannot be told now.
+    /// The owner of the folder is trusted, since they can replace any file in it. With `sudo`, and on mounts with a single
+    /// owner, the files belong to them. Throws if the owner cannot be determined at the moment.
     func isStrangers(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
-        // With the slash a link is followed.
+        // The trailing slash follows a symbolic link.
         let folder = try self.status(Self.parent(of: path) + "/")
         if owner != Self.unknownOwner, folder?.owner == owner { return false }
         return try ownerOfNew(at: path) != owner
     }
 
-    /// Whom a file of ours gets to belong to there; nil for this user, also where there can be none.
+    /// Returns the owner that a new file gets there; `nil` for this user, or if no file can be created.
     ///
-    /// A server that maps users, as NFS does with root, gives it to another one.
+    /// A server that maps users, as NFS does with root, assigns another owner.
     private func ownerOfNew(at path: String) throws(SystemError) -> UInt32? {
         let trial = Self.parent(of: path) + "/.headrace-\(UInt64.random(in: .min ... .max).hexadecimal)"
         let file: Int32

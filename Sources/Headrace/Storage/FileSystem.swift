@@ -1,74 +1,74 @@
 import HeadracePlatform
 
-/// The file system as the storage layer uses it: one closure a system call, so that tests can fail and record them.
+/// The system calls that the storage layer uses, as closures, so that tests can inject failures and record calls.
 ///
-/// All of them block and throw the call's `errno`; meaning is added by the caller, with the path.
+/// All closures block and throw the call's `errno`. The caller adds the meaning and the path.
 package struct FileSystem: Sendable {
-    /// Creates a file that must not exist, mode 0600, and opens it for reading and writing; links are not followed.
+    /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
-    /// Opens a file that exists for reading and writing; links are not followed.
+    /// Opens an existing file for reading and writing; links are not followed.
     package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
-    /// Opens a file that exists for reading; links are not followed.
+    /// Opens an existing file for reading; links are not followed.
     package var openForReading: @Sendable (_ path: String) throws(SystemError) -> Int32
-    /// Locks a file against every other opening of it until it is closed; false where somebody has it.
+    /// Locks a file exclusively until it is closed; returns `false` if it is already locked.
     package var lock: @Sendable (Int32) throws(SystemError) -> Bool
-    /// Reads a file from its start, so many bytes at most; links are not followed.
+    /// Reads up to `maxBytes` from the start of a file; links are not followed.
     package var read: @Sendable (_ path: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
-    /// Reads an open file from an offset, so many bytes at most; less than that is all there is.
+    /// Reads up to `maxBytes` of an open file from an offset; returns fewer only at the end of the file.
     package var readAt: @Sendable (Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8]
-    /// Writes at an offset; may write less than was given.
+    /// Writes at an offset and returns the number of bytes written, which may be fewer than given.
     package var write: @Sendable (Int32, UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) -> Int
-    /// The first run of an open file's bytes, at or after an offset, that is no hole; nil where only a hole is left.
+    /// Returns the first range at or after an offset that is not a hole, or `nil` if only a hole follows.
     package var dataRange: @Sendable (Int32, _ offset: Int64) throws(SystemError) -> Range<Int64>?
-    /// Cuts a file to a size.
+    /// Truncates or extends a file to a size.
     package var truncate: @Sendable (Int32, _ size: Int64) throws(SystemError) -> Void
-    /// Waits until the file's bytes are on the disk.
+    /// Waits until the file's data is on the disk.
     package var sync: @Sendable (Int32) throws(SystemError) -> Void
-    /// Waits until the names in a directory are on the disk.
+    /// Waits until the directory's entries are on the disk.
     package var syncDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Sets the mode of an open file.
     package var setMode: @Sendable (Int32, _ mode: UInt32) throws(SystemError) -> Void
-    /// Gives an open file to a group.
+    /// Sets the group of an open file.
     package var setGroup: @Sendable (Int32, _ group: UInt32) throws(SystemError) -> Void
-    /// Sets the time of the last change of an open file's bytes, in seconds since 1970.
+    /// Sets the modification time of an open file, in seconds since 1970.
     package var setModified: @Sendable (Int32, _ seconds: Int64) throws(SystemError) -> Void
-    /// Sets an extended attribute of an open file, which not every file system takes.
+    /// Sets an extended attribute of an open file; not all file systems support it.
     package var setAttribute: @Sendable (Int32, _ name: String, [UInt8]) throws(SystemError) -> Void
-    /// Reads an extended attribute of so many bytes at most, also where there is none an error; a link is not followed.
+    /// Reads an extended attribute of up to `maxBytes`, or throws if it is missing; links are not followed.
     package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
-    /// Renames a file over whatever has the new name.
+    /// Renames a file and replaces an existing one.
     package var replace: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
-    /// Renames a file to a name that must be free.
+    /// Renames a file; fails if the new name exists.
     package var move: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
-    /// Removes a file's name.
+    /// Removes a directory entry.
     package var remove: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// What has a name, and nil where nothing has; a link is not followed.
+    /// Returns the status of a path, or `nil` if it does not exist; links are not followed.
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
-    /// What an open file is.
+    /// Returns the status of an open file.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
-    /// The names in a directory, in no order and without those that are of no UTF-8; a link at its name is not followed.
+    /// Lists a directory in no particular order, without names that are not valid UTF-8; a link at `directory` is not followed.
     package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
-    /// Creates a directory that must not exist, in one that does; its mode is this one by the process's mask.
+    /// Creates a new directory in an existing one; the process's umask applies to the mode.
     package var createDirectory: @Sendable (_ path: String, _ mode: UInt32) throws(SystemError) -> Void
-    /// Throws unless files can be made in the directory.
+    /// Throws unless this process can create files in the directory.
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// The bytes that this user can still write to the open file's file system.
+    /// Returns the number of bytes that this user can still write to the file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
-    /// The bytes that this user could write if the system purged what it can, which takes longer to find out than ``freeSpace``.
+    /// Returns the free space that remains if the system purges what it can; slower than ``freeSpace``.
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
-    /// How the file system of a directory compares names.
+    /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
-    /// What tells one run of the kernel from another; empty where the system does not tell.
+    /// Returns an identifier of the current boot; empty if the system has none.
     package var bootID: @Sendable () throws(SystemError) -> String
 }
 
-/// What a path names.
+/// The status of a file.
 package struct FileStatus: Sendable, Hashable {
     /// A kind of file.
     package enum Kind: Sendable {
-        /// A file with bytes.
+        /// A regular file.
         case regular
         /// A directory.
         case directory
@@ -82,32 +82,32 @@ package struct FileStatus: Sendable, Hashable {
     package var kind: Kind
     /// The size in bytes.
     package var size: Int64
-    /// The time of the last change of the bytes, in nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     package var modified: Int64
-    /// How many names the file has.
+    /// The number of hard links.
     package var linkCount: UInt64 = 1
-    /// The number of its file system.
+    /// The device number of its file system.
     package var device: UInt64
-    /// The number of the file in its file system.
+    /// The inode number.
     package var inode: UInt64
-    /// The number of the user whose it is; nil for this one.
+    /// The user ID of the owner; `nil` if it is the effective user of this process.
     package var owner: UInt32?
-    /// The number of the group whose it is.
+    /// The group ID.
     package var group: UInt32 = 0
-    /// The nine bits of who may read, write and execute it.
+    /// The nine permission bits.
     package var mode: UInt32 = FileSystem.privateMode
-    /// Whether it is this user's, and not for everybody to write.
+    /// Whether the file belongs to this user and is not world-writable.
     var isOwn: Bool { owner == nil && mode & UInt32(S_IWOTH) == 0 }
 }
 
 extension FileSystem {
-    /// The calls of the operating system.
+    /// The operating system's file system.
     package static let system: FileSystem = FileSystem(
         create: { path throws(SystemError) in
             try checked { libraryOpen(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC) }
         },
         open: { path throws(SystemError) in
-            // Without O_NONBLOCK, a pipe put in the file's place would hold the caller.
+            // Without O_NONBLOCK, opening a pipe in the file's place would block.
             try checked { libraryOpen(path, O_NOFOLLOW | O_RDWR | O_CLOEXEC | O_NONBLOCK) }
         },
         openForReading: { path throws(SystemError) in try openToRead(path, followingLinks: false) },
@@ -162,10 +162,10 @@ extension FileSystem {
             return Array(bytes.prefix(count))
         },
         close: { file throws(SystemError) in
-            // A process that is just being forked has the descriptor as well, and with it the lock, until it is another one.
+            // Unlocks explicitly: a child that was just forked shares the descriptor and its lock until it calls exec.
             flock(file, LOCK_UN)
             let result = libraryClose(file)
-            // After EINTR the descriptor is gone all the same.
+            // After EINTR, the descriptor is closed all the same.
             guard result == 0 || errno == EINTR else { throw SystemError(errno: errno) }
         },
         replace: { path, newPath throws(SystemError) in
@@ -220,12 +220,12 @@ extension FileSystem {
             _ = try checked { mkdir(path, mode_t(mode)) }
         },
         checkDirectory: { path throws(SystemError) in
-            // The slash makes anything but a directory an error.
+            // The slash makes this fail for anything but a directory.
             _ = try checked { access(path + "/", W_OK | X_OK) }
         },
         freeSpace: { file throws(SystemError) in
             let (size, blocks, available) = try fileSystemBlocks(file)
-            // One that counts no blocks does not tell, and is not full.
+            // A file system that reports no blocks does not report its free space; it is not full.
             guard blocks > 0 else { throw SystemError(errno: ENOTSUP) }
             let (bytes, overflow) = available.multipliedReportingOverflow(by: size)
             return overflow ? .max : Int64(clamping: bytes)
@@ -235,7 +235,7 @@ extension FileSystem {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
-    /// The mode of a new file by the process's mask.
+    /// The mode of new files according to the process's umask.
     static let newFileMode = UInt32(0o666 & ~currentMask())
 }
 
@@ -260,7 +260,7 @@ extension FileStatus {
 }
 
 extension FileSystem {
-    /// How much of a file is read at once where all of it is.
+    /// The chunk size for reading a complete file.
     static let readBytes = 512 << 10
 
     /// Opens a file for reading only.
@@ -270,11 +270,9 @@ extension FileSystem {
     }
 }
 
-/// The C library's calls whose names are those of the closures above.
-///
-/// A file that is created is its owner's only.
+/// The C library's `open`, hidden by the closure of the same name; new files are private to their owner.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
-    // Handed over as a String, the path would be copied for the call.
+    // Passing the String directly would copy the path for the call.
     path.withCString { open($0, flags, mode_t(FileSystem.privateMode)) }
 }
 
@@ -282,7 +280,7 @@ private func libraryClose(_ file: Int32) -> Int32 {
     close(file)
 }
 
-/// Reads until there are so many bytes, or no more.
+/// Reads until `maxBytes` bytes or the end of the file.
 private func readAll(_ file: Int32, _ offset: Int64, _ maxBytes: Int) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: maxBytes)
     var filled = 0
@@ -299,7 +297,7 @@ private func readAll(_ file: Int32, _ offset: Int64, _ maxBytes: Int) throws(Sys
     return bytes
 }
 
-/// Repeats a call that a signal interrupted, and throws its `errno`.
+/// Repeats a call that a signal interrupted; throws the `errno` of other failures.
 func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) -> Result {
     while true {
         let result = call()
@@ -309,7 +307,7 @@ func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) ->
 }
 
 extension stat {
-    /// A time that is centuries away wraps around: it is compared, never shown.
+    /// Times centuries away wrap around; the value is only compared, never displayed.
     fileprivate var modified: Int64 {
         #if canImport(Darwin)
         let time = st_mtimespec

@@ -1,8 +1,8 @@
 package import HeadracePlatform
 
-/// The further names that a finished file may get, as in `name (1).ext`.
+/// The alternative names for a finished file, such as `name (1).ext`.
 struct NumberedNames {
-    private static let most = 10_000
+    private static let maxNumber = 10_000
 
     private let path: String
     private let names: DestinationPaths
@@ -16,14 +16,14 @@ struct NumberedNames {
     }
 
     mutating func next() -> String? {
-        guard mayRename, number < Self.most else { return nil }
+        guard mayRename, number < Self.maxNumber else { return nil }
         number += 1
         return names.directory + "/" + SafeFileName.numbered(names.name(of: path), number)
     }
 }
 
 extension URL {
-    /// The file beside this one that has its name with a number, as in `name (1).ext`.
+    /// The URL of a sibling file whose name has a number, such as `name (1).ext`.
     package func numbered(_ number: Int) -> URL {
         let name = SafeFileName.numbered(lastPathComponent, number)
         return deletingLastPathComponent().appending(path: name, directoryHint: .notDirectory)

@@ -1,4 +1,4 @@
-/// A file that is there, to be read in order.
+/// An existing file that is read sequentially.
 ///
 /// All calls block.
 struct OpenFile: ~Copyable {
@@ -7,18 +7,18 @@ struct OpenFile: ~Copyable {
     private let descriptor: Int32
     private let calls: FileSystem
 
-    /// Opens a file; throws `permission` or `fileSystem`, the latter also for what is no regular file.
+    /// Opens a file; throws `permission` or `fileSystem`, the latter also if it is not a regular file.
     init(_ path: String, followingLinks: Bool, calls: FileSystem = .system) throws(DownloadError) {
         let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
             try FileSystem.openToRead(path, followingLinks: followingLinks)
         }
         let status: FileStatus
         do throws(DownloadError) {
-            status = try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
+            status = try DownloadError.storage("The status of \(path) could not be read") { () throws(SystemError) in
                 try calls.openStatus(descriptor)
             }
             guard status.kind == .regular else {
-                throw DownloadError(.fileSystem, "\(path) is not a file with bytes.")
+                throw DownloadError(.fileSystem, "\(path) is not a regular file.")
             }
         } catch {
             try? calls.close(descriptor)
@@ -32,9 +32,9 @@ struct OpenFile: ~Copyable {
 
     deinit { try? calls.close(descriptor) }
 
-    /// Hands on bytes in order; between two buffers the thread is others'.
+    /// Passes the bytes of a range to `take` in order, and yields the thread between two buffers.
     ///
-    /// Throws `CancellationError` between two buffers as soon as the task is cancelled.
+    /// Throws `CancellationError` between two buffers if the task is cancelled.
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let (path, descriptor, calls) = (path, descriptor, calls)
         try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
@@ -46,7 +46,7 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// Throws `fileSystem` where the file is not what it was when it was opened, or has more bytes than its system tells.
+    /// Throws `fileSystem` if the file has changed since it was opened, or has more bytes than its file system reports.
     func checkUnchanged() throws(DownloadError) {
         let (now, surplus) = try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
             let surplus = try calls.readAt(descriptor, status.size, 1)
@@ -55,13 +55,13 @@ struct OpenFile: ~Copyable {
         guard now.size == status.size, now.modified == status.modified else {
             throw DownloadError(
                 .fileSystem,
-                "\(path) was changed while it was read. Compare it again when nothing writes to it."
+                "\(path) was changed while it was read. Try again when no other program writes to it."
             )
         }
         guard surplus.isEmpty else {
             throw DownloadError(
                 .fileSystem,
-                "\(path) has more bytes than its file system tells (\(status.size)). Compare a copy of it."
+                "\(path) has more bytes than its file system reports (\(status.size)). Verify a copy of it instead."
             )
         }
     }

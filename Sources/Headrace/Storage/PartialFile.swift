@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// The file that receives a download's bytes, locked, under a name of its own beside the destination.
+/// The locked file beside the destination that receives a download's bytes.
 ///
-/// It gets the final name by ``move(to:)`` or ``replace(_:)`` only. All calls block: they belong on the blocking executor.
+/// It gets its final name through ``move(to:)`` or ``replace(_:)`` only. All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
-    /// The most bytes of an attribute on Linux.
+    /// The maximum size of an extended attribute on Linux.
     private static let maxListBytes = 65_536
 
     let path: String
-    /// Never another one's while the file is open, and so known without a call.
+    /// Cached, because it cannot change while the file is open.
     let identity: ControlRecord.FileIdentity
     private let file: Int32
     private let shared: SharedFileSystem
@@ -23,10 +23,10 @@ final class PartialFile: Sendable {
         shared = calls
     }
 
-    /// Opens the partial that an earlier attempt left; nil where there is none.
+    /// Opens the partial file of an earlier attempt, or returns `nil` if there is none.
     ///
-    /// Throws `busy` where another process or download writes it, and never touches what is not a regular file, or is a
-    /// stranger's.
+    /// Throws `busy` if another process or download is writing to it. Files that are not regular or belong to an untrusted
+    /// user cause an error and are not modified.
     static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
@@ -35,7 +35,7 @@ final class PartialFile: Sendable {
                 let file = try shared.calls.open(path)
                 do throws(SystemError) {
                     guard try shared.calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
-                    // Before the lock was had, the name may have gone to another file, and this one to be the final one.
+                    // Meanwhile the name may have been reused, or this file may have been renamed to its final name.
                     let opened = try shared.calls.openStatus(file)
                     guard try !shared.calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
                     let isNamed = try shared.isNamed(path, opened)
@@ -46,7 +46,7 @@ final class PartialFile: Sendable {
                         try? shared.calls.close(file)
                         continue
                     }
-                    // It got its final name, and the process ended before it lost this one.
+                    // It got its final name, but the process was killed before it removed this one.
                     try shared.calls.remove(path)
                     try? shared.calls.close(file)
                     return nil
@@ -62,7 +62,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Creates the partial; where another process was faster, its partial is taken over if that process has ended.
+    /// Creates the partial file; if another process created it first and has exited, reuses and truncates its file.
     static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
@@ -73,7 +73,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Nil where the name is taken.
+    /// Returns `nil` if the name exists.
     private static func createNew(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile?
     {
         do throws(SystemError) {
@@ -87,7 +87,7 @@ final class PartialFile: Sendable {
                     calls: shared
                 )
             } catch {
-                // It is empty, and of use to nobody but to one that has its lock.
+                // The file is empty and only useful to a process that holds its lock.
                 if error.errno != EWOULDBLOCK { try? shared.calls.remove(path) }
                 try? shared.calls.close(file)
                 throw error
@@ -99,7 +99,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// What the file is; nil where its name was removed or given to another.
+    /// Returns the status of the file, or `nil` if its name was removed or now refers to another file.
     func namedStatus() throws(SystemError) -> FileStatus? {
         let opened = try shared.calls.openStatus(file)
         return try shared.isNamed(path, opened) ? opened : nil
@@ -108,11 +108,11 @@ final class PartialFile: Sendable {
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {
         switch error.errno {
         case EWOULDBLOCK:
-            DownloadError(.busy, "\(path) is being written by another download of the same URL. Wait for it to end.")
+            DownloadError(.busy, "\(path) is being written by another download of the same URL. Wait for it to finish.")
         case EEXIST, ELOOP:
             DownloadError(
                 .fileSystem,
-                "\(path) is in the way: it is no partial file, or another user's. Remove it and start again."
+                "\(path) blocks the download: it is not a partial file, or belongs to another user. Remove it and start again."
             )
         default:
             .storage("The file \(path) could not be opened", error)
@@ -120,24 +120,24 @@ final class PartialFile: Sendable {
     }
 
     func status() throws(DownloadError) -> FileStatus {
-        try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
+        try DownloadError.storage("The status of \(path) could not be read") { () throws(SystemError) in
             try shared.calls.openStatus(file)
         }
     }
 
-    /// Throws `diskFull` unless so many more bytes fit on the file system.
+    /// Throws `diskFull` unless the file system has space for `count` more bytes.
     func requireSpace(for count: Int64) throws(DownloadError) {
-        // Not every file system tells; then the write will.
+        // Not every file system reports its free space; then the write fails instead.
         guard var free = try? shared.calls.freeSpace(file), free < count else { return }
         guard let purged = try? shared.calls.spaceAfterPurging(file), purged < count else { return }
         free = max(free, purged)
         throw DownloadError(
             .diskFull,
-            "\(path) needs \(count.inBytes) more, and the disk has \(free.inBytes) left. Make room and start again."
+            "\(path) needs \(count.inBytes) more, but the disk has only \(free.inBytes) left. Free some space and start again."
         )
     }
 
-    /// Writes all bytes at their place.
+    /// Writes all bytes at an offset.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) {
         try DownloadError.storage("\(path) could not be written") { () throws(SystemError) in
             try shared.writeAll(file, bytes, offset)
@@ -145,21 +145,21 @@ final class PartialFile: Sendable {
         history.withLock { $0.record(bytes, at: offset) }
     }
 
-    /// Whether the file has these bytes at their place.
+    /// Whether the file contains these bytes at an offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         bytes.elementsEqual(try read(at: offset, maxBytes: bytes.count))
     }
 
-    /// The bytes at an offset, so many at most; less than that is all there is.
+    /// Reads up to `maxBytes` at an offset; returns fewer only at the end of the file.
     func read(at offset: Int64, maxBytes: Int) throws(DownloadError) -> [UInt8] {
         try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
             try shared.calls.readAt(file, offset, maxBytes)
         }
     }
 
-    /// What the file has of bytes that were written to it, as ``FileSystem/found(_:durable:in:size:)`` tells.
+    /// Returns the written ranges that the file still contains; see ``FileSystem/found(_:durable:in:size:)``.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
-        try DownloadError.storage("\(path) could not be looked at") { () throws(SystemError) in
+        try DownloadError.storage("\(path) could not be checked for lost data") { () throws(SystemError) in
             let found = try shared.calls.found(written, durable: durable, in: file, size: size)
             var holes = ByteRangeSet()
             if !durable.isEmpty {
@@ -171,15 +171,15 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// The bytes, written since the file was opened or found then, that it still has.
+    /// Returns the ranges, written through this object or found by ``found(_:durable:size:)``, that the file still contains.
     ///
-    /// Another program may have truncated the file between two writes, or the disk may have lost some. Bytes that were changed in
-    /// place are not seen.
+    /// Another program may have truncated the file between two writes, or the disk may have lost some. Bytes that were
+    /// overwritten in place are not detected.
     func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
         let history = history.withLock { $0 }
         guard history.mayHaveHoles else { return written }
         return try DownloadError.storage("\(path) could not be checked for holes") { () throws(SystemError) in
-            // Two calls for a file without holes.
+            // The fast path: two calls for a file without holes.
             if let data = try? shared.calls.dataRange(file, 0), ByteRangeSet([data]).contains(0..<written.end) {
                 return written
             }
@@ -189,13 +189,13 @@ final class PartialFile: Sendable {
     }
 
     func truncate(to size: Int64) throws(DownloadError) {
-        try DownloadError.storage("\(path) could not be cut") { () throws(SystemError) in
+        try DownloadError.storage("\(path) could not be truncated") { () throws(SystemError) in
             try shared.calls.truncate(file, size)
         }
         history.withLock { $0.truncate(to: size) }
     }
 
-    /// Waits until the bytes are on the disk; a failure must not be tried again, since the kernel has given them up.
+    /// Waits until the data is on the disk; do not retry after a failure, since the kernel has discarded the data.
     func sync() throws(SystemError) {
         do throws(SystemError) {
             try shared.calls.sync(file)
@@ -205,10 +205,10 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Why the last sync that failed did.
+    /// The error of the most recent failed sync.
     var syncFailure: SystemError? { failedSync.withLock { $0 } }
 
-    /// Sets the time of the last change, in seconds since 1970.
+    /// Sets the modification time, in seconds since 1970.
     func setModified(_ seconds: Int64) throws(SystemError) {
         try shared.calls.setModified(file, seconds)
     }
@@ -218,7 +218,7 @@ final class PartialFile: Sendable {
         try shared.calls.setAttribute(file, name, bytes)
     }
 
-    /// Gives the file a name that must be free; false where it is not.
+    /// Renames the file to a new name; returns `false` if the name exists.
     func move(to newPath: String, mode: UInt32 = FileSystem.newFileMode) throws(SystemError) -> Bool {
         do throws(SystemError) {
             try name(mode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
@@ -228,33 +228,33 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Gives the file a name that may be another's, but not a device's, a pipe's or a socket's.
+    /// Renames the file and replaces an existing one, but not a device, a pipe or a socket.
     func replace(_ newPath: String) throws(SystemError) {
-        // What has the name may have come since it was looked at, and would go as a file does.
+        // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)
         guard old?.kind != .other else { throw SystemError(errno: EEXIST) }
         let mode = old.map { self.mode(inPlaceOf: $0, newPath) } ?? FileSystem.newFileMode
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
-    /// That of a new file, but that nobody gets to read or write who could not so far; has the file's group be the old one's.
+    /// Returns the mode of a new file without permissions that the replaced file did not grant; sets the group to the old one.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)
-        if !takesAccessList(of: newPath) { mode &= 0o700 }
+        if !copyAccessList(of: newPath) { mode &= 0o700 }
         do throws(SystemError) {
             try shared.calls.setGroup(file, old.group)
             return mode
         } catch {
-            // Another group gets no more than all others, and those no more than the old group, of which they may be.
-            let least = mode & mode >> 3 & 0o007
-            return mode & 0o700 | least << 3 | least
+            // The group gets no more than all users, and those no more than the old group, because they may be its members.
+            let common = mode & mode >> 3 & 0o007
+            return mode & 0o700 | common << 3 | common
         }
     }
 
-    /// Has those whom the other file's access list names get as much from this one; false where it names others.
-    private func takesAccessList(of other: String) -> Bool {
-        // Without one there, that of the folder is here.
+    /// Copies the access list of the replaced file, if it has one; returns `false` if this file would grant access to others.
+    private func copyAccessList(of other: String) -> Bool {
+        // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
         return (try? shared.calls.setAttribute(file, Self.accessList, list)) != nil
     }
@@ -263,7 +263,7 @@ final class PartialFile: Sendable {
         try? shared.calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
-    /// Gives the file the mode that goes with its name; for its owner only, as before, where it gets no name.
+    /// Sets the mode and renames the file; if the rename fails, the file is private to its owner again.
     private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
         try shared.setModeWherePossible(file, mode)
         do throws(SystemError) {
@@ -275,7 +275,7 @@ final class PartialFile: Sendable {
     }
 
     func close() {
-        // Everything that matters was checked before; a failure here has nobody to tell.
+        // Everything important was checked earlier; a failure here has no consequences.
         try? shared.calls.close(file)
     }
 
@@ -285,7 +285,7 @@ final class PartialFile: Sendable {
 }
 
 extension DownloadError {
-    /// Makes a file call, whose failure is told as ``storage(_:_:_:)`` tells it.
+    /// Performs a file call and converts its failure with ``storage(_:_:_:)``.
     static func storage<Result>(
         _ what: @autoclosure () -> String,
         _ call: () throws(SystemError) -> Result
@@ -297,19 +297,19 @@ extension DownloadError {
         }
     }
 
-    /// A failed file call; `what` names the file and ends without a full stop, `more` is a sentence of its own.
+    /// Creates the error for a failed file call; `what` names the file, without a full stop, and `more` is a sentence.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {
-            case _ where error.isDiskFull: (.diskFull, " Make room and start again.")
+            case _ where error.isDiskFull: (.diskFull, " Free some disk space and start again.")
             case EACCES, EPERM, EROFS: (.permission, "")
             case EMFILE, ENFILE:
                 (.fileSystem, " Allow more open files (ulimit -n), or run fewer downloads at once.")
-            case EXDEV: (.fileSystem, " The folder is on two file systems at once; choose another one.")
+            case EXDEV: (.fileSystem, " The folder spans two file systems; choose another one.")
             default: (.fileSystem, "")
             }
         var failure = DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
-        // Others close theirs.
+        // Retrying may succeed once other processes have closed files.
         failure.mayPass = [EMFILE, ENFILE].contains(error.errno)
         return failure
     }

@@ -1,14 +1,14 @@
-/// Where a control record lies: beside its partial, under the partial's name with a suffix.
+/// The file of a control record; its path is that of the partial file with a suffix.
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// What is added to a partial's name at the most, in bytes.
+    /// The maximum number of bytes added to the partial file's name.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {
         case none
         case record(ControlRecord)
-        /// Not to be believed, with the reason for a person.
+        /// The record cannot be trusted, for the given reason.
         case unusable(String)
     }
 
@@ -20,18 +20,19 @@ struct RecordFile: Sendable {
         shared = calls
     }
 
-    /// Reads the record; throws where it cannot be read, and for one of a later release, which is left untouched.
+    /// Reads the record.
     ///
-    /// That of a stranger is none.
+    /// Throws if it cannot be read, or was written by a later release and must not be modified. Ignores a record of an
+    /// untrusted user.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
             guard let status = try shared.calls.status(path) else { return .none }
-            guard status.kind == .regular else { return .unusable("The record of the bytes so far is no file.") }
+            guard status.kind == .regular else { return .unusable("The resume record is not a regular file.") }
             guard try !shared.calls.isStrangers(status, at: path) else { return .none }
             bytes = try shared.calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
-            // It may pass; the bytes are not to be thrown away for it.
+            // The failure may be temporary, so the received bytes must not be discarded.
             throw .storage("\(path) could not be read", error)
         }
         do throws(ControlRecord.DecodingFailure) {
@@ -41,30 +42,30 @@ struct RecordFile: Sendable {
             case .tooNew(let version):
                 throw DownloadError(
                     .fileSystem,
-                    "\(path) was written by a later release (record version \(version)). Go on with that one, or remove it."
+                    "\(path) was written by a later release (record version \(version)). Continue with that release, or remove the file."
                 )
             case .damaged, .notARecord:
-                return .unusable("The record of the bytes so far is damaged.")
+                return .unusable("The resume record is damaged.")
             }
         }
     }
 
-    /// Replaces the record in one step; a failure leaves the old one.
+    /// Atomically replaces the record; if that fails, the old one is unchanged.
     ///
-    /// Where a directory is given, the record's bytes and then the directory are synced, to outlive a power cut.
+    /// If a directory is given, syncs the record and then the directory, so that the record survives a power failure.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)
     }
 
-    /// Removes what a crash in the middle of ``write(_:syncing:)`` left.
+    /// Removes the temporary file of an interrupted ``write(_:syncing:)``.
     func removeUnfinished() {
         try? shared.calls.remove(path + Self.newSuffix)
     }
 
     func remove() {
         try? removeIfPresent()
-        // What a process left that was killed while it replaced the record.
+        // The temporary file of a process that was killed while it replaced the record.
         try? shared.calls.remove(path + Self.newSuffix)
     }
 

@@ -1,29 +1,30 @@
 import HeadracePlatform
 
-/// What a finished file keeps of the version that it is, in an extended attribute.
+/// The validator of a finished file, saved in an extended attribute of the file.
 ///
-/// One line of text, `1 HASH VALIDATOR`, of the entity tag, or the date behind the place that sent it. The hash is of what the
-/// file came from and of its size and time, with which it is believed wherever it moves; whoever unpacks an archive may have
-/// written it, so all is checked. Where the bytes were not synced before it, it is `2 HASH VALIDATOR`, and believed until the
-/// system starts again. If the server could know who requested the file, the lines are `3 HASH REQUESTER VALIDATOR` and
-/// `4 HASH REQUESTER VALIDATOR`; releases that do not know them download the file again.
+/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date after the fingerprint
+/// of the URL that sent it. The hash covers the source URL, size and modification time, so the attribute stays valid when the
+/// file is moved. It is untrusted input: an archive may have created it. If the bytes were not synced first, the line is
+/// `2 HASH VALIDATOR` and expires at the next boot. If the server could identify the requester, the lines are
+/// `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know them download the file again.
 struct SavedValidator: Sendable, Hashable {
-    /// With this name and the tags that most servers have, ext4 keeps the line in the inode, where it costs no block.
+    /// With this name and a typical entity tag, ext4 stores the line in the inode, without an extra block.
     static let attribute = "user.headrace.version"
-    /// Where file managers look for the address that a file came from.
+    /// The attribute in which file managers look for the source URL of a file.
     static let originAttribute = "user.xdg.origin.url"
-    /// The longest line; a file system may have no room for more.
+    /// The maximum length of the line; file systems may have no room for more.
     static let maxBytes = 1024
 
     private let hash: String
-    /// Whether it is believed in one boot only.
-    private let isOfBoot: Bool
+    /// Whether the line expires at the next boot.
+    private let isBootSpecific: Bool
     /// The requester of the file; `nil` if it is anonymous, or if an earlier release saved the line.
     let requester: RequesterFingerprint?
     let condition: Precondition
 
-    /// `variant` tells apart requests of one URL, as ``DownloadRequest/variant`` has it; `bootID` is the present boot of a
-    /// file whose bytes may not be on the disk yet, and nil where they are.
+    /// Creates the validator; `variant` distinguishes requests of one URL, as in ``DownloadRequest/variant``.
+    ///
+    /// `bootID` is the current boot if the bytes may not be on the disk yet, else `nil`.
     init(
         _ condition: Precondition,
         of source: URL,
@@ -33,12 +34,12 @@ struct SavedValidator: Sendable, Hashable {
         bootID: String?
     ) {
         hash = Self.hash(of: source, variant, size: stamp.size, modified: stamp.modified, bootID)
-        isOfBoot = bootID != nil
+        isBootSpecific = bootID != nil
         self.requester = requester
         self.condition = condition
     }
 
-    /// Nil where the line is none, or one of a later release.
+    /// Returns `nil` if the line is malformed or was written by a later release.
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
         guard bytes.count <= Self.maxBytes, let version = line.split(separator: " ").first.flatMap({ Version($0) })
@@ -50,55 +51,55 @@ struct SavedValidator: Sendable, Hashable {
         guard version.hasRequester == (requester != nil) else { return nil }
         self.condition = condition
         hash = fields[1]
-        isOfBoot = version.isOfBoot
+        isBootSpecific = version.isBootSpecific
     }
 
-    /// The number at the front of a line, which tells what follows.
+    /// The number at the start of a line, which determines its fields.
     private struct Version {
         let hasRequester: Bool
-        let isOfBoot: Bool
+        let isBootSpecific: Bool
 
         init?(_ text: Substring) {
             switch text {
-            case "1": (hasRequester, isOfBoot) = (false, false)
-            case "2": (hasRequester, isOfBoot) = (false, true)
-            case "3": (hasRequester, isOfBoot) = (true, false)
-            case "4": (hasRequester, isOfBoot) = (true, true)
+            case "1": (hasRequester, isBootSpecific) = (false, false)
+            case "2": (hasRequester, isBootSpecific) = (false, true)
+            case "3": (hasRequester, isBootSpecific) = (true, false)
+            case "4": (hasRequester, isBootSpecific) = (true, true)
             default: return nil
             }
         }
 
-        static func text(hasRequester: Bool, isOfBoot: Bool) -> String {
-            hasRequester ? isOfBoot ? "4" : "3" : isOfBoot ? "2" : "1"
+        static func text(hasRequester: Bool, isBootSpecific: Bool) -> String {
+            hasRequester ? isBootSpecific ? "4" : "3" : isBootSpecific ? "2" : "1"
         }
     }
 
-    /// Nil where the line would be too long.
+    /// The encoded line, or `nil` if it would be too long.
     var encoded: [UInt8]? {
         var line: [UInt8] = []
         line.reserveCapacity(64)
-        let version = Version.text(hasRequester: requester != nil, isOfBoot: isOfBoot)
+        let version = Version.text(hasRequester: requester != nil, isBootSpecific: isBootSpecific)
         for word in [version, " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
             line.append(contentsOf: word.utf8)
         }
         return line.count <= Self.maxBytes ? line : nil
     }
 
-    /// Whether a file is the one that was written, and came from this source; `bootID` is asked for the present boot.
+    /// Whether a file is unchanged and came from this source; calls `bootID` for the current boot if necessary.
     ///
-    /// Of a file that others can write, or that is another user's, nothing is believed.
+    /// A file that is world-writable or belongs to another user never matches.
     func matches(
         _ status: FileStatus,
         from source: URL,
         variant: String = "",
         bootID: () throws -> String
     ) -> Bool {
-        let boot = isOfBoot ? try? bootID() : nil
-        return status.kind == .regular && status.isOwn && (boot != nil) == isOfBoot
+        let boot = isBootSpecific ? try? bootID() : nil
+        return status.kind == .regular && status.isOwn && (boot != nil) == isBootSpecific
             && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
     }
 
-    /// Of the whole URL, whose query may decide what it gives, and without telling it.
+    /// Hashes the complete URL, because the query may select the content, without revealing it.
     private static func hash(
         of source: URL,
         _ variant: String,

@@ -1,19 +1,19 @@
-/// The calls as each of many files holds them: by themselves they are two dozen references to copy.
+/// A shared reference to a file system, because ``FileSystem`` consists of two dozen closures that are costly to copy.
 package final class SharedFileSystem: Sendable {
-    /// Those of the operating system.
+    /// The operating system's file system.
     package static let system = SharedFileSystem(.system)
 
-    /// The calls.
+    /// The file system's calls.
     package let calls: FileSystem
 
-    /// Shares calls.
-    /// - Parameter calls: The calls.
+    /// Creates a shared reference.
+    /// - Parameter calls: The calls to share.
     package init(_ calls: FileSystem) {
         self.calls = calls
     }
 }
 
-// What is called for each file goes through the shared ones themselves, so that nothing is copied for it.
+// Calls for each file use the shared instance directly, which avoids a copy.
 extension SharedFileSystem {
     func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
         try calls.isNamed(path, opened)

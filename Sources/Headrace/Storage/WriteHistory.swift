@@ -1,19 +1,19 @@
 import HeadracePlatform
 
-/// The writes to an open file, as far as they decide which holes the file may have.
+/// The writes to an open file, as far as they determine which holes the file may have.
 ///
 /// A hole in written bytes means that they are lost, unless they were zeros, which some file systems store as a hole.
 struct WriteHistory: Sendable {
-    /// The smallest block of common file systems.
+    /// The smallest common block size.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The byte ranges that may be holes, since zeros were written to them or they were holes before.
+    /// The ranges that may be holes, because zeros were written to them or they were holes before.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
 
-    /// Whether bytes were written behind others that may have been lost meanwhile.
+    /// Whether the file may have lost bytes before its end.
     ///
-    /// The bytes of a single write can be lost only from the end of the file, which its size shows.
+    /// The bytes of a single write can be lost only from the end of the file, which its size reveals.
     var mayHaveHoles: Bool { writeCount > 1 }
 
     /// Records a write.
@@ -21,7 +21,7 @@ struct WriteHistory: Sendable {
         writeCount += 1
         let end = offset + Int64(bytes.count)
         if !possibleHoles.isEmpty { possibleHoles.remove(offset..<end) }
-        // A block that several writes fill is zeros if each of them wrote zeros to it.
+        // A block that several writes fill is zero if each of them wrote zeros.
         var start = offset
         while start < end {
             let next = min(end, (start / Self.blockBytes + 1) * Self.blockBytes)
@@ -31,13 +31,13 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records bytes that an earlier run wrote, and holes among them that are known to be zeros.
+    /// Records that an earlier run wrote bytes, and which holes among them are known to be zeros.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles
     }
 
-    /// Records that the file was cut to a size.
+    /// Records that the file was truncated to a size.
     mutating func truncate(to size: Int64) {
         possibleHoles.truncate(to: size)
         if size == 0 { writeCount = 0 }
@@ -45,7 +45,7 @@ struct WriteHistory: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether all bytes are zero; the first one decides in nearly all cases.
+    /// Whether all bytes are zero; in nearly all cases, the first byte decides.
     fileprivate var isZero: Bool {
         guard let first, let baseAddress else { return true }
         return first == 0 && memcmp(baseAddress, baseAddress + 1, count - 1) == 0

@@ -1,4 +1,4 @@
-/// A limit in bytes per second as users write it: digits, or a decimal fraction, followed by K, M or G for a power of 1024.
+/// A rate in bytes per second as users write it: digits or a decimal fraction, with an optional K, M or G (powers of 1024).
 package struct ByteRate: Sendable, Hashable {
     /// The reason why a text is not a rate.
     package enum Failure: Error, Hashable {
@@ -10,8 +10,8 @@ package struct ByteRate: Sendable, Hashable {
     package let bytesPerSecond: Int64
 
     private static let units = ["K", "M", "G"]
-    /// The number of digits up to which no fraction of the largest unit overflows.
-    private static let mostFractionDigits = 9
+    /// The maximum number of fraction digits for which no fraction of the largest unit overflows.
+    private static let maxFractionDigits = 9
 
     /// Parses `500`, `64K`, `2m` or `1.5M`.
     /// - Parameter text: The text; a fraction of a byte is dropped.
@@ -23,7 +23,7 @@ package struct ByteRate: Sendable, Hashable {
         }
         let number = unit == nil ? text[...] : text.dropLast()
         let parts = number.split(separator: ".", maxSplits: unit == nil ? 0 : 1, omittingEmptySubsequences: false)
-        guard parts.allSatisfy(\.isDigits), parts.count == 1 || parts[1].utf8.count <= Self.mostFractionDigits else {
+        guard parts.allSatisfy(\.isDigits), parts.count == 1 || parts[1].utf8.count <= Self.maxFractionDigits else {
             throw .notANumber
         }
         guard let count = Int64(parts[0]) else { throw .outOfRange }
@@ -33,7 +33,7 @@ package struct ByteRate: Sendable, Hashable {
         bytesPerSecond = rate
     }
 
-    /// The number of bytes for the digits after the point.
+    /// Returns the number of bytes for the digits after the point.
     private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
         let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
         return (Int64(digits) ?? 0) * factor(unit) / divisor

@@ -2,18 +2,18 @@ import HeadracePlatform
 
 /// Divides the descriptors that the process may still open among transfers and their additional connections.
 ///
-/// Pure. A transfer is counted with the most that it may have open at once, whatever it has open now: counting the open
-/// ones at each start would cost more than a small file.
+/// This type makes no system calls. Each transfer counts with its maximum number of descriptors: counting the open ones at
+/// each start would cost more than a small file.
 struct DescriptorBudget: Sendable {
-    /// A name is looked up with up to five, and later a socket, the partial file, its record and their folder are open.
+    /// A name lookup uses up to five; later a socket, the partial file, its resume record and their folder are open.
     static let perTransfer = 6
     /// A connection is attempted over IPv4 and IPv6 at the same time.
     static let perConnection = 2
-    /// Left to the rest of the process: on Linux, Dispatch traps if it gets none for a moment.
+    /// The descriptors left to the rest of the process; on Linux, Dispatch traps if it gets none for a moment.
     static let reserve = 2
-    /// The fewest free descriptors with which a download can run: it alone, and Dispatch.
+    /// The minimum number of free descriptors for a single download and Dispatch.
     static let minimum = perTransfer + 1
-    /// The idle connections that a transport retains at most for later transfers.
+    /// The maximum number of idle connections that a transport retains for later transfers.
     static let maxIdleConnections = 64
 
     /// The descriptors for transfers and connections.
@@ -22,28 +22,28 @@ struct DescriptorBudget: Sendable {
     /// The connections of each download beyond its first, and their sum.
     private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
-    /// Whether the last count found fewer than a download needs, as other parts of the process have opened some.
+    /// Whether the last count found fewer than a download needs, because other parts of the process use them.
     private var isScarce = false
 
     init(free: Int) {
         capacity = free - Self.reserve - Self.idleConnections(free: free)
     }
 
-    /// Returns the number of idle connections for which there is room: a quarter of what no transfer needs.
+    /// Returns how many idle connections may be retained: a quarter of the spare descriptors.
     static func idleConnections(free: Int) -> Int {
         max(1, min(maxIdleConnections, (free - minimum) / 4))
     }
 
-    /// Adopts a count of the free descriptors, some of which the running transfers may be about to open.
+    /// Updates the capacity from a count of free descriptors, some of which running transfers may be about to open.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)
         isScarce = free < Self.minimum
     }
 
-    /// Admits a transfer if there are descriptors for it.
+    /// Admits a transfer if there are enough descriptors for it.
     ///
-    /// The only one of a manager is always admitted: nothing that the manager could wait for would free any.
+    /// The only transfer of a manager is always admitted, because waiting would not free any.
     mutating func admit(isOnly: Bool) -> Bool {
         guard isOnly || !isFull else { return false }
         transfers += 1
@@ -57,23 +57,23 @@ struct DescriptorBudget: Sendable {
         transfers = max(0, transfers - 1)
     }
 
-    /// Returns how many connections a download may have, its first included, until it asks again.
+    /// Returns how many connections a download may have, including its first, until its next request.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
-        let held = connections[id, default: 0]
-        let left = (capacity - used) / Self.perConnection
-        let granted = max(0, min(wanted - 1, held + left))
+        let current = connections[id, default: 0]
+        let available = (capacity - used) / Self.perConnection
+        let granted = max(0, min(wanted - 1, current + available))
         connections[id] = granted == 0 ? nil : granted
-        connectionCount += granted - held
+        connectionCount += granted - current
         return granted + 1
     }
 
-    /// A download has one connection again, or none.
+    /// Records that a download is back to one connection or none.
     mutating func left(_ id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// A transfer got no descriptor, as other parts of the process have opened some; returns whether others will free theirs.
+    /// Records that a transfer got no descriptor, and returns whether other transfers will free theirs.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)
@@ -85,19 +85,19 @@ struct DescriptorBudget: Sendable {
     }
 }
 
-/// The descriptors that all managers of a process share.
+/// The descriptor budget that all managers of a process share.
 final class DescriptorShare: Sendable {
     private struct State {
         var budget: DescriptorBudget
         var measured: ContinuousClock.Instant?
     }
 
-    /// What the process may still open.
+    /// The budget of this process.
     static let system = DescriptorShare { DescriptorLimit.free() }
-    /// A share of its own that grants everything.
+    /// A separate budget that grants everything.
     static var unlimited: DescriptorShare { DescriptorShare { .max / 4 } }
 
-    /// A count that is not older holds for the next transfer too.
+    /// A count is reused for this long.
     private static let measuringInterval = Duration.milliseconds(100)
 
     private let state: Locked<State>
@@ -111,7 +111,7 @@ final class DescriptorShare: Sendable {
     /// Whether no further transfer would be admitted beside others.
     var isFull: Bool { state.withLock { $0.budget.isFull } }
 
-    /// Admits a transfer, which ends with ``transferEnded()``; `isOnly` if its manager runs no other.
+    /// Admits a transfer until ``transferEnded()``; `isOnly` if its manager runs no other.
     func admit(isOnly: Bool) -> Bool {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -127,7 +127,7 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.transferEnded() }
     }
 
-    /// Returns how many connections a download may have, its first included, until it asks again.
+    /// Returns how many connections a download may have, including its first, until its next request.
     func share(of id: DownloadID, wanting wanted: Int) -> Int {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
@@ -136,31 +136,31 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.left(id) }
     }
 
-    /// Returns whether a transfer that got no descriptor is to wait for others to free theirs.
+    /// Returns whether a transfer that got no descriptor should wait for others to free theirs.
     func ranOut() -> Bool {
         state.withLock { $0.budget.ranOut() }
     }
 }
 
 extension DescriptorLimit {
-    /// What a transport opens for itself, before any transfer.
+    /// The descriptors that a transport opens before any transfer.
     static let perTransport = 4
-    /// What following the network's path takes.
+    /// The descriptors that monitoring the network path takes.
     static let perNetworkMonitor = 3
 
-    /// Throws if the process may not open as many descriptors as a download needs, and `others` that the caller opens.
+    /// Throws if the process cannot open enough descriptors for a download and `others` for the caller.
     package static func require(besides others: Int = 0) throws(DownloadError) {
         let (free, needed) = (free(), perTransport + DescriptorBudget.minimum + others)
         guard free < needed else { return }
         throw DownloadError(
             .fileSystem,
-            "The process needs to open \(needed) more files, and may open \(max(0, free)): \(SystemError(errno: EMFILE)). "
+            "The process needs to open \(needed) more files, but may only open \(max(0, free)): \(SystemError(errno: EMFILE)). "
                 + "Allow more open files (ulimit -n).",
             cause: SystemError(errno: EMFILE)
         )
     }
 
-    /// Whether there are descriptors for more than what one download cannot do without.
+    /// Whether there are more descriptors than a single download requires.
     static var allowsNetworkMonitor: Bool {
         free() >= perTransport + perNetworkMonitor + DescriptorBudget.minimum + DescriptorBudget.perTransfer
     }

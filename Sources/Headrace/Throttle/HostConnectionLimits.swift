@@ -1,21 +1,21 @@
-/// Divides the connections that each host may have among the downloads from it.
+/// Divides the connections that each host allows among the downloads from it.
 ///
-/// Pure. A host that refuses connections gets one less for each refusal, and one more again every ``raiseInterval``; as
-/// long as it asks to wait, nobody gets more than it has. Every download has at least the one that it runs with, which
-/// is the scheduler's to grant: with more downloads than connections, the limit is theirs.
+/// This type performs no I/O. A host that refuses connections gets one less for each refusal, and one more again every
+/// ``raiseInterval``. While it requests a delay, no download gets more than it has. Every download has at least its first
+/// connection, which the scheduler grants, so more downloads than connections can exceed the limit.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
-        /// When the limit was last changed.
+        /// The time of the last change of the limit.
         var changed = Duration.zero
         var notBefore: Duration?
         var downloads: [(id: DownloadID, wanted: Int, granted: Int)] = []
     }
 
-    /// How long a host must not have refused anything to get one more connection.
+    /// The time without a refusal after which a host gets one more connection.
     static let raiseInterval = Duration.seconds(30)
-    /// Hosts above this number are looked through for those that are of no meaning any more.
-    private static let leastSweep = 64
+    /// With more hosts than this, idle ones are removed.
+    private static let sweepThreshold = 64
 
     private let maximum: Int
     private var hosts: [String: Host] = [:]
@@ -24,29 +24,29 @@ struct HostConnectionLimits: Sendable {
         self.maximum = maximum
     }
 
-    /// Whether nothing is known of any host.
+    /// Whether no host is being tracked.
     var isUntroubled: Bool { hosts.isEmpty }
 
-    /// When a host may be asked again, where it has asked to wait.
+    /// The time until which a host has requested a delay; `nil` if it has not.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
-    /// Says how many connections a download that has use for so many may have to a host, until it asks again.
+    /// Returns how many connections a download may have to a host until its next request.
     ///
-    /// The sum is never above the limit, as long as each download ends at once what it has too much.
+    /// The sum does not exceed the limit, provided that each download closes surplus connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
         let index = state.downloads.firstIndex { $0.id == id } ?? state.downloads.endIndex
         if index == state.downloads.endIndex { state.downloads.append((id, wanted, 0)) }
         state.downloads[index].wanted = wanted
-        let held = state.downloads[index].granted
-        let free = state.limit - state.downloads.reduce(0) { $0 + $1.granted } + held
-        let most = now < state.notBefore ?? now ? held : free
-        state.downloads[index].granted = max(1, min(Self.fairShare(of: index, in: state), most))
+        let current = state.downloads[index].granted
+        let free = state.limit - state.downloads.reduce(0) { $0 + $1.granted } + current
+        let available = now < state.notBefore ?? now ? current : free
+        state.downloads[index].granted = max(1, min(Self.fairShare(of: index, in: state), available))
         return state.downloads[index].granted
     }
 
-    /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
+    /// Records a refused connection, a 429 or a 503; returns whether the host is serving another download.
     @discardableResult
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
@@ -62,14 +62,14 @@ struct HostConnectionLimits: Sendable {
         return state.downloads.contains { $0.id != id }
     }
 
-    /// A download has ended, or leaves the host alone.
+    /// Records that a download has finished or no longer uses the host.
     mutating func left(_ id: DownloadID, _ host: String, at now: Duration) {
         hosts[host]?.downloads.removeAll { $0.id == id }
         if isIdle(host, at: now) { hosts[host] = nil }
-        if hosts.count > Self.leastSweep { hosts = hosts.filter { !isIdle($0.key, at: now) } }
+        if hosts.count > Self.sweepThreshold { hosts = hosts.filter { !isIdle($0.key, at: now) } }
     }
 
-    /// Whether nothing has to be kept of a host.
+    /// Whether nothing has to be remembered about a host.
     private func isIdle(_ host: String, at now: Duration) -> Bool {
         let state = recovered(host, at: now)
         return state.downloads.isEmpty && state.limit == maximum && state.notBefore == nil
@@ -86,13 +86,13 @@ struct HostConnectionLimits: Sendable {
         return state
     }
 
-    /// Nobody gets more than it wants, and nobody less than another that wants as much, but for one.
+    /// Returns an equal share of the limit, but no more than a download wants; shares of equal demand differ by at most one.
     private static func fairShare(of index: Int, in host: Host) -> Int {
-        var (left, others) = (host.limit, host.downloads.count)
+        var (remaining, others) = (host.limit, host.downloads.count)
         for (wanted, position) in host.downloads.enumerated().map({ ($1.wanted, $0) }).sorted(by: <) {
-            let share = min(wanted, max(0, left) / others)
+            let share = min(wanted, max(0, remaining) / others)
             if position == index { return share }
-            left -= max(1, share)
+            remaining -= max(1, share)
             others -= 1
         }
         return 0

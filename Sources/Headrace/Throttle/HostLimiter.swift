@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The connections to each host, and the retries, which all downloads of a manager share.
+/// The limits of connections and retries per host, shared by all downloads of a manager.
 final class HostLimiter: Sendable {
     private let limits: Locked<HostConnectionLimits>
     private let retries: Locked<HostRetryLimits>
@@ -22,22 +22,22 @@ final class HostLimiter: Sendable {
         responsive.withLock { $0.contains(url.server) }
     }
 
-    /// When a retry may begin that is to begin now.
+    /// Returns when a retry that is due now may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
 
-    /// When the host of a URL may be asked again, where it has asked to wait.
+    /// Returns the time until which the host of a URL has requested a delay; `nil` if it has not.
     func notBefore(_ url: URL) -> Duration? {
         limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
     }
 
-    /// How many connections a download may have for now.
+    /// Returns how many connections a download may have to the host until its next request.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// A connection was refused, or answered with 429 or 503; returns whether the host sends another download meanwhile.
+    /// Records a refused connection, a 429 or a 503; returns whether the host is serving another download.
     @discardableResult
     func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }

@@ -10,10 +10,10 @@
 ///         }
 ///     }
 ///
-/// - Exact: no token is lost while a connection waits, even one that wakes up 200 ms late; tokens that no connection waits for
-///   are kept for ``burst`` and no longer, so that idle time is not made up for.
-/// - Fair: waiting downloads have equal shares, and so do the connections of each. What one of them, or a limit below,
-///   leaves unused is divided among the others. A group is a limit, not a share.
+/// - Exact: no token is lost while a connection waits, even one that wakes up 200 ms late. Tokens that no connection waits
+///   for are kept for ``burst`` and no longer, so that idle time is not made up for.
+/// - Fair: waiting downloads have equal shares, and so do the connections of each. The share that one of them leaves unused,
+///   or cannot use because of its own limit, is divided among the others. A group is a limit, not a share.
 /// - Prompt: when a limit changes, connections return their tokens, and no connection waits longer than ``longestWait``.
 struct RateLimiter: Sendable {
     /// The downloads to which a limit applies.
@@ -37,7 +37,7 @@ struct RateLimiter: Sendable {
         case wait(until: Duration)
     }
 
-    /// The time for which the unused tokens of a limit are kept: 2.4 % of five seconds.
+    /// The time for which unused tokens are kept; a burst exceeds the limit by at most 2.4 % over five seconds.
     static let burst = Duration.milliseconds(120)
     /// The minimum interval at which waiting connections request again.
     static let shortestWait = Duration.milliseconds(50)

@@ -12,12 +12,12 @@ extension RateSchedule: LosslessStringConvertible {
     /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {
         guard text.utf8.count <= Self.maxTextBytes else {
-            throw DownloadError(.invalidRequest, "A schedule of rates is longer than \(Self.maxTextBytes) bytes.")
+            throw DownloadError(.invalidRequest, "A rate schedule may not be longer than \(Self.maxTextBytes) bytes.")
         }
         var parts = text.split(separator: ",", omittingEmptySubsequences: false).map(Self.words)
         var otherwise: Int64?
         if let last = parts.last, last.first?.lowercased() == Self.otherwiseWord {
-            guard last.count == 2 else { throw .malformed(last, "a rate has to follow else") }
+            guard last.count == 2 else { throw .malformed(last, "a rate must follow else") }
             otherwise = try Self.rate(last[1])
             parts.removeLast()
         }
@@ -55,7 +55,7 @@ extension RateSchedule: LosslessStringConvertible {
             rest.removeFirst()
         }
         guard rest.count == 1, let word = rest.first else {
-            throw .malformed(words, "days come first, as Mon-Fri, then hours, as 08:00-18:00, then one rate")
+            throw .malformed(words, "expected days such as Mon-Fri, then hours such as 08:00-18:00, then one rate")
         }
         let rate = try rate(word)
         if hours.isEmpty { hours = [(0, minutesOfDay)] }
@@ -71,7 +71,7 @@ extension RateSchedule: LosslessStringConvertible {
             let problem =
                 switch error {
                 case .notANumber: "a rate is a number such as 500K or 1.5M, or none"
-                case .outOfRange: "the rate is out of range; none is for no limit"
+                case .outOfRange: "the rate is out of range; use none for no limit"
                 }
             throw .malformed([word], problem)
         }
@@ -147,6 +147,6 @@ extension RateSchedule.Weekday {
 extension DownloadError {
     fileprivate static func malformed(_ words: [Substring], _ problem: String) -> DownloadError {
         let text = String(words.joined(separator: " ").prefix(80)).printable
-        return DownloadError(.invalidRequest, "\"\(text)\" is no entry of a schedule of rates: \(problem).")
+        return DownloadError(.invalidRequest, "\"\(text)\" is not a valid entry of a rate schedule: \(problem).")
     }
 }

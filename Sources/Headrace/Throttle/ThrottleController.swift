@@ -15,8 +15,8 @@ final class ThrottleController: Sendable {
         var schedule: RateSchedule?
         /// The time at which the schedule must be consulted again.
         var nextScheduleCheck = Duration.zero
-        /// The number of lanes of each download and group, and in total.
-        var lanes: [RateLimiter.Scope: Int] = [:]
+        /// The number of handles of each download and group, and in total.
+        var handles: [RateLimiter.Scope: Int] = [:]
     }
 
     private let clock: AnyClock
@@ -68,10 +68,10 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Applies the changed limit of a running download; any other download sets it with its first lane.
+    /// Applies the changed limit of a running download; any other download sets it with its first handle.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
-            guard state.lanes[.download(record.id)] != nil else { return }
+            guard state.handles[.download(record.id)] != nil else { return }
             state.limiter.setLimit(record.rateLimit, for: .download(record.id), at: now)
         }
     }
@@ -104,13 +104,13 @@ final class ThrottleController: Sendable {
         state.limiter.setLimit(limits.compactMap(\.self).min(), for: .all, at: now)
     }
 
-    // MARK: Lanes
+    // MARK: Handles
 
     func open(_ record: some RateLimitedDownload, _ scopes: [RateLimiter.Scope]) {
         let now = clock.now()
         state.withLock { state in
-            for scope in scopes { state.lanes[scope, default: 0] += 1 }
-            guard state.lanes[.download(record.id)] == 1, let limit = record.rateLimit else { return }
+            for scope in scopes { state.handles[scope, default: 0] += 1 }
+            guard state.handles[.download(record.id)] == 1, let limit = record.rateLimit else { return }
             state.limiter.setLimit(limit, for: .download(record.id), at: now)
             updateHasLimits(state)
         }
@@ -120,11 +120,11 @@ final class ThrottleController: Sendable {
         let now = clock.now()
         state.withLock { state in
             for scope in scopes {
-                guard let count = state.lanes[scope] else { continue }
-                state.lanes[scope] = count > 1 ? count - 1 : nil
+                guard let count = state.handles[scope] else { continue }
+                state.handles[scope] = count > 1 ? count - 1 : nil
             }
             if let connection { state.limiter.disconnect(connection, at: now) }
-            guard state.lanes[.download(id)] == nil else { return }
+            guard state.handles[.download(id)] == nil else { return }
             state.limiter.setLimit(nil, for: .download(id), at: now)
             updateHasLimits(state)
         }
@@ -139,13 +139,13 @@ final class ThrottleController: Sendable {
     func bufferBytes(for record: some RateLimitedDownload) -> Int? {
         guard hasLimit(for: record) else { return nil }
         let scopes = RateLimiter.Scope.all(of: record.id, group: record.group)
-        return buffer(rates(scopes, moreLanes: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
+        return buffer(rates(scopes, moreHandles: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }
 
-    /// The number of bytes that a lane may buffer; `nil` if no limit applies to it.
+    /// The number of bytes that a handle may buffer; `nil` if no limit applies to it.
     func bufferBytes(_ scopes: [RateLimiter.Scope]) -> Int? {
         guard hasLimits.load(ordering: .relaxed) else { return nil }
-        return buffer(rates(scopes, moreLanes: 0))
+        return buffer(rates(scopes, moreHandles: 0))
     }
 
     private func buffer(_ rates: [Double]) -> Int? {
@@ -153,13 +153,13 @@ final class ThrottleController: Sendable {
     }
 
     /// The share of each limit that one connection gets.
-    private func rates(_ scopes: [RateLimiter.Scope], moreLanes: Int) -> [Double] {
+    private func rates(_ scopes: [RateLimiter.Scope], moreHandles: Int) -> [Double] {
         let now = clock.now()
         return state.withLock { state in
             follow(&state, at: now)
             return scopes.compactMap { scope in
-                let lanes = max(1, state.lanes[scope, default: 0] + moreLanes)
-                return state.limiter.limit(for: scope).map { Double($0) / Double(lanes) }
+                let handles = max(1, state.handles[scope, default: 0] + moreHandles)
+                return state.limiter.limit(for: scope).map { Double($0) / Double(handles) }
             }
         }
     }

@@ -1,25 +1,25 @@
-/// Shares out the memory for bytes between the network and the disk among the transfers at work.
+/// Divides the memory for received but unread bytes among the running transfers.
 final class BufferBudget: Sendable {
-    /// What some sixty transfers may hold together; each one more may hold the least share.
+    /// The memory for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20
     /// Powers of two, so that chunks of one transfer fit the next.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
-    private static let leastShare = 64 << 10
+    private static let minShare = 64 << 10
 
-    private let promised = Locked(0)
+    private let reserved = Locked(0)
 
-    /// Counts a transfer in and returns how many bytes of it may wait in memory: a part of what the others have left.
+    /// Adds a transfer and returns its share of the remaining memory in bytes.
     func admit() -> Int {
-        promised.withLock { promised in
-            let left = Self.bytes - promised
-            let share = Self.shares.first { $0 * 16 <= left } ?? Self.leastShare
-            promised += share
+        reserved.withLock { reserved in
+            let available = Self.bytes - reserved
+            let share = Self.shares.first { $0 * 16 <= available } ?? Self.minShare
+            reserved += share
             return share
         }
     }
 
-    /// Counts a transfer out that had so many bytes.
+    /// Releases the share of a finished transfer.
     func dismiss(_ share: Int) {
-        promised.withLock { $0 -= share }
+        reserved.withLock { $0 -= share }
     }
 }

@@ -1,9 +1,9 @@
 import HeadracePlatform
 
-/// A piece of a body: a buffer and how much of it is filled.
+/// A buffer that contains a piece of a body.
 package struct Chunk: Sendable {
     private var storage: [UInt8]
-    /// Where the bytes are in the buffer: those before were taken out.
+    /// The position of the bytes in the buffer; those before it were moved out.
     private var filled = 0..<0
     /// The number of bytes.
     package var count: Int { filled.count }
@@ -15,7 +15,7 @@ package struct Chunk: Sendable {
     var capacity: Int { storage.count }
     var isFull: Bool { filled.upperBound == storage.count }
 
-    /// Copies as many bytes as there is room for and returns their number.
+    /// Copies as many bytes as fit and returns their number.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         let taken = min(bytes.count, storage.count - filled.upperBound)
         guard taken > 0, let source = bytes.baseAddress else { return 0 }
@@ -28,7 +28,7 @@ package struct Chunk: Sendable {
         return taken
     }
 
-    /// Takes so many bytes off the front and copies them to an empty chunk that has room for them.
+    /// Moves the first `count` bytes to an empty chunk with enough capacity.
     mutating func move(_ count: Int, to other: inout Chunk) {
         withBytes { _ = other.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         filled = filled.lowerBound + count..<filled.upperBound
@@ -38,15 +38,15 @@ package struct Chunk: Sendable {
         filled = 0..<0
     }
 
-    /// Gives access to the bytes.
+    /// Provides access to the bytes.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try storage.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[filled])) }
     }
 }
 
-/// Buffers that were used and wait to be used again, so that a transfer does not allocate for each piece.
+/// Used buffers for reuse, so that a transfer does not allocate one for each piece.
 package final class ChunkPool: Sendable {
-    /// What may lie unused, in bytes.
+    /// The maximum size of the unused buffers.
     private static let maxIdleBytes = 4 << 20
 
     private struct Idle {

@@ -1,7 +1,7 @@
 extension [HeaderField] {
-    /// With the fields that each request has, where these do not have them.
+    /// Returns the fields with the default ones for all requests, which existing fields override.
     func withDefaults(userAgent: String) -> [HeaderField] {
-        // What is encoded the system decodes, and then its length proves nothing.
+        // URLSession decodes an encoded body, and then its length does not match `Content-Length`.
         let defaults = [
             HeaderField(name: "User-Agent", value: userAgent), HeaderField(name: "Accept-Encoding", value: "identity"),
         ]

@@ -1,4 +1,4 @@
-/// For a manager that downloads nothing, or has it done by the system.
+/// The transport of a manager that does not download anything itself.
 struct NoTransport: Transport {
     func perform<Result: Sendable>(
         _ request: TransportRequest,

@@ -1,25 +1,25 @@
 import HeadracePlatform
 
-/// Which proxy leads to which URL; pure.
+/// Determines the proxy for a URL, without I/O.
 struct ProxySettings: Sendable, Hashable {
-    /// For `http` URLs.
+    /// The proxy for `http` URLs.
     private var http: ProxyServer?
-    /// For `https` URLs.
+    /// The proxy for `https` URLs.
     private var https: ProxyServer?
     private var exceptions = ProxyExceptions()
 
-    /// Whether there is a proxy for any URL, whatever the exceptions are.
+    /// Whether any proxy is set, regardless of the exceptions.
     var hasProxy: Bool { http != nil || https != nil }
 
-    /// Without any.
+    /// Creates settings without a proxy.
     init() {}
 
-    /// What a configuration says, where it says that the environment decides: of the environment.
+    /// Creates the settings of a configuration, which may refer to the environment.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
-        // A proxy connects to the target by itself, with nobody asked.
+        // A proxy connects to the target itself, so `allowsAddress` could not check the address.
         guard configuration.allowsAddress == nil else { return }
         switch configuration.proxy {
         case .none: break
@@ -31,9 +31,9 @@ struct ProxySettings: Sendable, Hashable {
         }
     }
 
-    /// What the variables say that most programs go by.
+    /// Reads the proxy variables that most programs use.
     ///
-    /// `HTTP_PROXY` is none of them: a web server sets it for its programs from a field of the request.
+    /// `HTTP_PROXY` is ignored: a web server sets it for CGI programs from the request's `Proxy` field.
     init(environment: [String: String]) throws(DownloadError) {
         func value(_ names: String...) -> (name: String, value: String)? {
             for name in names { if let value = environment[name], !value.isEmpty { return (name, value) } }
@@ -53,7 +53,7 @@ struct ProxySettings: Sendable, Hashable {
         exceptions = ProxyExceptions(parsing: value("no_proxy", "NO_PROXY")?.value ?? "")
     }
 
-    /// The proxy for a URL; nil where its server is connected to directly.
+    /// Returns the proxy for a URL, or `nil` for a direct connection.
     func proxy(for url: URL) -> ProxyServer? {
         let proxy = url.isHTTPS ? https : http
         guard let proxy, let host = url.host(percentEncoded: false) else { return nil }
@@ -61,11 +61,11 @@ struct ProxySettings: Sendable, Hashable {
     }
 }
 
-/// Hosts that are connected to without a proxy, as `no_proxy` names them.
+/// The hosts that `no_proxy` excludes from the use of a proxy.
 struct ProxyExceptions: Sendable, Hashable {
     private enum Host: Sendable, Hashable {
         case any
-        /// The name, and all names that end in it after a dot.
+        /// The name and all its subdomains.
         case name(String)
         case address(IPAddress)
         case block(IPAddress.Block)
@@ -73,7 +73,7 @@ struct ProxyExceptions: Sendable, Hashable {
 
     private struct Entry: Sendable, Hashable {
         var host: Host
-        /// Nil for all ports.
+        /// The port; `nil` for all ports.
         var port: Int?
     }
 
@@ -83,7 +83,7 @@ struct ProxyExceptions: Sendable, Hashable {
         entries = texts.compactMap(Self.entry)
     }
 
-    /// Reads names, addresses and blocks of addresses between commas or blanks; what is none of them is passed over.
+    /// Parses names, addresses and address blocks, separated by commas or whitespace; ignores anything else.
     init(parsing text: String) {
         self.init(text.split { $0 == "," || $0.isWhitespace }.map(String.init))
     }
@@ -107,7 +107,7 @@ struct ProxyExceptions: Sendable, Hashable {
         var (host, port) = (text[...], Int?.none)
         if host == "*" { return Entry(host: .any) }
         if host.contains("/") { return IPAddress.Block(parsing: host).map { Entry(host: .block($0)) } }
-        // More than one colon is an address of IPv6, unless it is between brackets.
+        // More than one colon means an IPv6 address, unless it is in brackets.
         let isBare = !host.hasPrefix("[") && host.utf8.count(where: { $0 == UInt8(ascii: ":") }) > 1
         if !isBare, let colon = host.lastIndex(of: ":"), colon > (host.lastIndex(of: "]") ?? host.startIndex) {
             guard let number = Int64(digits: host[host.index(after: colon)...]), (1...65_535).contains(number) else {
@@ -121,7 +121,7 @@ struct ProxyExceptions: Sendable, Hashable {
         return name.isEmpty ? nil : Entry(host: .name(name), port: port)
     }
 
-    /// In lower case, without the dot of the root.
+    /// Returns the name in lower case without a trailing dot.
     private static func name(_ text: some StringProtocol) -> String {
         let name = text.lowercased()
         return name.hasSuffix(".") ? String(name.dropLast()) : name

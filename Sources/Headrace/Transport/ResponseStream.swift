@@ -1,17 +1,17 @@
-/// The bytes of one answer on their way from the network's thread to the task that reads them.
+/// Passes the bytes of one response from the network thread to the task that reads them.
 ///
-/// The producer's side is synchronous and may be called from any one thread; the reader's side is asynchronous, for one
-/// task. The decisions are ``ResponseStreamState``'s.
+/// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is asynchronous, for
+/// one task. ``ResponseStreamState`` makes the decisions.
 package final class ResponseStream: Sendable {
-    /// What the reader asks of the producer; both may be called from any thread.
+    /// The reader's control over the producer; both closures may be called from any thread.
     package struct Producer: Sendable {
         let resume: @Sendable () -> Void
         let cancel: @Sendable () -> Void
 
         /// Creates a producer.
         /// - Parameters:
-        ///   - resume: Goes on after a pause.
-        ///   - cancel: Ends the transfer.
+        ///   - resume: Resumes the transfer after a pause.
+        ///   - cancel: Cancels the transfer.
         package init(resume: @escaping @Sendable () -> Void, cancel: @escaping @Sendable () -> Void) {
             self.resume = resume
             self.cancel = cancel
@@ -19,7 +19,7 @@ package final class ResponseStream: Sendable {
     }
 
     private struct Storage {
-        /// The capacity of the next chunk; that of the first is small, since it may be all of the body.
+        /// The capacity of the next chunk; the first one is small, since it may contain the complete body.
         var nextCapacity: Int
         var state: ResponseStreamState
         var head: ResponseHead?
@@ -30,16 +30,16 @@ package final class ResponseStream: Sendable {
 
     let pool: ChunkPool
     let chunkCapacity: Int
-    /// Whether the watermark is a lower one until the reader sets another.
+    /// Whether the watermark is reduced until the reader sets another one.
     let startsHeldBack: Bool
     private let highWatermark: Int
     private let storage: Locked<Storage>
 
     /// Creates a stream.
     /// - Parameters:
-    ///   - highWatermark: The buffered bytes at which the producer is told to pause.
-    ///   - pool: Where chunks come from and go to.
-    ///   - maximum: A lower watermark, until the reader sets another; nil for none.
+    ///   - highWatermark: The number of buffered bytes at which the producer pauses.
+    ///   - pool: The pool of buffers.
+    ///   - maximum: A lower watermark until the reader sets another one; `nil` for none.
     package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
         self.highWatermark = highWatermark
@@ -53,7 +53,7 @@ package final class ResponseStream: Sendable {
         )
     }
 
-    /// Connects the producer; if the reader is gone already, the producer is cancelled at once.
+    /// Connects the producer, or cancels it immediately if the reader has closed the stream.
     package func connect(_ producer: Producer) {
         let isClosed = storage.withLock { storage in
             storage.producer = producer
@@ -64,7 +64,7 @@ package final class ResponseStream: Sendable {
 
     // MARK: The producer's side
 
-    /// Delivers the head; the reader sees it with the first bytes, the end or the next ``flush()``.
+    /// Delivers the head; the reader receives it with the first bytes, the end or the next ``flush()``.
     package func deliver(_ head: ResponseHead) {
         storage.withLock { storage in
             storage.head = head
@@ -72,7 +72,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Copies the bytes; the answer tells what to do next.
+    /// Copies the bytes and returns whether the producer should continue.
     package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
         let (demand, waiter) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
@@ -83,17 +83,17 @@ package final class ResponseStream: Sendable {
         return demand
     }
 
-    /// Wakes the reader for what was delivered since.
+    /// Wakes the reader if anything was delivered since the last wake-up.
     package func flush() {
         update { $0.state.flush() }
     }
 
-    /// Delivers the end.
+    /// Delivers the end of the body.
     package func finish() {
         update { $0.state.finished() }
     }
 
-    /// Delivers a failure, which the reader sees after the bytes before it.
+    /// Delivers a failure, which the reader receives after the preceding bytes.
     package func fail(_ error: DownloadError) {
         update { $0.state.failed(.download(error)) }
     }
@@ -114,9 +114,9 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes, and returns how many ``nextChunk(atMost:)`` has; 0 is the end.
+    /// Waits for bytes, and returns how many ``nextChunk(atMost:)`` can return; 0 at the end.
     ///
-    /// From now on no more than `maximum` bytes wait here, or where it is nil, as many as the stream's own watermark says.
+    /// From now on, at most `maximum` bytes are buffered, or up to the stream's own watermark if it is `nil`.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {
         while true {
             let (next, count) = storage.withLock { storage in
@@ -132,9 +132,9 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes; nil is the end.
+    /// Waits for bytes; returns `nil` at the end.
     ///
-    /// Of a chunk that is larger than `maximum` the first bytes are copied.
+    /// If a chunk is larger than `maximum`, its first bytes are copied.
     func nextChunk(atMost maximum: Int = .max) async throws -> Chunk? {
         while true {
             let (next, chunk, resume) = storage.withLock { storage in
@@ -153,7 +153,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Ends the stream from the reader's side, from any thread; a producer at work is cancelled.
+    /// Closes the stream for the reader, from any thread, and cancels a running producer.
     package func close() {
         let (cancel, waiter, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()
@@ -180,13 +180,13 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Applies a verb that may wake the reader, and wakes it after the lock is released.
+    /// Applies an event, and wakes the reader after the lock is released if necessary.
     private func update(_ verb: (inout Storage) -> Bool) {
         let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
         waiter?.resume()
     }
 
-    /// The first chunk, or the beginning of it; there has to be one.
+    /// Removes the first chunk or the beginning of it; there must be one.
     private func takeFirst(_ maximum: Int, of storage: inout Storage) -> Chunk {
         guard storage.chunks[0].count > maximum else { return storage.chunks.removeFirst() }
         var part = pool.take(capacity: storage.chunks[0].capacity)

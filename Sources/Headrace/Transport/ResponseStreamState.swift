@@ -1,12 +1,12 @@
-/// Who waits for whom between the network and the reader of one answer.
+/// The state machine that coordinates the network and the reader of one response.
 ///
-/// It counts bytes and holds none.
+/// It counts bytes but does not store them.
 ///
 ///     awaitingHead ──headArrived──▶ streaming ──finished──▶ finished
 ///          └────────── failed ─────────┴── failed ─────────▶ failed
-///     any ── close ──▶ closed: the reader is gone, and the producer is told to stop
+///     any ── close ──▶ closed: the reader has left, and the producer must stop
 ///
-/// The producer is told to pause at the high watermark and to go on at the low one.
+/// The producer pauses at the high watermark and resumes at the low one.
 package struct ResponseStreamState: Sendable, Equatable {
     enum Phase: Equatable {
         case awaitingHead
@@ -16,17 +16,17 @@ package struct ResponseStreamState: Sendable, Equatable {
         case closed
     }
 
-    /// What the producer has to do after it delivered.
+    /// The action of the producer after a delivery.
     package enum Demand: Equatable {
         /// Deliver more.
         case more
-        /// Deliver nothing until resumed; what was delivered is taken.
+        /// Pause after this delivery, which was accepted, until resumed.
         case pause
-        /// The reader is gone.
+        /// Stop, because the reader has closed the stream.
         case stop
     }
 
-    /// What the reader finds.
+    /// The result for the reader.
     enum Next: Equatable {
         case wait
         case chunk
@@ -34,10 +34,10 @@ package struct ResponseStreamState: Sendable, Equatable {
         case failure(StreamFailure)
     }
 
-    /// Buffered bytes at which a waiting reader is woken at once instead of at the producer's next pause for breath.
+    /// The number of buffered bytes at which a waiting reader is woken immediately, instead of at the next flush.
     var wakeThreshold: Int { highWatermark / 4 }
     var lowWatermark: Int { highWatermark / 2 }
-    /// The reader may change it at any time: what is beyond it then is taken before the producer goes on.
+    /// The reader may change it at any time; the excess is read before the producer resumes.
     var highWatermark: Int
 
     private(set) var phase = Phase.awaitingHead
@@ -53,7 +53,7 @@ package struct ResponseStreamState: Sendable, Equatable {
 
     // MARK: The producer's verbs; those that return true wake the reader.
 
-    /// Wakes nobody: the bytes that came with the head can be taken with it after ``flush()``.
+    /// Records the head without waking the reader: bytes received with it can be read together after ``flush()``.
     mutating func headArrived() {
         guard phase == .awaitingHead else { return }
         phase = .streaming
@@ -63,12 +63,12 @@ package struct ResponseStreamState: Sendable, Equatable {
     mutating func bytesArrived(_ count: Int) -> (demand: Demand, wakesReader: Bool) {
         guard phase == .streaming else { return (.stop, false) }
         bufferedBytes += count
-        // Bytes may still come after the pause; they must not make the state forget it.
+        // More bytes may arrive after the pause; they must not reset it.
         isProducerPaused = isProducerPaused || bufferedBytes >= highWatermark
         return (isProducerPaused ? .pause : .more, bufferedBytes >= wakeThreshold && takeWaiter())
     }
 
-    /// The producer will not deliver more for now.
+    /// Records that the producer delivers nothing more for now.
     mutating func flush() -> Bool {
         guard phase != .awaitingHead, bufferedBytes > 0 || isReaderWaitingForHead else { return false }
         return takeWaiter()
@@ -80,7 +80,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return takeWaiter()
     }
 
-    /// Fails unless it has ended before; what is buffered is still delivered.
+    /// Records a failure unless the stream has ended; buffered bytes are still delivered.
     mutating func failed(_ failure: StreamFailure) -> Bool {
         guard phase == .awaitingHead || phase == .streaming else { return false }
         phase = .failed(failure)
@@ -89,7 +89,7 @@ package struct ResponseStreamState: Sendable, Equatable {
 
     // MARK: The reader's verbs.
 
-    /// What a reader of the head finds; `chunk` stands for the head.
+    /// Returns the result for a reader of the head; `chunk` stands for the head.
     func nextHead() -> Next {
         switch phase {
         case .closed: .failure(.cancelled)
@@ -109,7 +109,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         }
     }
 
-    /// Counts a chunk that the reader took; true tells the paused producer to go on.
+    /// Records that the reader took a chunk; returns `true` if the paused producer should resume.
     mutating func taken(_ count: Int) -> Bool {
         bufferedBytes -= count
         guard isProducerPaused, bufferedBytes <= lowWatermark else { return false }
@@ -117,7 +117,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return phase == .streaming
     }
 
-    /// The second phase of waiting: false when there is something now, and nothing to wait for.
+    /// Starts to wait; returns `false` if there is something to read by now.
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true
@@ -125,9 +125,9 @@ package struct ResponseStreamState: Sendable, Equatable {
         return true
     }
 
-    /// The reader is done or cancelled.
+    /// Closes the stream for the reader, whether finished or cancelled.
     ///
-    /// Returns whether the producer must be stopped, and whether somebody waits.
+    /// Returns whether the producer must be stopped, and whether a waiting reader must be woken.
     mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {
         let isProducing = phase == .awaitingHead || phase == .streaming
         phase = .closed
@@ -140,7 +140,7 @@ package struct ResponseStreamState: Sendable, Equatable {
     }
 }
 
-/// Why a stream ends before its end.
+/// The reason why a stream failed.
 enum StreamFailure: Error, Equatable {
     case cancelled
     case download(DownloadError)

@@ -1,5 +1,5 @@
 extension DownloadConfiguration {
-    /// Makes the transport that is chosen, or throws where it is not there or cannot do what is set.
+    /// Creates the chosen transport; throws if it is unavailable or does not support a setting.
     func makeTransport() throws(DownloadError) -> any Transport {
         switch transport.kind {
         case .automatic:
@@ -15,7 +15,7 @@ extension DownloadConfiguration {
             #else
             throw DownloadError(
                 .transportUnavailable,
-                "URLSession is not in this build. Build the package with its trait URLSession, or take libcurl."
+                "URLSession is not included in this build. Enable the package trait URLSession, or use libcurl."
             )
             #endif
         #if canImport(Darwin)
@@ -28,7 +28,7 @@ extension DownloadConfiguration {
         #if os(Linux)
         try CurlTransport(self)
         #else
-        throw DownloadError(.transportUnavailable, "libcurl is loaded on Linux alone. Take URLSession.")
+        throw DownloadError(.transportUnavailable, "libcurl is supported on Linux only. Use URLSession instead.")
         #endif
     }
 }

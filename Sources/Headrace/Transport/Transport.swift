@@ -1,51 +1,51 @@
 package import HeadracePlatform
 
-/// Sends requests and streams their answers; the seam between the downloads and the network.
+/// Sends requests and streams their responses; separates the download logic from the network.
 package protocol Transport: Sendable {
-    /// Sends one GET request and hands its answer to `receive`.
+    /// Sends a GET request and passes the response to `receive`.
     ///
-    /// Redirects are not followed and nothing is decoded. The transfer ends with `receive`: what is not read by then is
-    /// dropped. When the task is cancelled, whatever awaits the transfer throws within 100 ms.
+    /// Redirects are not followed and nothing is decoded. The transfer ends when `receive` returns; unread bytes are
+    /// discarded. If the task is cancelled, all calls that await the transfer throw within 100 ms.
     /// - Parameters:
-    ///   - request: What to ask.
-    ///   - receive: Judges the head and reads the body.
-    /// - Returns: What `receive` returns.
-    /// - Throws: What `receive` throws, `CancellationError`, or else a ``DownloadError`` without a URL.
+    ///   - request: The request to send.
+    ///   - receive: Evaluates the head and reads the body.
+    /// - Returns: The result of `receive`.
+    /// - Throws: The error of `receive`, `CancellationError`, or a ``DownloadError`` without a URL.
     func perform<Result: Sendable>(
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result
 
-    /// Has requests from now on make connections of their own, instead of taking one that an earlier request left.
+    /// Makes all further requests open new connections instead of reusing idle ones.
     func dropIdleConnections()
 
-    /// Ends all transfers, closes all connections and returns when nothing is left of them.
+    /// Cancels all transfers and closes all connections; returns when that is done.
     func shutdown() async
 }
 
-/// One GET request.
+/// A GET request.
 package struct TransportRequest: Sendable, Hashable {
     /// An http or https URL.
     package var url: URL
     /// The header fields, in order.
     package var fields: [HeaderField]
-    /// How long a connection may take to be made.
+    /// The maximum time for establishing a connection.
     package var connectTimeout: Duration
-    /// How long no byte may come while somebody is ready to take it.
+    /// The maximum time without received data while the reader is ready for it.
     package var stallTimeout: Duration
-    /// The proxy to go through; nil for none.
+    /// The proxy; `nil` for a direct connection.
     package var proxy: ProxyServer?
-    /// The bytes of the answer that may wait in memory at first; nil for as many as there is room for.
+    /// The initial limit for buffered bytes of the response; `nil` for the transport's own limit.
     package var bufferBytes: Int?
-    /// Whether HTTP/2 is not offered to the server; `URLSession` ignores it.
+    /// Whether to not offer HTTP/2 to the server; `URLSession` ignores this.
     package var avoidsHTTP2 = false
 
     /// Creates a request.
     /// - Parameters:
     ///   - url: An http or https URL.
     ///   - fields: The header fields.
-    ///   - connectTimeout: How long a connection may take to be made.
-    ///   - stallTimeout: How long no byte may come.
+    ///   - connectTimeout: The maximum time for establishing a connection.
+    ///   - stallTimeout: The maximum time without received data.
     package init(
         url: URL,
         fields: [HeaderField] = [],
@@ -59,52 +59,52 @@ package struct TransportRequest: Sendable, Hashable {
     }
 }
 
-/// The body of an answer, read by one consumer piece by piece.
+/// The body of a response, read in pieces by a single consumer.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The body's way through the limits on bytes per second, from when there was one.
+    /// The body's handle for rate limits; `nil` until a limit applied.
     var lane: ThrottleHandle?
-    /// Whether fewer bytes may wait in memory than there is room for.
+    /// Whether fewer bytes may be buffered than the transport allows.
     private(set) var isHeldBack: Bool
 
-    /// Reads a body.
-    /// - Parameter stream: The stream behind it, past its head.
+    /// Creates the body of a response.
+    /// - Parameter stream: The stream, whose head has been read.
     package init(_ stream: ResponseStream) {
         self.stream = stream
         isHeldBack = stream.startsHeldBack
     }
 
-    /// Waits for bytes and returns them, or nil after the last; throws when the transfer failed or was cancelled.
+    /// Waits for bytes; returns `nil` at the end and throws if the transfer failed or was cancelled.
     package mutating func next() async throws -> Chunk? {
         try await stream.nextChunk()
     }
 
-    /// Ends the transfer, from any thread; whoever waits for bytes finds it cancelled.
+    /// Cancels the transfer, from any thread; a task that waits for bytes throws `CancellationError`.
     package func cancel() {
         stream.close()
     }
 
-    /// Waits for bytes and returns how many have come, or 0 after the last; throws as ``next()`` does.
+    /// Waits for bytes and returns how many are buffered, or 0 at the end; throws like ``next()``.
     ///
-    /// From now on no more than `maximum` bytes wait in memory, or where it is nil, as many as there is room for.
+    /// From now on, at most `maximum` bytes are buffered, or as many as the transport allows if it is `nil`.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {
         isHeldBack = maximum != nil
         return try await stream.bufferedBytes(buffering: maximum)
     }
 
-    /// Returns bytes that have arrived, at most so many and at least one.
+    /// Waits for bytes and returns up to `maximum` of them; returns `nil` at the end.
     mutating func next(atMost maximum: Int) async throws -> Chunk? {
         try await stream.nextChunk(atMost: maximum)
     }
 
-    /// Gives a chunk's memory back for the bytes to come.
+    /// Returns the memory of a chunk for reuse.
     package func recycle(_ chunk: consuming Chunk) {
         stream.pool.give(chunk)
     }
 }
 
 extension RedirectChain {
-    /// The request for the present URL of the chain, with the given fields added.
+    /// Returns the request for the current URL of the chain, with the given fields added.
     func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
         TransportRequest(
             url: url,

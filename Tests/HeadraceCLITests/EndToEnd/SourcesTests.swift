@@ -94,8 +94,8 @@ struct SourcesTests {
                 #expect(
                     result.errorLines == [
                         "headrace: --metalink: none: it has no http or https source",
-                        "headrace: --metalink: unnamed (3): its name \"../out\" is empty or leads out of its directory",
-                        "headrace: --metalink: bad: a checksum of it is malformed",
+                        "headrace: --metalink: unnamed (3): its name \"../out\" is empty or points outside its directory",
+                        "headrace: --metalink: bad: one of its checksums is malformed",
                     ]
                 )
                 #expect(try FileProbe.names(in: folder.appending(path: "d")) == ["a.bin", "b.bin"])

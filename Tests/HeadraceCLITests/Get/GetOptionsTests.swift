@@ -273,7 +273,7 @@ struct GetOptionsTests {
         ),
         (
             ["--limit-rate", "Mon 1M, else"],
-            "--limit-rate: \"else\" is no entry of a schedule of rates: a rate has to follow else."
+            "--limit-rate: \"else\" is not a valid entry of a rate schedule: a rate must follow else."
         ),
         (
             ["--checksum", "crc=1"],

@@ -262,7 +262,7 @@ struct BackgroundDownloadTests {
                 try daemon.finish(0, bytes, in: folder)
                 var told: [String] = []
                 for await event in download.events { if case .fellBack(let what) = event { told.append(what) } }
-                #expect(told == ["A background session knows no limits of bytes per second."])
+                #expect(told == ["A background session does not support rate limits."])
                 var request = try Daemon.request(in: folder, "b.bin")
                 request.headers = [HeaderField(name: "X-Key", value: "secret", isSecret: true)]
                 let refused = try await manager.download(request)

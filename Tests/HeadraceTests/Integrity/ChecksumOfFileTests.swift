@@ -60,7 +60,7 @@ struct ChecksumOfFileTests {
         ] {
             let error = await #expect(throws: DownloadError.self) { try await call() }
             #expect(error?.code == .fileSystem)
-            #expect(error?.message.hasPrefix("/proc/version has more bytes than its file system tells") == true)
+            #expect(error?.message.hasPrefix("/proc/version has more bytes than its file system reports") == true)
         }
     }
     #endif

@@ -50,7 +50,7 @@ struct MetalinkTests {
     @Test(arguments: ["/etc/passwd", "../a", "a/../b", "a/..", "./a", "a//b", "", ".", "..", "a/", "a/."])
     func `S01 a name that leads elsewhere is refused`(_ name: String) throws {
         let file = try #require(try parse("<file name='\(name)'><url>http://h/</url></file>").files.first)
-        #expect(file.problem?.contains("leads out") == true)
+        #expect(file.problem?.contains("points outside") == true)
         #expect(file.name == "unnamed (1)")
         #expect(file.request(to: URL(filePath: "/d")) == nil)
     }
@@ -64,10 +64,10 @@ struct MetalinkTests {
         ("", "no file"),
         ("<file name='a'>&lol;</file>", "entity"), ("<file name='a'>&#0;</file>", "entity"),
         ("<file name='a'>&#xFFFF;</file>", "entity"), ("<file name='a'>&#+65;</file>", "entity"),
-        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "does not end"), ("<file name=a/>", "quotes"),
+        ("<file name='a'>\u{1}</file>", "control"), ("<file name='<'/>", "terminated"), ("<file name=a/>", "quotes"),
         ("<file name/>", "no value"), ("<file name='a'x='b'/>", "malformed"), ("<file name='a' name='a'/>", "twice"),
-        ("<p:file name='a'/>", "prefix"), ("<x></y>", "not open"), ("<!-- ", "does not end"),
-        ("<![CDATA[", "does not end"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
+        ("<p:file name='a'/>", "prefix"), ("<x></y>", "does not match"), ("<!-- ", "is not terminated"),
+        ("<![CDATA[", "is not terminated"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
     ])
     func `a malformed document is refused with its reason`(_ content: String, _ part: String) {
         let reason = reason(content)
@@ -75,7 +75,7 @@ struct MetalinkTests {
     }
 
     @Test(arguments: [
-        ("<file/>", "no name"), ("<file name='../a'/>", "leads out"),
+        ("<file/>", "no name"), ("<file name='../a'/>", "points outside"),
         ("<file name='good'/>", "two files are called good"),
         ("<file name='a'><size>-1</size></file>", "size"),
         ("<file name='a'><size>1</size><size>1</size></file>", "size"),
@@ -83,7 +83,7 @@ struct MetalinkTests {
         ("<file name='a'><pieces type='md5'/></file>", "length"),
         ("<file name='a'><pieces length='1'/></file>", "function"),
         ("<file name='a'><pieces length='0' type='md5'/></file>", "length"),
-        ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "as many"),
+        ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "number"),
         ("<file name='a'><url priority='0'>http://a/</url></file>", "priority"),
     ])
     func `a file that is described wrongly has a problem, and the others have none`(

@@ -387,7 +387,7 @@ struct DiskFaultTests {
                 let error = try #require(outcome.error)
                 let partial = try DiskFixture.partial(in: folder)
                 #expect(error.code == .fileSystem)
-                #expect(error.message.contains("kept as \(partial.path). The folder is on two file systems"))
+                #expect(error.message.contains("kept as \(partial.path). The folder spans two file systems"))
                 #expect(DiskFixture.isExact(partial))
                 let second = try await DiskFixture.run(to: .directory(folder), policy, files: .system)
                 #expect(second.error == nil)

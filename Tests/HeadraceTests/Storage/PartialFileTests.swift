@@ -194,7 +194,7 @@ struct PartialFileTests {
             calls.spaceAfterPurging = { _ in 0 }
             let error = try await failure(to: .directory(folder), calls: calls)
             #expect(error.code == .diskFull)
-            #expect(error.message.contains(" needs 5 bytes more, and the disk has 1 byte left."))
+            #expect(error.message.contains(" needs 5 bytes more, but the disk has only 1 byte left."))
             #expect(try FileProbe.names(in: folder) == [])
         }
     }

@@ -111,7 +111,7 @@ struct CurlFailureTests {
     @Test func `an end within the header does not publish of no error`() throws {
         let error = try error(HR_E_OK, "No error")
         #expect(error.code == .connectionLost)
-        #expect(error.message == "The connection to example.org:443 ended before the answer was complete.")
+        #expect(error.message == "The connection to example.org:443 ended before the response header was complete.")
     }
 }
 #endif

@@ -1,13 +1,13 @@
 #if os(Linux)
 import HeadracePlatform
 
-/// Decides whether a request may take a connection that an earlier one left.
+/// Decides whether a request may reuse an idle connection.
 ///
-/// A connection can die without a sign of it: a NAT entry is lost, a route changes, a peer hangs. One that stalls is evidence
-/// against all idle connections to the same server, so that these cost no time-out each. Pure; libcurl, which owns the
-/// connections, is given a bound on their idle time.
+/// A connection can die silently: a NAT entry is lost, a route changes, a peer hangs. If one stalls, all idle connections to
+/// the same server are suspect; otherwise each would cost another timeout. This type performs no I/O: libcurl, which owns the
+/// connections, gets a limit on their idle time.
 struct ConnectionReuse: Sendable {
-    /// The end of a connection, as far as libcurl tells connections apart by the request.
+    /// The endpoint of a connection, as libcurl distinguishes connections for reuse.
     struct Server: Sendable, Hashable {
         var isHTTPS: Bool
         var address: String
@@ -20,45 +20,45 @@ struct ConnectionReuse: Sendable {
         }
     }
 
-    /// The connections that a request may take.
+    /// The connections that a request may reuse.
     enum Rule: Sendable, Hashable {
         case any
-        /// Those that were in use in the last seconds; at least 1.
+        /// Connections used within the last seconds; at least 1.
         case idle(atMostSeconds: Int)
-        /// None: the request makes a connection of its own.
+        /// None; the request opens a new connection.
         case none
     }
 
-    /// libcurl's own bound on the idle time of a connection that is reused (CURLOPT_MAXAGE_CONN).
+    /// libcurl's own limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
-    /// How far the bound stays below the time since a stall, since libcurl counts idle time in whole seconds by its own clock.
+    /// The margin in seconds below the time since a stall: libcurl counts idle time in whole seconds of its own clock.
     private static let margin = 2
 
-    /// When each server was last suspected.
+    /// The time at which each server was last suspected.
     ///
-    /// Idle time does not pass in libcurl while the machine sleeps, so neither does it here.
+    /// A suspending clock, because libcurl's idle time does not advance either while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
     /// Connections to any server that were last used before this time are not reused.
-    private var othersBefore: SuspendingClock.Instant?
+    private var otherServersCutoff: SuspendingClock.Instant?
 
-    /// Suspects every connection to a server that is idle at the time.
+    /// Marks all currently idle connections to a server as suspect.
     mutating func suspect(_ server: Server, at now: SuspendingClock.Instant) {
         suspicions = suspicions.filter { now - $0.value < Self.longestIdleTime }
         suspicions[server] = now
     }
 
-    /// Suspects, after a stall of this length, also the connections to other servers that were not used since it began.
+    /// Records a stall, which also makes connections to other servers suspect if they were not used since it began.
     ///
-    /// Those that were used since have worked while the stalled one did not.
+    /// Connections used since then have worked while this one did not.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)
-        othersBefore = max(othersBefore ?? start, start)
+        otherServersCutoff = max(otherServersCutoff ?? start, start)
     }
 
-    /// The connections that a request to a server may take.
+    /// Returns the connections that a request to a server may reuse.
     func rule(for server: Server, at now: SuspendingClock.Instant) -> Rule {
-        guard let time = [suspicions[server], othersBefore].compactMap(\.self).max() else { return .any }
+        guard let time = [suspicions[server], otherServersCutoff].compactMap(\.self).max() else { return .any }
         let elapsed = now - time
         guard elapsed < Self.longestIdleTime else { return .any }
         let seconds = Int(elapsed.components.seconds) - Self.margin

@@ -1,19 +1,19 @@
 #if os(Linux)
 import CHeadrace
 
-/// The time at which the last events were looked for, on the loop's thread: what comes in a burst comes at one time.
+/// The time of the last poll on the loop's thread: events of one poll share a time.
 final class CurlTime {
     fileprivate(set) var now = SuspendingClock.now
 }
 
-/// Drives libcurl's multi handle on the loop's thread; nothing here is used from another.
+/// Drives libcurl's multi handle on the loop's thread; nothing here is used on other threads.
 ///
-/// The socket interface, not `curl_multi_perform`, so that a step costs what happened in it and not the number of
-/// transfers.
+/// Uses the socket interface instead of `curl_multi_perform`, so that the cost of a step depends on its events and not on the
+/// number of transfers.
 final class CurlDriver {
     typealias TransferID = UInt64
 
-    /// Easy handles that are kept for later transfers.
+    /// The maximum number of easy handles retained for later transfers.
     private static let maxIdleHandles = 32
 
     private let poller: hr_poller
@@ -25,18 +25,18 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// Transfers that delivered since the last flush.
     private var delivered: [CurlTransfer] = []
-    /// Transfers whose body ends with their TLS connection.
+    /// Transfers whose body ends with the TLS connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
-    /// When libcurl wants to be called without an event.
+    /// The time at which libcurl must be called even without an event.
     fileprivate var timer: SuspendingClock.Instant?
-    /// When the next transfer could turn out to be stalled.
+    /// The earliest time at which a transfer may be stalled.
     private var stallCheck: SuspendingClock.Instant?
-    /// Until then, idle connections may be of no use.
+    /// Until this time, idle connections must not be reused.
     private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
-    /// Takes over libcurl's handle, which ``close()`` frees.
+    /// Takes ownership of libcurl's handle, which ``close()`` frees.
     init(_ poller: hr_poller, _ multi: hr_multi, _ configuration: DownloadConfiguration) {
         self.poller = poller
         self.configuration = configuration
@@ -47,14 +47,14 @@ final class CurlDriver {
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
         hr_on_goodbye(tlsEnded, context)
-        // Connections that are retained for later transfers.
+        // Limits the connections retained for later transfers.
         let idleConnections = DescriptorBudget.idleConnections(free: DescriptorLimit.free())
         _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, idleConnections)
-        // One transfer, one connection: with shared HTTP/2 connections, one paused transfer would halt the others.
+        // One connection per transfer: on a shared HTTP/2 connection, one paused transfer would block the others.
         _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
     }
 
-    /// Ends all transfers and frees everything; the driver is of no use afterwards.
+    /// Fails all transfers and frees everything; the driver cannot be used afterwards.
     func close() {
         for transfer in transfers.values {
             transfer.stream.fail(.shutDown())
@@ -86,16 +86,16 @@ final class CurlDriver {
         }
     }
 
-    /// Does what is due, then waits for events, where `mayWait` says that nobody has a command, and handles them.
+    /// Handles what is due, waits for events if `mayWait` confirms that no command is pending, and handles the events.
     func step(_ mayWait: () -> Bool) {
-        // Before the wait: a transfer that was just started is due at once.
+        // Before the wait, because a transfer that was just started is due immediately.
         handleTimer()
         flush()
         let milliseconds = timeout()
         handleEvents(within: milliseconds == 0 || mayWait() ? milliseconds : 0)
         let isStallDue = stallCheck.map { $0 <= time.now } ?? false
         if isStallDue {
-            // Where the process was stopped, bytes have come meanwhile that nobody has looked at.
+            // If the process was stopped, data that arrived meanwhile has to be read before stalls are detected.
             for _ in 0...transfers.count / ready.count { handleEvents(within: 0) }
         }
         handleTimer()
@@ -103,7 +103,7 @@ final class CurlDriver {
         if isStallDue { checkForStalls(at: time.now) }
     }
 
-    /// Wakes the readers of what was delivered.
+    /// Wakes the readers of transfers that delivered data.
     private func flush() {
         for transfer in delivered { transfer.flush() }
         delivered.removeAll(keepingCapacity: true)
@@ -123,7 +123,7 @@ final class CurlDriver {
         time.now = clock.now
         for event in ready[..<count] {
             _ = hr_multi_socket_action(multi, event.socket, event.events)
-            // At once, so that the reader of what has ended does not wait for the other events.
+            // Immediately, so that readers of finished transfers do not wait for the remaining events.
             reap()
         }
     }
@@ -132,13 +132,13 @@ final class CurlDriver {
         guard let next = [timer, stallCheck].compactMap(\.self).min() else { return -1 }
         let wait = min(next - clock.now, .seconds(60))
         let milliseconds = wait.wholeMilliseconds
-        // Rounded up: a wait that ends too early would be a busy loop for a millisecond.
+        // Rounded up: a wait that returns too early would cause a busy loop for up to a millisecond.
         return Int32(wait > .milliseconds(milliseconds) ? milliseconds + 1 : milliseconds)
     }
 
     private func start(_ id: TransferID, _ request: TransportRequest, _ stream: ResponseStream) {
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
-            return stream.fail(DownloadError(.transportUnavailable, "libcurl could not make a transfer."))
+            return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
         }
         let transfer = CurlTransfer(id, handle, request, stream, time) { [unowned self] transfer in
             delivered.append(transfer)
@@ -172,16 +172,16 @@ final class CurlDriver {
         }
     }
 
-    /// Closes the connection of a transfer, and leaves those that are idle now to no later one.
+    /// Closes the connection of a transfer, and prevents the reuse of connections to its server that are idle now.
     private func suspect(_ transfer: CurlTransfer) {
-        // Over HTTP/2, libcurl would close the stream and use the connection again.
+        // Over HTTP/2, libcurl would only close the stream and reuse the connection.
         transfer.forbidReuse()
         reuse.suspect(transfer.server, at: .now)
     }
 
     private func remove(_ transfer: CurlTransfer) {
         _ = hr_multi_remove(multi, transfer.handle)
-        // Before 8.8 a handle tells its next transfer's failure with the errno of this one.
+        // Before 8.8, a reused handle reports the errno of this transfer for a failure of the next one.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
             hr_easy_reset(transfer.handle)
             idleHandles.append(transfer.handle)
@@ -205,7 +205,7 @@ final class CurlDriver {
             remove(transfer)
         }
         for transfer in transfers where self.transfers[transfer.id] != nil {
-            // One that is silent as well has lost its connection for the same reason, most likely.
+            // A transfer that is silent as well has most likely lost its connection for the same reason.
             if servers.contains(transfer.server) { transfer.otherStalled(at: now) }
             if transfer.deadline <= now {
                 transfer.forbidReuse()

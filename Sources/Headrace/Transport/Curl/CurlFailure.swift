@@ -2,23 +2,23 @@
 import CHeadrace
 import HeadracePlatform
 
-/// What libcurl said of a failed transfer, and its meaning.
+/// Converts libcurl's description of a failed transfer to an error.
 struct CurlFailure {
     var code: hr_code
-    /// libcurl's own words.
+    /// libcurl's error message.
     var detail: String
     /// The `errno` of a failed connection.
     var osError: Int32
     var hasHead: Bool
-    /// Whether the response said that the rest of its body can be requested.
+    /// Whether the response indicated that the rest of its body can be requested.
     var isResumable = false
     /// Whether the connection had served another request before.
     var isReused: Bool
-    /// What an HTTP proxy answered when it was asked for a connection; 0 where it was not.
+    /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The address that was not allowed, where no other was tried.
+    /// The address that was not allowed, if no other was tried.
     var refusedAddress: String?
-    /// A rule that the answer broke, found by ourselves.
+    /// The protocol violation that the library itself detected.
     var violation: String?
 
     func error(for request: TransportRequest) -> DownloadError {
@@ -55,12 +55,12 @@ struct CurlFailure {
         case HR_E_SSL_CERTPROBLEM:
             return DownloadError(
                 .tls,
-                "The client certificate could not be used: \(detail). Give a PEM file and the key that belongs to it, "
+                "The client certificate could not be used: \(detail). Use a PEM file and its private key, "
                     + "without a passphrase."
             )
         case HR_E_SSL_CLIENTCERT,
             _ where requiresCertificate:
-            return DownloadError(.tls, "The server \(server) asks for a client certificate: \(detail).")
+            return DownloadError(.tls, "The server \(server) requires a client certificate: \(detail).")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
@@ -71,35 +71,35 @@ struct CurlFailure {
             return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
         case HR_E_OUT_OF_MEMORY where !hasHead,
             HR_E_TOO_LARGE:
-            return DownloadError(.protocolViolation, "The server's answer has a header line that is too long.")
+            return DownloadError(.protocolViolation, "The response has a header line that is too long.")
         case _ where isProtocolViolation:
-            var error = DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(detail).")
-            // What is no chunk may be so once, as where a proxy was cut.
-            // A stream that broke a rule looks like one that the server reset, which happens on good servers too.
+            var error = DownloadError(.protocolViolation, "The response is not valid HTTP: \(detail).")
+            // Some failures may not recur: a proxy that was cut off can leave an invalid chunk, and a stream error looks like
+            // a reset by the server, which happens on good servers too.
             error.mayPass = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
             return error
         case HR_E_GOT_NOTHING:
-            return DownloadError(.connectionLost, "The server closed the connection without an answer.")
+            return DownloadError(.connectionLost, "The server closed the connection without a response.")
         default:
-            let when = hasHead ? "before all bytes were there" : "before the answer was complete"
-            // libcurl takes the end within a header for a good one.
+            let when = hasHead ? "before all bytes were received" : "before the response header was complete"
+            // libcurl reports success if the connection ends within the header.
             let reason = code == HR_E_OK ? "" : ": \(detail)"
             return DownloadError(.connectionLost, "The connection to \(server) ended \(when)\(reason).")
         }
     }
 
-    /// Why no connection was made, in the system's words where there are any.
+    /// The reason for a failed connection, preferably the system's.
     private var why: String { osError == 0 ? detail : SystemError(errno: osError).description }
 
-    /// What went wrong at the proxy; nil where it is not to blame.
+    /// Returns the error if the proxy caused the failure, else `nil`.
     private func error(of proxy: ProxyServer, for request: TransportRequest) -> DownloadError? {
         let server = request.url.server
-        // The releases have different codes for these.
+        // libcurl releases use different codes for these.
         if let error = refusal(of: proxy, of: server) { return error }
         switch code {
         case HR_E_COULDNT_RESOLVE_PROXY:
             return DownloadError(.nameResolution, "The proxy \(proxy) could not be found; check its name.")
-        // Older releases have no code of its own for what a SOCKS proxy refuses.
+        // Older releases have no separate code for a rejection by a SOCKS proxy.
         case HR_E_PROXY,
             HR_E_COULDNT_CONNECT where proxy.isSOCKS && osError == 0:
             return detailMentions(of: "rejected", "authentication")
@@ -115,34 +115,34 @@ struct CurlFailure {
         }
     }
 
-    /// What an HTTP proxy answered instead of connecting to the server; nil where it did not.
+    /// Returns the error for an HTTP proxy that rejected CONNECT, or `nil` if it did not.
     private func refusal(of proxy: ProxyServer, of server: String) -> DownloadError? {
         switch connectStatus {
         case 0, 200..<300: return nil
         case 407: return .proxyLogin(proxy)
-        // It tried.
+        // The proxy has tried to connect.
         case 500...:
             return DownloadError(
                 .connection,
-                "The proxy \(proxy) could not connect to \(server): it answered with status \(connectStatus)."
+                "The proxy \(proxy) could not connect to \(server): it responded with status \(connectStatus)."
             )
         default:
             return DownloadError(
                 .proxy,
-                "The proxy \(proxy) refuses a connection to \(server): it answered with status \(connectStatus). "
-                    + "Ask those who run it, or leave it out for this host.",
+                "The proxy \(proxy) refused a connection to \(server): it responded with status \(connectStatus). "
+                    + "Ask its operator, or exclude this host from the proxy.",
                 statusCode: connectStatus
             )
         }
     }
 
-    /// Whether the server ended a handshake of TLS 1.3 for want of a certificate, of which only an alert behind it tells.
+    /// Whether the server aborted a TLS 1.3 handshake for lack of a certificate, which only a later alert reveals.
     private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
-    /// Whether what came in place of a handshake was no TLS.
+    /// Whether the peer sent something else than TLS in response to the handshake.
     private var isPlain: Bool { detailMentions(of: "wrong version number", "unexpected tls packet") }
 
-    /// Whether the certificate may be right for who trusts its authority; libcurl has one code for all that is wrong with one.
+    /// Whether the certificate may be valid but its authority is unknown; libcurl has one code for all certificate errors.
     private var hasUnknownAuthority: Bool {
         detailMentions(
             of: "self-signed",
@@ -153,9 +153,9 @@ struct CurlFailure {
         )
     }
 
-    /// Whether a handshake was cut rather than refused, for which libcurl has one code.
+    /// Whether the handshake was interrupted rather than rejected; libcurl has one code for both.
     private var isInterrupted: Bool {
-        // The error may be of another address of the host, which was tried before.
+        // The error may belong to another address of the host, which was tried before.
         [ECONNRESET, ECONNABORTED, EPIPE, ETIMEDOUT].contains(osError)
             || detailMentions(of: "syscall", "eof", "reset", "non-properly terminated")
     }
@@ -168,16 +168,16 @@ struct CurlFailure {
     private var isProtocolViolation: Bool {
         switch code {
         case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
-        // HTTP/0.9 is reported as an unsupported protocol or a weird reply; the URL's scheme was checked before.
-        // On a kept connection it is what the answer before had too much, for which this request is not to blame.
+        // HTTP/0.9 is reported as an unsupported protocol or a weird reply; the URL's scheme was checked before. On a reused
+        // connection, it is excess data of the previous response, which this request did not cause.
         case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !isReused || hasHead
-        // Some versions report so a trailer that is no field, or a header that begins with half a field.
+        // Some versions report a malformed trailer, or a header that begins with half a field, with this code.
         case HR_E_BAD_FUNCTION_ARGUMENT: true
-        // libcurl has one code for a broken connection and for bytes that are no chunk or header; its text tells.
+        // libcurl has one code for a broken connection and for malformed chunks or headers; only its message differs.
         case HR_E_RECV_ERROR:
             detailMentions(of: "chunked-encoding", "hunk", "response headers")
                 || !hasHead && detailMentions(of: "nghttp2_session_mem_recv")
-        // Newer releases name the side that reset the stream; a reset by libcurl is for a rule that the response broke.
+        // Newer releases name the side that reset the stream; libcurl resets it for a protocol violation of the response.
         case HR_E_HTTP2_STREAM: detailMentions(of: "protocol_error") && !detailMentions(of: "reset by server")
         default: false
         }

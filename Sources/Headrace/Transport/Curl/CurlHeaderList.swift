@@ -1,17 +1,17 @@
 #if os(Linux)
 import CHeadrace
 
-/// The header lines of a request as libcurl takes them, which must live as long as the transfer.
+/// The header lines of a request in libcurl's format, which must live as long as the transfer.
 final class CurlHeaderList {
     private(set) var list: hr_slist?
 
-    /// Nil where there is no memory for all of them: a request without one of its fields is another request.
+    /// Returns `nil` if memory runs out: a request without one of its fields would be a different request.
     init?(
         _ fields: [HeaderField],
         append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }
     ) {
         for field in fields {
-            // libcurl takes "Name;" for a field without a value, and "Name:" for one to leave out.
+            // libcurl interprets "Name;" as a field with an empty value, and "Name:" as a field to omit.
             let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
             guard let longer = append(list, line) else { return nil }
             list = longer

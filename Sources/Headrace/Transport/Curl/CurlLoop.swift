@@ -3,9 +3,9 @@ import CHeadrace
 import Synchronization
 import HeadracePlatform
 
-/// The thread that owns libcurl's handles, and the queue of commands to it.
+/// The thread that owns libcurl's handles, and its command queue.
 ///
-/// Nothing of libcurl is touched from elsewhere: other threads append a command and wake the poller.
+/// libcurl is only used on this thread: other threads append a command and wake the poller.
 final class CurlLoop: Sendable {
     enum Command: Sendable {
         case start(CurlDriver.TransferID, TransportRequest, ResponseStream)
@@ -18,11 +18,11 @@ final class CurlLoop: Sendable {
     private struct Shared {
         var commands: [Command] = []
         var isStopping = false
-        /// Whether the thread waits for events, or is about to, and has to be woken for a command.
+        /// Whether the thread is about to wait for events and has to be woken for a command.
         var isWaiting = false
     }
 
-    /// What the thread and its clients share; the thread must not keep the loop itself alive.
+    /// The state shared by the thread and its clients; separate from the loop, which the thread must not keep alive.
     private final class Mailbox: Sendable {
         let poller: hr_poller
         let shared = Locked(Shared())
@@ -35,7 +35,7 @@ final class CurlLoop: Sendable {
             withUnsafePointer(to: poller) { hr_poller_close(UnsafeMutablePointer(mutating: $0)) }
         }
 
-        /// Returns false once the thread is stopping, and nobody would perform the command.
+        /// Appends a command; returns `false` once the thread is stopping and would not perform it.
         @discardableResult
         func post(_ command: Command) -> Bool {
             let (isTaken, wakes) = shared.withLock { shared in
@@ -53,7 +53,7 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Has the thread woken from now on for what comes; false where something is there already.
+        /// Makes further commands wake the thread; returns `false` if there is something to do already.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping
@@ -77,9 +77,9 @@ final class CurlLoop: Sendable {
             guard failure == 0 else { throw SystemError(errno: failure) }
             let mailbox = Mailbox(poller)
             self.mailbox = mailbox
-            // Newer releases open descriptors for it.
+            // Newer releases open descriptors here.
             guard let multi = hr_multi_init() else { throw SystemError(errno: errno == 0 ? ENOMEM : errno) }
-            // Only the thread uses it from here on.
+            // From here on, only the thread uses it.
             nonisolated(unsafe) let handle = multi
             do throws(SystemError) {
                 thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, handle, configuration) }
@@ -139,7 +139,7 @@ final class CurlLoop: Sendable {
         drain(mailbox)
     }
 
-    /// Takes the commands in exchange for an empty array, so that nothing is allocated under the lock.
+    /// Swaps the pending commands for an empty array, so that nothing is allocated under the lock.
     private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
         mailbox.shared.withLock { shared in
             shared.isWaiting = false
@@ -148,7 +148,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Answers what was asked too late.
+    /// Fails the transfers that were requested too late.
     private static func drain(_ mailbox: Mailbox) {
         let commands = mailbox.shared.withLock { shared in
             shared.isStopping = true

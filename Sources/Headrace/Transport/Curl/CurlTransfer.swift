@@ -2,15 +2,15 @@
 import CHeadrace
 import HeadracePlatform
 
-/// One transfer on the loop's thread: an easy handle, its callbacks, and the stream they feed.
+/// A transfer on the loop's thread: an easy handle, its callbacks, and the stream that they feed.
 final class CurlTransfer {
-    /// libcurl's own default.
-    private static let leastBuffer = 16 << 10
+    /// libcurl's default buffer size.
+    private static let minBufferBytes = 16 << 10
 
     let id: CurlDriver.TransferID
     let handle: hr_easy
     let stream: ResponseStream
-    /// The time at which it counts as stalled if nothing comes, as far as is known.
+    /// The time at which the transfer counts as stalled if no data arrives, as far as is known.
     private(set) var deadline: SuspendingClock.Instant
 
     let server: ConnectionReuse.Server
@@ -20,15 +20,15 @@ final class CurlTransfer {
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
-    /// Whether all bytes are there, and trailers come.
-    private var isEnding = false
-    /// Set where the answer broke a rule that libcurl does not know.
+    /// Whether the body is complete and trailers are being received.
+    private var isReceivingTrailers = false
+    /// A violation by the response that libcurl does not detect.
     private var violation: String?
-    /// Whether libcurl sent the request again by itself, as it does after HTTP_1_1_REQUIRED even in the middle of a body.
+    /// Whether libcurl itself repeated the request, as it does after HTTP_1_1_REQUIRED even in the middle of a body.
     private var isRepeated = false
-    /// The TLS connection whose orderly end is all that tells the end of the body from a cut.
+    /// The TLS connection whose orderly end is the only sign that the body is complete.
     private(set) var endingConnection: UnsafeRawPointer?
-    /// Set when the server has said that nothing follows on ``endingConnection``.
+    /// Whether the server has sent close_notify on ``endingConnection``.
     var hasGoAway = false
     private var lastActivity: SuspendingClock.Instant?
     private var stallWatch: StallWatch
@@ -39,7 +39,7 @@ final class CurlTransfer {
     /// The last address that was not allowed.
     private var refusedAddress: String?
     private var hasTriedAddress = false
-    /// The `errno` of the last socket, where there was none to be had, of which libcurl does not tell.
+    /// The `errno` of the last attempt to create a socket, which libcurl does not report.
     private var socketError: Int32 = 0
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
 
@@ -69,9 +69,9 @@ final class CurlTransfer {
         errorText.deallocate()
     }
 
-    /// Sets all options; throws where one that the request depends on was not taken.
+    /// Sets all options; throws if libcurl rejects one that the request depends on.
     ///
-    /// A fresh transfer takes no connection and no address that an earlier one has left.
+    /// A fresh transfer reuses neither connections nor cached addresses.
     func configure(
         _ configuration: DownloadConfiguration,
         _ reuse: ConnectionReuse.Rule,
@@ -94,19 +94,19 @@ final class CurlTransfer {
         try require(hr_easy_set_open_socket_callback(handle, openSocket))
         try configureProxy(configuration)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
-        guard let headers = CurlHeaderList(fields) else { throw Self.notTaken(HR_E_OUT_OF_MEMORY) }
+        guard let headers = CurlHeaderList(fields) else { throw Self.rejected(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
-        // The rest does without in a libcurl that was built without it.
-        // A libcurl without the option would do what it likes, and be refused in `receive(header:)`.
+        // The remaining options are not essential: libcurl may have been built without them. Without HR_OPT_HTTP_VERSION, it
+        // chooses the version itself, and `receive(header:)` rejects a wrong one.
         set(HR_OPT_HTTP_VERSION, request.avoidsHTTP2 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
-        // curl keeps the time in an int.
+        // curl stores the time in an int.
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
-        set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.leastBuffer, request.bufferBytes ?? .max)))
+        set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.minBufferBytes, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
-        // Some releases reuse a connection of HTTP/2 for a request that must not be sent over it.
+        // Some releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
         if isFresh || request.avoidsHTTP2 || reuse == .none { set(HR_OPT_FRESH_CONNECT, 1) }
         if case .idle(let seconds) = reuse { set(HR_OPT_MAXAGE_CONN, seconds) }
         if isFresh {
@@ -115,7 +115,7 @@ final class CurlTransfer {
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
-        // Without it, removing a handle waits for its name look-up to end. Unknown before 7.87.
+        // Without this, removing a handle waits for its name lookup. Not available before 7.87.
         set(HR_OPT_QUICK_EXIT, 1)
     }
 
@@ -132,12 +132,12 @@ final class CurlTransfer {
         if let certificate = configuration.clientCertificate {
             try require(hr_easy_set_string(handle, HR_OPT_SSLCERT, certificate.file.filePath))
             try require(hr_easy_set_string(handle, HR_OPT_SSLKEY, certificate.key.filePath))
-            // Without it, OpenSSL would ask at the terminal, and the network would wait.
+            // Without this, OpenSSL would prompt on the terminal and block the network thread.
             try require(hr_easy_set_string(handle, HR_OPT_KEYPASSWD, ""))
         }
     }
 
-    /// Trusts the authorities of a file alone: libcurl would go on asking the system's folder of them.
+    /// Trusts only the authorities in a file: libcurl would still use the system's directory of authorities.
     private func trustOnly(
         _ file: String,
         _ fileOption: hr_easy_option,
@@ -145,11 +145,11 @@ final class CurlTransfer {
     ) throws(DownloadError) {
         try require(hr_easy_set_string(handle, fileOption, file))
         let code = hr_easy_set_string(handle, folderOption, "/dev/null")
-        // A libcurl whose TLS library knows no folders asks none.
+        // A libcurl whose TLS library does not support directories uses none.
         if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
     }
 
-    /// Empty strings are none, whatever the environment says.
+    /// Configures the proxy; empty strings override the environment.
     private func configureProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
         try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
@@ -164,18 +164,18 @@ final class CurlTransfer {
     }
 
     private func require(_ code: hr_code) throws(DownloadError) {
-        guard code == HR_E_OK else { throw Self.notTaken(code) }
+        guard code == HR_E_OK else { throw Self.rejected(code) }
     }
 
-    /// A request that lacks an option or a field must not be sent.
-    private static func notTaken(_ code: hr_code) -> DownloadError {
+    /// Returns the error for an option or field that libcurl rejected; the request must not be sent without it.
+    private static func rejected(_ code: hr_code) -> DownloadError {
         DownloadError(
             .transportUnavailable,
-            "libcurl did not take the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."
+            "libcurl rejected the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."
         )
     }
 
-    /// Goes on after a pause; may call back into ``receive(body:)`` before it returns.
+    /// Resumes after a pause; may call ``receive(body:)`` before it returns.
     func resume() -> hr_code {
         guard isPaused else { return HR_E_OK }
         isPaused = false
@@ -188,7 +188,7 @@ final class CurlTransfer {
         stream.flush()
     }
 
-    /// The `errno` of the last call that failed; 0 where none did.
+    /// The `errno` of the last call that failed; 0 if none did.
     var osError: Int {
         var osError = 0
         _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
@@ -202,26 +202,26 @@ final class CurlTransfer {
         return connects == 0
     }
 
-    /// Whether the transfer has failed on a connection that had served another one, and not by the reader's wish.
+    /// Whether the transfer failed on a reused connection, and not because the reader cancelled it.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
         return isReused && silentSince != nil
     }
 
-    /// Tells the reader how libcurl ended the transfer.
+    /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
         if code == HR_E_OK, finalHead != nil {
             guard endingConnection != nil, !hasGoAway else { return stream.finish() }
             return stream.fail(
                 DownloadError(
                     .connectionLost,
-                    "The TLS connection was cut (it ended without close_notify), so that more of the file may follow."
+                    "The TLS connection was closed without close_notify, so the file may be incomplete."
                 )
             )
         }
         if isRepeated {
             return stream.fail(
-                DownloadError(.connectionLost, "The server reset the stream before all bytes were there.")
+                DownloadError(.connectionLost, "The server reset the stream before all bytes were received.")
             )
         }
         let osError = osError
@@ -243,10 +243,10 @@ final class CurlTransfer {
 
     // MARK: Stalls
 
-    /// The silence after which a transfer that is cancelled leaves no connection to later ones.
-    private static let longestTrust: Duration = .seconds(1)
+    /// The silence after which the connection of a cancelled transfer is not reused.
+    private static let maxTrustedSilence: Duration = .seconds(1)
 
-    /// Since when the server has sent nothing although the reader had room; `nil` while the connection is made.
+    /// The time since which the server has sent nothing although the reader was ready; `nil` while connecting.
     private var silentSince: SuspendingClock.Instant? {
         guard !isPaused else { return nil }
         if let lastActivity { return lastActivity }
@@ -255,20 +255,20 @@ final class CurlTransfer {
         return microseconds > 0 ? start + .microseconds(microseconds) : nil
     }
 
-    /// How long the server has sent nothing although the reader had room; `nil` while the connection is made.
+    /// The time for which the server has sent nothing although the reader was ready; `nil` while connecting.
     func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
     /// Whether the connection may be dead, so that no later request should be sent on it.
     func isSuspect(at now: SuspendingClock.Instant) -> Bool {
-        silence(at: now).map { $0 >= Self.longestTrust } ?? false
+        silence(at: now).map { $0 >= Self.maxTrustedSilence } ?? false
     }
 
-    /// Moves the deadline to where the activity since puts it.
+    /// Updates the deadline according to the latest activity.
     func extendDeadline(at now: SuspendingClock.Instant) {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Another transfer from the server has stalled.
+    /// Records that another transfer from the server has stalled.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
@@ -285,28 +285,28 @@ final class CurlTransfer {
         let span = (isEarly ? silence : request.stallTimeout).inSeconds
         let what =
             if finalHead == nil {
-                "The server did not answer for \(span)"
-            } else if isEnding {
-                "The server did not end its answer for \(span) after the last byte"
+                "The server did not respond for \(span)"
+            } else if isReceivingTrailers {
+                "The server did not finish its response for \(span) after the last byte"
             } else {
-                "No byte came from the server for \(span)"
+                "No data was received from the server for \(span)"
             }
         var error = DownloadError(.stalled, what + (isEarly ? ", and another connection to it has stalled." : "."))
         error.followsStall = isEarly
         stream.fail(error)
     }
 
-    // MARK: What libcurl asks
+    // MARK: Sockets
 
-    /// The socket for an address, or none where it is not allowed; libcurl then tries the host's next address.
+    /// Creates the socket for an address, or none if the address is not allowed; libcurl then tries the host's next address.
     ///
-    /// Its own sockets would be open in the programs that are started meanwhile.
+    /// libcurl's own sockets would be inherited by programs that are started meanwhile.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(hr_address_bytes(address, &bytes))
         let target = IPAddress(bytes: bytes.prefix(count))
         if let allowsAddress, !(target.map(allowsAddress) ?? false) {
-            refusedAddress = target?.description ?? "of another kind than IP"
+            refusedAddress = target?.description ?? "(not an IP address)"
             return Int32(HR_SOCKET_BAD)
         }
         hasTriedAddress = true
@@ -315,12 +315,12 @@ final class CurlTransfer {
         return socket
     }
 
-    // MARK: What libcurl delivers
+    // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // Of a head that comes line by line, and of trailers, all has to come within one timeout.
+        // A head that arrives line by line, and the trailers, must be complete within a single timeout.
         if head.extendsStallTimeout { lastActivity = time.now }
-        isEnding = head.isComplete
+        isReceivingTrailers = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         switch head.consume(line) {
         case .more: break
@@ -340,7 +340,7 @@ final class CurlTransfer {
         return line.count
     }
 
-    /// The major version of HTTP by what was negotiated; `nil` if the TLS library does not report it.
+    /// The major HTTP version according to ALPN; `nil` if the TLS library does not report it.
     private var negotiatedVersion: Int? {
         guard request.url.isHTTPS, !request.avoidsHTTP2 else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))
@@ -355,7 +355,7 @@ final class CurlTransfer {
         case .more: return bytes.count
         case .stop: return 0
         case .pause:
-            // These bytes are taken; none come until the reader has made room.
+            // These bytes were accepted; no more arrive until the reader has room.
             isPaused = true
             _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
             return bytes.count
@@ -374,7 +374,7 @@ final class CurlTransfer {
 }
 
 private func transfer(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
-    // The driver keeps the transfer until its handle is removed, after which libcurl calls no more.
+    // The driver retains the transfer until its handle is removed. After that, libcurl makes no callbacks.
     Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
 }
 

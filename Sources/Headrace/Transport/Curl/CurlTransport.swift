@@ -1,15 +1,15 @@
 #if os(Linux)
 import CHeadrace
 
-/// The transport on libcurl: one thread of its own drives all transfers and keeps connections for the next ones.
+/// The libcurl transport: a dedicated thread drives all transfers and retains connections for reuse.
 package final class CurlTransport: Transport {
     private let loop: CurlLoop
     private let pool = ChunkPool()
     private let budget = BufferBudget()
 
     /// Loads libcurl and starts the thread.
-    /// - Parameter configuration: What holds for all transfers.
-    /// - Throws: `transportUnavailable` where libcurl is missing or older than 7.68.
+    /// - Parameter configuration: The settings for all transfers.
+    /// - Throws: `transportUnavailable` if libcurl is missing or older than 7.68.
     package init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try Self.requireLibrary()
         loop = try CurlLoop(configuration)
@@ -32,7 +32,7 @@ package final class CurlTransport: Transport {
                 var body = ResponseBody(stream)
                 return try await receive(head, &body)
             } catch let error as DownloadError where error.code == .stalled {
-                // Also of a body that was too slow for its reader. Its connection is idle before the others are suspected.
+                // Also if the body was too slow for its reader. Its connection must be idle before idle ones are suspected.
                 stream.close()
                 loop.suspectConnections(of: request)
                 throw error
@@ -50,9 +50,9 @@ package final class CurlTransport: Transport {
         await loop.shutdown()
     }
 
-    /// Loads libcurl, with the thirty libraries that it brings along, on a thread of its own.
+    /// Loads libcurl and the thirty libraries that it depends on, on a separate thread.
     ///
-    /// A failure is told when a transport is made.
+    /// A failure is reported when a transport is created.
     static func load() async {
         await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
     }

@@ -1,17 +1,17 @@
 #if os(Linux)
-/// Decides when a transfer that nothing comes from counts as stalled.
+/// Decides when a silent transfer counts as stalled.
 ///
-/// Pure. Once another transfer from the same server has stalled, one that is silent as well has half of its time-out: what
-/// silenced both is one event, and costs one time-out.
+/// This type performs no I/O. Once another transfer from the same server has stalled, a silent one has only half of its
+/// timeout: both probably have the same cause, which should not cost two timeouts.
 struct StallWatch: Sendable {
-    /// The part of the time-out that a transfer has when another one's stall counts for it.
-    private static let part = 0.5
-    /// How often a transfer is checked that has no connection yet.
+    /// The fraction of the timeout that applies after another transfer's stall.
+    private static let reducedFraction = 0.5
+    /// The interval at which a transfer without a connection is checked.
     private static let connectInterval: Duration = .seconds(1)
 
-    /// How long nothing may come while the reader has room.
+    /// The maximum time without received data while the reader has room.
     let timeout: Duration
-    /// When another transfer from the server last stalled.
+    /// The time at which another transfer from the server last stalled.
     private var otherStall: SuspendingClock.Instant?
 
     init(timeout: Duration) {
@@ -22,12 +22,12 @@ struct StallWatch: Sendable {
         otherStall = now
     }
 
-    /// When the transfer counts as stalled, or has to be checked again.
+    /// Returns when the transfer counts as stalled or must be checked again.
     /// - Parameters:
-    ///   - start: Since when nothing has come; `nil` while the connection is made, for which libcurl has a time-out of its own.
+    ///   - start: The start of the silence; `nil` while connecting, for which libcurl has a separate timeout.
     ///   - isPaused: Whether the reader has no room.
-    ///   - now: The present time.
-    /// - Returns: A time that may have passed.
+    ///   - now: The current time.
+    /// - Returns: The time, which may have passed.
     func deadline(
         silentSince start: SuspendingClock.Instant?,
         isPaused: Bool,
@@ -36,7 +36,7 @@ struct StallWatch: Sendable {
         if isPaused { return now + timeout }
         guard let start else { return now + min(timeout, Self.connectInterval) }
         let isShort = otherStall.map { start <= $0 } ?? false
-        return start + timeout * (isShort ? Self.part : 1)
+        return start + timeout * (isShort ? Self.reducedFraction : 1)
     }
 }
 #endif

@@ -1,5 +1,5 @@
 extension CookieJar {
-    /// Keeps what an answer sets.
+    /// Stores the cookies that a response sets.
     func store(_ head: ResponseHead) {
         let fields = head.values("set-cookie")
         guard !fields.isEmpty, let place = CookieScope(head.url) else { return }
@@ -7,7 +7,7 @@ extension CookieJar {
         store.withLock { $0.store(fields, from: place, at: now) }
     }
 
-    /// Adds the cookies for its URL to a request, in the one field that it may have.
+    /// Adds the cookies for its URL to a request, merged into a single `Cookie` field.
     func add(to request: inout TransportRequest) {
         let now = now()
         guard let place = CookieScope(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {

@@ -1,51 +1,51 @@
-/// What is known of the logins to each origin, and who is asked for one; pure.
+/// The known credentials of each origin, and whether one is being requested from the provider; performs no I/O.
 ///
-/// At most one request for a credential of an origin is under way; the others wait for its answer.
+/// At most one provider request per origin is in progress; other transfers wait for its result.
 struct CredentialCache: Sendable {
-    /// What a refused request does next.
+    /// The next step of a rejected request.
     enum Next: Sendable, Equatable {
-        /// Send this one.
+        /// Retry with this credential.
         case use(Credential)
-        /// Ask for one, and tell with ``resolved(_:_:)``.
+        /// Request a credential and report the result to ``resolved(_:_:)``.
         case request
-        /// Somebody asks already.
+        /// Wait for the provider request in progress.
         case wait
     }
 
-    private struct Place {
+    private struct Entry {
         var known: Credential?
         var isRequesting = false
     }
 
-    private var places: [Origin: Place] = [:]
+    private var entries: [Origin: Entry] = [:]
 
-    /// What is sent to an origin without being asked for: the last one that was not refused.
-    func known(for origin: Origin) -> Credential? { places[origin]?.known }
+    /// Returns the credential that is sent to an origin preemptively: the last one that was not rejected.
+    func known(for origin: Origin) -> Credential? { entries[origin]?.known }
 
-    /// An origin has answered 401 to a request that was sent with these credentials, one after the other.
+    /// Handles a 401 from an origin to a request that was sent with the `refused` credentials in turn.
     ///
-    /// They are refused for that request alone: a login may be good for one part of a server and not for another. A
-    /// candidate is one that need not be asked for.
+    /// They count as rejected for that request only, because a credential may be valid for another part of the server.
+    /// `candidate` is a credential that is available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
-        var place = places[origin] ?? Place()
-        defer { places[origin] = place }
-        if let known = place.known {
+        var entry = entries[origin] ?? Entry()
+        defer { entries[origin] = entry }
+        if let known = entry.known {
             // Another request may have found one meanwhile.
             guard refused.contains(known) else { return .use(known) }
-            place.known = nil
+            entry.known = nil
         }
         if let candidate, !refused.contains(candidate) {
-            place.known = candidate
+            entry.known = candidate
             return .use(candidate)
         }
-        guard !place.isRequesting else { return .wait }
-        place.isRequesting = true
+        guard !entry.isRequesting else { return .wait }
+        entry.isRequesting = true
         return .request
     }
 
-    /// The answer to the one who asked; nil for none that is of use to it.
+    /// Records the result of a provider request; `nil` if there is no usable credential.
     mutating func resolved(_ origin: Origin, _ credential: Credential?) {
-        places[origin]?.isRequesting = false
-        if let credential { places[origin]?.known = credential }
+        entries[origin]?.isRequesting = false
+        if let credential { entries[origin]?.known = credential }
     }
 }

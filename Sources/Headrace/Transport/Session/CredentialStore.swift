@@ -1,25 +1,25 @@
 import HeadracePlatform
 
-/// The logins of a manager, in memory alone, and those who wait for one that is asked for.
+/// The credentials of a manager, in memory only, and the tasks that wait for one from the provider.
 final class CredentialStore: Sendable {
     typealias Provider = @Sendable (CredentialRequest) async throws -> Credential?
 
-    /// What one who needs a credential finds.
-    private enum Finding {
+    /// The result of a credential lookup.
+    private enum LookupResult {
         case next(CredentialCache.Next)
-        /// The answer to somebody else who asked.
+        /// The provider's response to another task.
         case response(Result<Credential?, any Error>)
-        /// The one who asked is done or has gone, or the one who waits has.
+        /// The requesting task or the waiting task was cancelled.
         case change
     }
 
     private struct Waiter {
         var origin: Origin
-        var continuation: CheckedContinuation<Finding, Never>
+        var continuation: CheckedContinuation<LookupResult, Never>
     }
 
     private struct State {
-        var book = CredentialCache()
+        var cache = CredentialCache()
         var waiters: [Int: Waiter] = [:]
         var lastWaiter = 0
     }
@@ -28,21 +28,21 @@ final class CredentialStore: Sendable {
     private let provider: Provider?
     private let netrc: Netrc?
 
-    /// Nil where nobody knows any.
+    /// Returns `nil` if there is neither a provider nor a netrc file.
     init?(_ provider: Provider?, _ netrc: Netrc?) {
         guard provider != nil || netrc != nil else { return nil }
         self.provider = provider
         self.netrc = netrc
     }
 
-    /// What to send to a URL's origin before it asks.
+    /// Returns the credential to send preemptively to a URL's origin.
     func known(for url: URL) -> Credential? {
-        state.withLock { $0.book.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
+        state.withLock { $0.cache.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
     }
 
-    /// A credential for a request that was answered with 401; nil where there is none but those that were refused.
+    /// Returns a credential for a request that received a 401, or `nil` if there are only rejected ones.
     ///
-    /// Those who come while one is asked for wait, and have the same answer.
+    /// Concurrent calls during a provider request wait and share its result.
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains(.basic)
@@ -58,7 +58,7 @@ final class CredentialStore: Sendable {
         }
     }
 
-    /// The login in the file; the one for all hosts only where it is asked for.
+    /// Returns the login from the netrc file; the default login only if the server requests one.
     private func own(for url: URL, isRequested: Bool) -> Credential? {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
             isRequested || !login.isDefault
@@ -66,22 +66,22 @@ final class CredentialStore: Sendable {
         return .basic(user: login.user, password: login.password)
     }
 
-    /// Looks into the cache; where somebody asks, not before there is an answer.
-    private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> Finding {
+    /// Looks up a credential; during a provider request, waits for its result.
+    private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> LookupResult {
         let id = state.withLock { state in
             state.lastWaiter += 1
             return state.lastWaiter
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let finding: Finding? = state.withLock { state in
-                    let next = state.book.challenged(origin, refused: refused, candidate: own)
+                let lookup: LookupResult? = state.withLock { state in
+                    let next = state.cache.challenged(origin, refused: refused, candidate: own)
                     guard next == .wait else { return .next(next) }
                     guard !Task.isCancelled else { return .change }
                     state.waiters[id] = Waiter(origin: origin, continuation: continuation)
                     return nil
                 }
-                if let finding { continuation.resume(returning: finding) }
+                if let lookup { continuation.resume(returning: lookup) }
             }
         } onCancel: {
             state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .change)
@@ -103,21 +103,21 @@ final class CredentialStore: Sendable {
         } catch {
             result = .failure(error)
         }
-        // Where it is this download that ends, another one asks.
-        let finding = Task.isCancelled ? Finding.change : .response(result)
+        // If this download is the one that was cancelled, a waiting one calls the provider again.
+        let lookup = Task.isCancelled ? LookupResult.change : .response(result)
         let waiters = state.withLock { state in
-            state.book.resolved(origin, try? result.get(unless: refused))
+            state.cache.resolved(origin, try? result.get(unless: refused))
             let waiters = state.waiters.filter { $0.value.origin == origin }
             for id in waiters.keys { state.waiters[id] = nil }
             return Array(waiters.values)
         }
-        for waiter in waiters { waiter.continuation.resume(returning: finding) }
+        for waiter in waiters { waiter.continuation.resume(returning: lookup) }
         return try result.get(unless: refused)
     }
 }
 
 extension Result where Success == Credential? {
-    /// The credential; nil for one that was refused.
+    /// Returns the credential, or `nil` if it was rejected.
     fileprivate func get(unless refused: Set<Credential>) throws(Failure) -> Credential? {
         try get().flatMap { refused.contains($0) ? nil : $0 }
     }

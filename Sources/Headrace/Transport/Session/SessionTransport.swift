@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// Adds to each request what belongs to its URL: the proxy, the cookies and the login; and logs in where a server asks.
+/// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// A request that has an `Authorization` of its own is left as it is, and its 401 is final.
+/// A request with its own `Authorization` field is not changed, and a 401 in response is final.
 struct SessionTransport: Transport {
-    /// How often one request is asked again with another credential.
+    /// The maximum number of retries of a request with other credentials.
     private static let maxLogins = 4
 
     let base: any Transport
     let proxies: ProxySettings
-    /// Nil where nobody knows any.
+    /// The credentials; `nil` if there is neither a provider nor a netrc file.
     let credentials: CredentialStore?
     let cookies: CookieJar?
 
@@ -76,7 +76,7 @@ struct SessionTransport: Transport {
         return request
     }
 
-    /// What to answer a 401 with; nil for nothing.
+    /// Returns the credential for the retry after a 401, or `nil` for no retry.
     private func response(
         _ head: ResponseHead,
         sent: Credential?,
@@ -87,7 +87,7 @@ struct SessionTransport: Transport {
         let known = challenges.compactMap { challenge in
             AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
         }
-        // Where it takes no login of a kind that there is here, the answer says so.
+        // If the server supports no scheme that is known here, the 401 is the final response.
         guard !known.isEmpty || challenges.isEmpty else { return nil }
         let request = CredentialRequest(
             url: head.url,
@@ -101,7 +101,7 @@ struct SessionTransport: Transport {
             let reason = (error as? DownloadError)?.message ?? "\(error)"
             throw DownloadError(
                 .httpStatus,
-                "The server answered with status 401. A login could not be had: \(reason)",
+                "The server responded with status 401. No credential could be obtained: \(reason)",
                 statusCode: 401,
                 cause: error
             )
@@ -110,19 +110,19 @@ struct SessionTransport: Transport {
 }
 
 extension ResponseBody {
-    /// The longest body that is read to keep its connection.
+    /// The maximum size of a body that is read to keep its connection alive.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
-    /// Reads a short body that nobody wants, so that its connection can be kept; for a second at the most.
+    /// Reads a short unneeded body for up to a second, so that its connection can be reused.
     ///
-    /// A failure in it changes nothing.
+    /// Failures are ignored.
     mutating func drain(of head: ResponseHead) async {
         // A 304 has no body, whatever its fields say.
         let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length
         guard let length, length <= Self.maxDrainedBytes else { return }
         await withTaskGroup { group in
             group.addTask { [self] in
-                // By no clock of the download's: what is waited for is the network, which may send nothing more.
+                // Uses real time instead of the download's clock, because this limits a wait for the network.
                 if (try? await Task.sleep(for: .seconds(1))) != nil { cancel() }
             }
             while let chunk = try? await next() { recycle(chunk) }

@@ -1,9 +1,9 @@
 import HeadracePlatform
 
 extension ResponseHead {
-    /// The fields that `URLSession` tells of an answer, one value for each name.
+    /// Returns the fields that `URLSession` reports for a response, one value per name.
     ///
-    /// On Apple platforms it calls a body that came in chunks, and which it has put together, one of the coding `Identity`.
+    /// On Apple platforms, it reports the transfer coding `Identity` for a chunked body that it has decoded.
     static func fields(_ all: [AnyHashable: Any]) -> [String: String] {
         var fields: [String: String] = [:]
         for case (let name as String, let value as String) in all {
@@ -13,18 +13,18 @@ extension ResponseHead {
         return fields
     }
 
-    /// Reads the head that `URLSession` made of a server's: one value for each name, those of several fields joined.
+    /// Creates a head from the fields of `URLSession`, which joins fields of the same name.
     ///
-    /// Throws where a server sent more than it may, and where `URLSession` would not deliver the bytes that it sent.
+    /// Throws if the response is invalid or exceeds the limits, or if `URLSession` would decode the body.
     init(url: URL, status: Int, joined fields: [String: String]) throws(DownloadError) {
         guard (200...599).contains(status) else {
-            throw DownloadError(.protocolViolation, "The answer has the status \(status), which HTTP does not have.")
+            throw DownloadError(.protocolViolation, "The response has the invalid HTTP status \(status).")
         }
         let bytes = fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         guard fields.count <= ResponseHeadParser.maxFields, bytes <= ResponseHeadParser.maxBytes else {
             throw DownloadError(
                 .protocolViolation,
-                "The response header has \(fields.count) fields of \(bytes) bytes, which is too much."
+                "The response header has \(fields.count) fields of \(bytes) bytes, which exceeds the limits."
             )
         }
         let all = fields.sorted { $0.key < $1.key }.flatMap { name, value in
@@ -36,14 +36,14 @@ extension ResponseHead {
         guard let coding = contentCodings.first else { return }
         throw DownloadError(
             .unexpectedContent,
-            "The server sent the file with the coding \(coding.printable), although only identity was asked for, and "
-                + "URLSession would decode it. Take another transport for this server."
+            "The server sent the file with the coding \(coding.printable), although only identity was requested, and "
+                + "URLSession would decode it. Use another transport for this server."
         )
     }
 
-    /// The cookies of several `Set-Cookie` fields that were joined by commas, as a date in one of them has too.
+    /// Splits `Set-Cookie` fields that were joined by commas, which their dates contain too.
     ///
-    /// A cookie begins with its name and `=` (RFC 6265, section 4.1.1), which what follows the comma of a date does not.
+    /// A cookie begins with a name and `=` (RFC 6265, section 4.1.1), unlike the text after the comma of a date.
     private static func cookies(joined value: String) -> [String] {
         var cookies: [String] = []
         for part in value.split(separator: ", ") {

@@ -1,10 +1,10 @@
 import HeadracePlatform
 
-/// What identifies a server beyond its name: reads certificates as far as pins and authorities need it; pure.
+/// Parses certificates as far as pins and authorities require; performs no I/O.
 enum ServerKey {
-    /// The pin of the key of a certificate in DER (RFC 5280, section 4.1), as in `sha256//BASE64`; nil where it is none.
+    /// Returns the pin `sha256//BASE64` of a DER certificate's key (RFC 5280, section 4.1), or `nil` if it is malformed.
     static func pin(of certificate: [UInt8]) throws(DownloadError) -> String? {
-        // The key's place: after version, which may be missing, serial number, signature, issuer, validity and subject.
+        // The key follows version (optional), serial number, signature, issuer, validity and subject.
         guard let outer = element(of: certificate[...]), outer.tag == 0x30,
             let toBeSigned = element(of: outer.content), toBeSigned.tag == 0x30
         else { return nil }
@@ -20,7 +20,7 @@ enum ServerKey {
         return "sha256//\(Data(try digester.finalize().bytes).base64EncodedString())"
     }
 
-    /// The certificates in a PEM text (RFC 7468, section 5), in DER; nil where there is none, or one that is broken.
+    /// Parses PEM certificates (RFC 7468, section 5) to DER; returns `nil` if there is none or one is malformed.
     static func certificates(inPEM text: String) -> [[UInt8]]? {
         var certificates: [[UInt8]] = []
         let parts = text.split(separator: "-----BEGIN CERTIFICATE-----", omittingEmptySubsequences: false)
@@ -33,7 +33,7 @@ enum ServerKey {
         return certificates.isEmpty ? nil : certificates
     }
 
-    /// The first element in a DER text, of a length in at most two bytes; nil where it is cut.
+    /// Parses the first DER element, with a length of up to two bytes; returns `nil` if it is truncated.
     private static func element(of bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard bytes.count >= 2 else { return nil }
         var start = bytes.startIndex + 2

@@ -3,13 +3,13 @@ import Dispatch
 import Foundation
 import Security
 
-/// Evaluates a server by the configuration's authorities and pins.
+/// Evaluates servers according to the configuration's authorities and pins.
 struct ServerTrust: Sendable {
     private let queue = DispatchQueue(label: "headrace-trust")
     private let authorities: [[UInt8]]
     private let pins: [String]
 
-    /// Reads the authorities; `nil` if the configuration has neither authorities nor pins.
+    /// Reads the authorities; returns `nil` if the system's default evaluation suffices.
     init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {
@@ -17,7 +17,7 @@ struct ServerTrust: Sendable {
             guard let certificates = text.flatMap(ServerKey.certificates(inPEM:)) else {
                 throw DownloadError(
                     .tls,
-                    "The certificate authorities could not be read: \(file.filePath) is no PEM file."
+                    "The certificate authorities could not be read: \(file.filePath) is not a PEM file."
                 )
             }
             authorities = certificates
@@ -27,9 +27,9 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Evaluates the server of a challenge, and calls `completion` with the reason to refuse it, or `nil` if it is trusted.
+    /// Returns why a server is not trusted, or `nil` if it is.
     ///
-    /// Returns at once, since the system may need the network for the evaluation.
+    /// Evaluates the server asynchronously, because the system may access the network.
     func evaluate(
         _ challenge: URLAuthenticationChallenge,
         completion: @escaping @Sendable (DownloadError?) -> Void
@@ -40,7 +40,7 @@ struct ServerTrust: Sendable {
             guard let trust = challenge.protectionSpace.serverTrust else { return completion(.unpinned(host)) }
             guard setAnchors(of: trust) else {
                 return completion(
-                    DownloadError(.tls, "The certificate authorities could not be used: one is no certificate.")
+                    DownloadError(.tls, "The certificate authorities could not be used: one is invalid.")
                 )
             }
             let status = SecTrustEvaluateAsyncWithError(trust, queue) { trust, isTrusted, error in

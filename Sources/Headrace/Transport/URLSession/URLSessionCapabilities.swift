@@ -1,22 +1,21 @@
 import HeadracePlatform
 
-/// What a platform's `URLSession` can do, and what a configuration must therefore not ask of it; pure.
+/// The capabilities of a platform's `URLSession`, to reject unsupported settings; performs no I/O.
 struct URLSessionCapabilities: Sendable, Hashable {
-    /// Whether a task that is suspended goes on where it was.
+    /// Whether a suspended task resumes at its current position.
     var suspends: Bool
-    /// Whether a server can be judged by other authorities than the system's, and by its key.
+    /// Whether servers can be evaluated with custom authorities and by their keys.
     var evaluatesServerTrust: Bool
-    /// Whether each request can be sent through the proxy that is chosen for it, or through none.
+    /// Whether the proxy can be chosen for each request.
     var choosesProxies: Bool
 
-    /// Apple's.
+    /// The capabilities on Apple platforms.
     static let apple = URLSessionCapabilities(suspends: true, evaluatesServerTrust: true, choosesProxies: true)
-    /// That of swift-corelibs-foundation.
-    ///
-    /// A task that is suspended begins anew there. The proxies are those of the environment, whatever it is told.
+    /// The capabilities of swift-corelibs-foundation, where a suspended task starts over and the proxies of the environment are
+    /// always used.
     static let corelibs = URLSessionCapabilities(suspends: false, evaluatesServerTrust: false, choosesProxies: false)
 
-    /// This platform's.
+    /// The capabilities on this platform.
     static var current: URLSessionCapabilities {
         #if canImport(Darwin)
         apple
@@ -25,52 +24,52 @@ struct URLSessionCapabilities: Sendable, Hashable {
         #endif
     }
 
-    /// Throws `invalidRequest` for the first setting that would have to be ignored.
+    /// Throws `invalidRequest` for the first unsupported setting.
     func validate(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
         if configuration.allowsAddress != nil {
-            throw Self.refusal("allowsAddress", "it connects without asking")
+            throw Self.refusal("allowsAddress", "it cannot check addresses before it connects")
         }
         if configuration.clientCertificate != nil {
-            throw Self.refusal("clientCertificate", "it takes identities from a keychain and no PEM file")
+            throw Self.refusal("clientCertificate", "it reads identities from the keychain only, not from PEM files")
         }
         if !evaluatesServerTrust, configuration.certificateAuthorities != nil || !configuration.pinnedPublicKeys.isEmpty
         {
             throw Self.refusal(
                 "certificateAuthorities and pinnedPublicKeys",
-                "on this platform it judges servers alone"
+                "on this platform, it does not support custom evaluation of servers"
             )
         }
         guard !choosesProxies else { return }
         switch configuration.proxy {
         case .environment: break
-        case .url: throw Self.refusal("a proxy", "on this platform it chooses proxies by itself")
+        case .url: throw Self.refusal("a proxy", "on this platform it uses the proxies of the environment")
         case .none:
             guard try ProxySettings(environment: environment) == ProxySettings() else {
                 throw Self.refusal(
                     "a proxy of none",
-                    "on this platform it goes by http_proxy and its like all the same"
+                    "on this platform, it always uses http_proxy and similar variables"
                 )
             }
         }
     }
 
-    /// Throws if a request would be sent another way than it is told to.
+    /// Throws if a request requires a proxy.
     func validate(_ request: TransportRequest) throws(DownloadError) {
         guard !choosesProxies, let proxy = request.proxy else { return }
         throw DownloadError(
             .proxy,
-            "The environment names the proxy \(proxy), and on this platform URLSession chooses proxies by itself. "
-                + "Remove the variable or take another transport."
+            "The environment names the proxy \(proxy), but on this platform URLSession cannot use it for one request. "
+                + "Unset the variable or use another transport."
         )
     }
 
     private static func refusal(_ setting: String, _ reason: String) -> DownloadError {
         DownloadError(
             .invalidRequest,
-            "URLSession cannot work with \(setting): \(reason). Leave it out or take another transport."
+            "URLSession does not support \(setting): \(reason). Remove the setting or use another transport."
         )
     }
 }

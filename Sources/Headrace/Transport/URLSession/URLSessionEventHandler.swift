@@ -5,20 +5,20 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The delegate of a transport's sessions: hands what they tell to the transfers, on a queue of its own.
+/// The delegate of a transport's sessions, which forwards their events to the transfers on a separate queue.
 final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
-        /// Sessions that were not yet told to be over.
+        /// The sessions that have not been invalidated yet.
         var openSessions = 0
         /// Whether a session was ended with its tasks.
         var isShutDown = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// What is delivered, and what room there is for it, one after the other.
+    /// Runs the delegate callbacks and resumes transfers, one at a time.
     private let deliveries = OperationQueue()
-    /// What ends tasks and sessions, which is not to wait for what they deliver.
+    /// Cancels tasks and sessions without waiting for deliveries.
     private let endings = OperationQueue()
     private let state = Locked(State())
     #if canImport(Darwin)
@@ -44,7 +44,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Ends a session, with its tasks or after them.
+    /// Invalidates a session, and cancels its tasks unless they should finish.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {
@@ -75,7 +75,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     func cancel(_ task: URLSessionTask) {
-        // On Linux it may never tell its end.
+        // On Linux, the completion of a cancelled task may never be reported.
         _ = remove(ObjectIdentifier(task))
         endings.addOperation { task.cancel() }
     }
@@ -88,7 +88,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         state.withLock { $0.transfers.removeValue(forKey: id) }
     }
 
-    // MARK: What the sessions tell
+    // MARK: URLSessionDataDelegate
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         let waiters = state.withLock { state in
@@ -107,7 +107,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // The answer is delivered as it is, and RedirectPolicy decides.
+        // The response is delivered unchanged; RedirectPolicy decides.
         completionHandler(nil)
     }
 
@@ -151,7 +151,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         let isWanted = transfer(ObjectIdentifier(dataTask))?.receive(response) ?? false
-        // On Linux, the disposition changes nothing.
+        // On Linux, the disposition has no effect.
         if !isWanted { dataTask.cancel() }
         completionHandler(isWanted ? .allow : .cancel)
     }

@@ -1,10 +1,10 @@
 import HeadracePlatform
 
-/// How `URLSession` said that a task failed, and its meaning; pure.
+/// Converts the error of a `URLSession` task; performs no I/O.
 struct URLSessionFailure: Sendable {
-    /// Of `NSURLErrorDomain`, or of CFNetwork for the failures of proxies.
+    /// The code in `NSURLErrorDomain`.
     var code: Int
-    /// Its own words.
+    /// The localized description.
     var detail: String
     var hasHead: Bool
     /// Whether the transport has ended its sessions.
@@ -16,7 +16,7 @@ struct URLSessionFailure: Sendable {
         let server = request.url.server
         switch code {
         case -999 where isShutDown: return .shutDown()
-        // The system did, as after the rejected challenge of another task: one that was cancelled here reports nothing.
+        // Cancelled by the system, for example after a rejected challenge of another task.
         case -999:
             return DownloadError(.connectionLost, "The system cancelled the request to \(server).")
         case 306, 310:
@@ -34,7 +34,7 @@ struct URLSessionFailure: Sendable {
         case -1206, -1205:
             return DownloadError(
                 .tls,
-                "The server \(server) asks for a client certificate, which URLSession has none of."
+                "The server \(server) requires a client certificate, which the URLSession transport does not support."
             )
         // The configuration's authorities have passed, or their own error is reported: it is the system that knows none of them.
         case -1204 ... -1200 where hasOwnAuthorities:
@@ -50,30 +50,30 @@ struct URLSessionFailure: Sendable {
         case -1022:
             return DownloadError(
                 .invalidRequest,
-                "App Transport Security does not allow a connection to \(server): take an https URL, or except the host "
-                    + "in the app's Info.plist."
+                "App Transport Security does not allow a connection to \(server): use an https URL, or add an exception "
+                    + "for the host to the app's Info.plist."
             )
-        // The URL's scheme was checked before: what is not supported is what the server speaks.
+        // The URL's scheme was checked before, so the unsupported protocol is that of the server.
         case -1002, -1015, -1016, -1017: return violation
         case -1 where isViolation: return violation
         default:
-            let when = hasHead ? "before all bytes were there" : "before the answer was complete"
+            let when = hasHead ? "before all bytes were received" : "before the response header was complete"
             return DownloadError(.connectionLost, "The connection to \(server) ended \(when): \(words).")
         }
     }
 
     private var violation: DownloadError {
-        DownloadError(.protocolViolation, "The server's answer is not valid HTTP: \(words).")
+        DownloadError(.protocolViolation, "The response is not valid HTTP: \(words).")
     }
 
-    /// Without the full stop, which the sentence has.
+    /// The description without its full stop.
     private var words: String { detail.withoutFullStop }
 
-    /// On Linux, nearly all failures have one code, and the words of libcurl below.
+    /// On Linux, nearly all failures have the same code and a message from libcurl.
     private var isViolation: Bool {
         let words = words.lowercased()
         return ["chunked-encoding", "unencoding", "header"].contains(where: words.contains)
-            // Its own bound on a header line is a failed allocation.
+            // libcurl reports a header line over its limit as a failed allocation.
             || !hasHead && words == "out of memory"
     }
 }

@@ -1,17 +1,16 @@
-/// How far a transfer on `URLSession` is, and when it has waited too long; pure.
+/// The state of a `URLSession` transfer, including stall detection; performs no I/O.
 ///
-/// `URLSession` does not tell when it has connected, so that before the head the two limits hold one after the other. The clock
-/// does not run while the machine sleeps, when no byte can come.
+/// `URLSession` does not report when it has connected, so before the head, both timeouts apply in sequence.
 struct URLSessionTransferState: Sendable {
-    /// What is to be done with the task when bytes were delivered.
+    /// The action for the task after a delivery.
     enum Step: Equatable {
         case proceed
         case suspend
     }
 
-    /// What a look at the time finds.
+    /// The result of a stall check.
     enum Finding: Equatable {
-        /// Nothing; look again then.
+        /// Not stalled; check again at this time.
         case wait(until: SuspendingClock.Instant)
         case stalled(DownloadError)
     }
@@ -23,7 +22,7 @@ struct URLSessionTransferState: Sendable {
     private let start: SuspendingClock.Instant
     private var lastActivity: SuspendingClock.Instant?
     private(set) var isSuspended = false
-    /// Whether only the end of a TLS connection tells the end of the body.
+    /// Whether the end of the TLS connection is the only end of the body.
     private var endsWithTLS = false
 
     init(
@@ -38,7 +37,7 @@ struct URLSessionTransferState: Sendable {
         start = now
     }
 
-    /// Whether the head is there.
+    /// Whether the head has arrived.
     var hasHead: Bool { lastActivity != nil }
 
     mutating func headArrived(_ head: ResponseHead, at now: SuspendingClock.Instant) {
@@ -46,20 +45,20 @@ struct URLSessionTransferState: Sendable {
         endsWithTLS = head.endsWithTLSConnection
     }
 
-    /// The protocol of the answer is known, as in `h2`, whose streams mark their own end.
+    /// Records the protocol of the response, such as `h2`, whose streams mark their own end.
     mutating func isProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
 
     mutating func bytesArrived(_ demand: ResponseStreamState.Demand, at now: SuspendingClock.Instant) -> Step {
         lastActivity = now
-        // Some may come after the task was suspended.
+        // More bytes may arrive after the task was suspended.
         guard demand == .pause, suspends, !isSuspended else { return .proceed }
         isSuspended = true
         return .suspend
     }
 
-    /// The reader has room again; true where the task has to go on.
+    /// Records that the reader has room again; returns `true` if the task must be resumed.
     mutating func resumed(at now: SuspendingClock.Instant) -> Bool {
         guard isSuspended else { return false }
         isSuspended = false
@@ -75,17 +74,17 @@ struct URLSessionTransferState: Sendable {
             DownloadError(
                 .stalled,
                 hasHead
-                    ? "No byte came from the server for \(request.stallTimeout.inSeconds)."
-                    : "The server did not answer within \((request.connectTimeout + request.stallTimeout).inSeconds), "
-                        + "the time to connect included."
+                    ? "No data was received from the server for \(request.stallTimeout.inSeconds)."
+                    : "The server did not respond within \((request.connectTimeout + request.stallTimeout).inSeconds), "
+                        + "including the time to connect."
             )
         )
     }
 
-    /// What a task that has ended with this error, or with none, has failed of; nil where all of the body is there.
+    /// Returns the failure of a completed task with this error or none; `nil` if the body is complete.
     func failure(_ error: (code: Int, detail: String)?, isShutDown: Bool = false) -> DownloadError? {
         if error != nil || !hasHead {
-            let (code, detail) = error ?? (-1, "it had no answer")
+            let (code, detail) = error ?? (-1, "no response was received")
             let failure = URLSessionFailure(
                 code: code,
                 detail: detail,
@@ -98,8 +97,8 @@ struct URLSessionTransferState: Sendable {
         guard endsWithTLS else { return nil }
         return DownloadError(
             .protocolViolation,
-            "Only the end of the TLS connection tells the end of the file, and URLSession does not tell whether it was cut. "
-                + "Take another transport for this server."
+            "Only the end of the TLS connection marks the end of the file, and URLSession does not report a truncation. "
+                + "Use another transport for this server."
         )
     }
 }

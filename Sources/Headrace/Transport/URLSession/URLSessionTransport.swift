@@ -5,28 +5,28 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The transport on `URLSession`: data tasks, whose redirects, cookies, logins and caching are ours.
+/// The `URLSession` transport: data tasks without its redirects, cookies, authentication and caching.
 final class URLSessionTransport: Transport {
-    /// The limits are our own; `URLSession` wants some.
+    /// The library has its own timeouts; `URLSession` requires some.
     private static let longestTime: TimeInterval = 365 * 24 * 3600
-    /// The manager limits the connections to a host.
+    /// The manager limits the connections per host.
     private static let maxConnectionsPerHost = 4096
 
     private let settings: URLSessionConfiguration
     private let routeWithoutProxy: URLSessionRoute
     private let hasOwnAuthorities: Bool
     private let userAgent: String
-    private let relay: URLSessionEventHandler
+    private let eventHandler: URLSessionEventHandler
     private let pool = ChunkPool()
     private let budget = BufferBudget()
-    /// One for each route that was taken; `nil` after the shutdown.
+    /// The session of each route in use; `nil` after the shutdown.
     private let sessions = Locked<[URLSessionRoute: URLSession]?>([:])
 
-    /// Makes a session.
+    /// Creates a session.
     /// - Parameters:
-    ///   - configuration: What holds for all transfers.
-    ///   - base: The settings that are kept where they are not the library's own.
-    /// - Throws: `invalidRequest` for what `URLSession` cannot do, or cannot read.
+    ///   - configuration: The settings for all transfers.
+    ///   - base: The session configuration for settings that the library does not override.
+    /// - Throws: `invalidRequest` for unsupported settings, `tls` if the authorities cannot be read.
     init(
         _ configuration: DownloadConfiguration,
         on base: URLSessionConfiguration = .ephemeral
@@ -38,7 +38,7 @@ final class URLSessionTransport: Transport {
         guard base.identifier == nil, let settings = base.copy() as? URLSessionConfiguration else {
             throw DownloadError(
                 .invalidRequest,
-                "A background configuration has no data tasks; give one of another kind."
+                "A background configuration does not support data tasks; use a default or ephemeral one."
             )
         }
         settings.urlCache = nil
@@ -51,16 +51,16 @@ final class URLSessionTransport: Transport {
         #if canImport(Darwin)
         settings.waitsForConnectivity = false
         settings.tlsMinimumSupportedProtocolVersion = .TLSv12
-        relay = URLSessionEventHandler(try ServerTrust(configuration))
+        eventHandler = URLSessionEventHandler(try ServerTrust(configuration))
         #else
-        relay = URLSessionEventHandler()
+        eventHandler = URLSessionEventHandler()
         #endif
         self.settings = settings
         userAgent = configuration.userAgent
     }
 
     deinit {
-        for session in takeSessions() { relay.end(session) }
+        for session in takeSessions() { eventHandler.end(session) }
     }
 
     func perform<Result: Sendable>(
@@ -77,10 +77,10 @@ final class URLSessionTransport: Transport {
         return try await withTaskCancellationHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 if let transfer = start(request, stream) {
-                    group.addTask { [relay] in
+                    group.addTask { [eventHandler] in
                         guard let error = await transfer.stall() else { return }
                         stream.fail(error)
-                        relay.cancel(transfer.task)
+                        eventHandler.cancel(transfer.task)
                     }
                 }
                 defer { group.cancelAll() }
@@ -96,19 +96,19 @@ final class URLSessionTransport: Transport {
     func dropIdleConnections() {
         sessions.withLock { sessions in
             guard let old = sessions else { return }
-            for session in old.values { relay.end(session, finishingTasks: true) }
+            for session in old.values { eventHandler.end(session, finishingTasks: true) }
             sessions = [:]
         }
     }
 
     func shutdown() async {
-        for session in takeSessions() { relay.end(session) }
-        await relay.waitUntilAllEnded()
+        for session in takeSessions() { eventHandler.end(session) }
+        await eventHandler.waitUntilAllEnded()
     }
 
-    /// Nil after the shutdown, which the stream tells.
+    /// Starts a task; after the shutdown, fails the stream and returns `nil`.
     private func start(_ request: TransportRequest, _ stream: ResponseStream) -> URLSessionTransfer? {
-        // Under the lock, since a session that was ended takes no task.
+        // Under the lock, because an invalidated session accepts no tasks.
         let route = request.proxy.map(URLSessionRoute.proxy) ?? routeWithoutProxy
         let task = sessions.withLock { sessions -> URLSessionDataTask? in
             guard sessions != nil, let session = sessions?[route] ?? open(route) else { return nil }
@@ -120,15 +120,15 @@ final class URLSessionTransport: Transport {
             return nil
         }
         let transfer = URLSessionTransfer(task, request, stream, hasOwnAuthorities: hasOwnAuthorities)
-        relay.begin(transfer)
+        eventHandler.begin(transfer)
         return transfer
     }
 
     private func open(_ route: URLSessionRoute) -> URLSession? {
         #if canImport(Darwin)
-        settings.routed(route).map(relay.open)
+        settings.routed(route).map(eventHandler.open)
         #else
-        relay.open(settings)
+        eventHandler.open(settings)
         #endif
     }
 

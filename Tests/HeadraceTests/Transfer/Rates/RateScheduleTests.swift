@@ -104,7 +104,7 @@ struct RateScheduleTests {
         #expect(RateSchedule(written) == schedule)
     }
 
-    private static let order = "days come first, as Mon-Fri, then hours, as 08:00-18:00, then one rate"
+    private static let order = "expected days such as Mon-Fri, then hours such as 08:00-18:00, then one rate"
     private static let number = "a rate is a number such as 500K or 1.5M, or none"
 
     @Test(arguments: [
@@ -113,12 +113,12 @@ struct RateScheduleTests {
         ("Mon-Tue-Wed 1M", "Mon-Tue-Wed 1M", order), ("Funday 1M", "Funday 1M", order),
         ("08:00-25:00 1", "08:00-25:00 1", order), ("08:60-10:00 1", "08:60-10:00 1", order),
         ("8-18 1", "8-18 1", order), ("08:00-24:01 1", "08:00-24:01 1", order), ("else 1, Mon 2", "else 1", order),
-        ("else", "else", "a rate has to follow else"), ("else 1 2", "else 1 2", "a rate has to follow else"),
+        ("else", "else", "a rate must follow else"), ("else 1 2", "else 1 2", "a rate must follow else"),
         ("Mon fast", "fast", number), ("else -1", "-1", number), ("Mo 1", "Mo 1", order),
-        ("Mon 0", "0", "the rate is out of range; none is for no limit"),
+        ("Mon 0", "0", "the rate is out of range; use none for no limit"),
     ])
     func `a text that makes no sense is refused`(_ text: String, _ part: String, _ problem: String) {
-        let error = DownloadError(.invalidRequest, "\"\(part)\" is no entry of a schedule of rates: \(problem).")
+        let error = DownloadError(.invalidRequest, "\"\(part)\" is not a valid entry of a rate schedule: \(problem).")
         #expect(throws: error) { try RateSchedule(parsing: text) }
         #expect(RateSchedule(text) == nil)
     }
