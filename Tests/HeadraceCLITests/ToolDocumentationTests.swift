@@ -89,7 +89,7 @@ struct ToolDocumentationTests {
             let wanted = rows.filter { row in
                 conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkBlocker != nil)
             }
-            #expect(Self.members(of: download.json(place: 1)) == wanted.flatMap { Self.words($0[0]) })
+            #expect(Self.members(of: download.json(position: 1)) == wanted.flatMap { Self.words($0[0]) })
         }
         for name in ["queue list", "queue add"] { try expectHelp(of: name, toHave: rows) }
     }

@@ -10,8 +10,8 @@ struct Verb: Sendable {
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
     /// The options of downloads that are in no list.
-    private static let ofDownloads = Set(Option.allCases).subtracting(Option.ofQueueOnly)
-        .subtracting(Option.ofFilesOnly)
+    private static let downloadOptions = Set(Option.allCases).subtracting(Option.queueOnly)
+        .subtracting(Option.verifyOnly)
 
     static let table: [Verb] =
         [
@@ -19,7 +19,7 @@ struct Verb: Sendable {
                 name: "get",
                 operands: "URL...",
                 summary: "download files",
-                options: .those(of: ofDownloads),
+                options: .entries(of: downloadOptions),
                 run: { arguments async throws(UsageError) in try await get(arguments) }
             ),
             Verb(
@@ -27,7 +27,7 @@ struct Verb: Sendable {
                 operands: "[FILE...]",
                 summary: "compare files that are there with their checksums",
                 options: .those(
-                    of: Option.ofNetwork.union([
+                    of: Option.networkOptions.union([
                         .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .retries, .timeout,
                         .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
@@ -46,7 +46,7 @@ struct Verb: Sendable {
                 operands: "FILE [URL...]",
                 summary: "fetch what is wrong of a file that is there",
                 options: .those(
-                    of: ofDownloads.subtracting([
+                    of: downloadOptions.subtracting([
                         .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
                         .followMetalink, .version,
                     ])

@@ -45,7 +45,7 @@ extension Completions {
         }
     }
 
-    /// As one word for fish, whose quotes are escaped by a backslash.
+    /// The text quoted as one word for fish, which escapes quotes with a backslash.
     private static func fishText(_ text: String) -> String {
         "'" + text.map { "'\\".contains($0) ? "\\\($0)" : "\($0)" }.joined() + "'"
     }

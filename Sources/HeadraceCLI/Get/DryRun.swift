@@ -47,7 +47,7 @@ private struct DryRun: Sendable {
 
     /// Follows the trial until it is answered, and tells what the answer says.
     func run(_ download: Download, writesJSON: Bool) async -> ExitCode {
-        let item = Item(id: "\(download.id)", request: request)
+        let item = DisplayedDownload(id: "\(download.id)", request: request)
         for await event in download.events {
             switch event {
             case .responded(let status, let totalBytes, let file):
@@ -63,7 +63,7 @@ private struct DryRun: Sendable {
                 return Console.output.print("\(place.plainPath): \(shown) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { Console.output.write(JSONLines.line(for: event, of: item) + "\n") }
-                let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)
+                let line = MessageFormatter(verbosity: .normal, isLive: true).line(for: event, of: item)
                 if let line { Console.error.write(line + "\n") }
                 return ExitCode(error.code)
             default: break

@@ -21,7 +21,7 @@ struct Run {
     let mode: Mode
     private let options: GetOptions
     private let requests: AsyncStream<Signals.Request>
-    private let reporter: Reporter
+    private let printer: ProgressPrinter
     private let events: AsyncStream<QueueEvent>?
 
     /// To be made before the first download is added.
@@ -30,9 +30,9 @@ struct Run {
         self.mode = mode
         self.options = options
         self.requests = requests
-        reporter = Reporter(options)
+        printer = ProgressPrinter(options)
         // What nobody reads need not be told: of thousands of small files it would be a cost.
-        events = mode.isAlone && reporter.isQuiet ? nil : manager.events
+        events = mode.isAlone && printer.isQuiet ? nil : manager.events
     }
 
     /// Returns when all is done, or stopped by a signal; throws what took the list away.
@@ -45,11 +45,11 @@ struct Run {
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
         }
-        if reporter.isQuiet { await reporter.look(at: manager.downloads) }
+        if printer.isQuiet { await printer.look(at: manager.downloads) }
         if case .interrupted(let interruption) = end {
-            return await reporter.end(after: interruption, message(interruption))
+            return await printer.end(after: interruption, message(interruption))
         }
-        let status = await reporter.end(after: nil, "")
+        let status = await printer.end(after: nil, "")
         if case .lost(let error) = end { throw error }
         return status
     }
@@ -60,14 +60,14 @@ struct Run {
         await withDiscardingTaskGroup { group in
             // What began before the events were listened to; of an earlier run, what has ended has no events of its own.
             let downloads = await manager.downloads
-            await reporter.note(downloads)
+            await printer.note(downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
             // Where nothing is left to do, what was told of the list is still to be read: the events end with the manager.
             if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
-                case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
+                case .added(let ids): await printer.note(ids.compactMap { manager[$0] })
                 case .stateChanged(let id, let state):
                     await note(id, state, in: &group)
                     if state == .paused {
@@ -77,9 +77,9 @@ struct Run {
                         return
                     }
                 case .removed(let id):
-                    await reporter.forget(id)
+                    await printer.forget(id)
                     if paused.remove(id) != nil, await isOver(pausedMeanwhile: paused, in: &group) { return }
-                case .registryDamaged(let message): await reporter.warn(mode.naming(message))
+                case .registryDamaged(let message): await printer.warn(mode.naming(message))
                 case .registryFailed(let error): await warn(error)
                 case .idle: if await isOver(pausedMeanwhile: paused, in: &group) { return }
                 default: break
@@ -99,7 +99,7 @@ struct Run {
         if await continues() { return false }
         guard !mode.isAlone else { return true }
         guard paused.isEmpty else {
-            await reporter.explainWaiting(for: paused.count)
+            await printer.explainWaiting(for: paused.count)
             return false
         }
         // Whether the list could be written for the last time is reported after that.
@@ -111,7 +111,7 @@ struct Run {
         guard let download = manager[id] else { return }
         switch state {
         case .waiting, .paused:
-            await reporter.note([download])
+            await printer.note([download])
             follow(download, state, in: &group)
         case .running, .failed, .cancelled: follow(download, state, in: &group)
         // It has run, and is followed for that.
@@ -121,19 +121,19 @@ struct Run {
 
     /// Who reads too slowly misses events of the list, and with them what became of a download.
     private func followMissed(in group: inout DiscardingTaskGroup) async {
-        for download in await reporter.missed(of: manager.downloads) { follow(download, download.state, in: &group) }
+        for download in await printer.missed(of: manager.downloads) { follow(download, download.state, in: &group) }
     }
 
     /// Follows a download in this state, where there is anything to tell of it.
     private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
-        guard !reporter.isQuiet else { return }
+        guard !printer.isQuiet else { return }
         switch state {
         // Of one that never ran there is nothing else to tell.
         case .waiting where download.networkBlocker == nil: return
         case .paused: return
         // The list keeps what a signal stopped.
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
-        case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await reporter.follow(download) }
+        case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await printer.follow(download) }
         }
     }
 
@@ -146,7 +146,7 @@ struct Run {
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
-            case .redraw: await reporter.forgetArea()
+            case .redraw: await printer.forgetArea()
             case .stop(let number):
                 let open = await manager.downloads.filter(\.isOpen)
                 await manager.shutdown()
@@ -171,18 +171,18 @@ struct Run {
         let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
         // Of those that have not begun, an earlier run may have left something.
         rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
-        rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
+        rest.lost = begun.filter { $0.isResumable == false }.map { DisplayedDownload(id: "", request: $0.request).name }
         rest.isAbandoned = !options.configuration.resumesPartialDownloads
         return rest.message
     }
 
     private func draw() async -> End? {
-        guard let interval = await reporter.interval() else { return nil }
+        guard let interval = await printer.interval() else { return nil }
         while !Task.isCancelled {
-            if reporter.isQuiet {
-                await reporter.look(at: manager.downloads)
+            if printer.isQuiet {
+                await printer.look(at: manager.downloads)
             } else {
-                await reporter.draw()
+                await printer.draw()
             }
             try? await Task.sleep(for: interval)
         }
@@ -214,7 +214,7 @@ struct Run {
 
     /// Tells why the list cannot be written or read; that it is gone, the end of the run tells.
     private func warn(_ error: DownloadError) async {
-        if !error.isRegistryLost { await reporter.warn(error) }
+        if !error.isRegistryLost { await printer.warn(error) }
     }
 }
 

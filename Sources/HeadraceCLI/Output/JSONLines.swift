@@ -18,7 +18,7 @@ enum JSONLines {
         ]).text
     }
 
-    static func line(for event: DownloadEvent, of item: Item) -> String {
+    static func line(for event: DownloadEvent, of item: DisplayedDownload) -> String {
         switch event {
         case .started: return object("started", item).text
         case .redirected(let status, let from, let to):
@@ -103,7 +103,7 @@ enum JSONLines {
         }
     }
 
-    static func progressLine(of item: Item) -> String {
+    static func progressLine(of item: DisplayedDownload) -> String {
         let progress = item.progress
         var line = object(
             "progress",
@@ -118,7 +118,7 @@ enum JSONLines {
         return line.text
     }
 
-    private static func finished(_ summary: DownloadSummary, _ item: Item) -> String {
+    private static func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
         object(
             "finished",
             item,
@@ -131,13 +131,13 @@ enum JSONLines {
         ).text
     }
 
-    private static func wasted(_ event: String, _ item: Item, _ reason: String, _ bytes: Int64) -> String {
+    private static func wasted(_ event: String, _ item: DisplayedDownload, _ reason: String, _ bytes: Int64) -> String {
         object(event, item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
     }
 
     private static func object(
         _ event: String,
-        _ item: Item,
+        _ item: DisplayedDownload,
         _ members: KeyValuePairs<String, JSONObject.Value> = [:]
     ) -> JSONObject {
         var object = JSONObject(["event": .string(event), "id": .string(item.id), "url": .string(item.url)])

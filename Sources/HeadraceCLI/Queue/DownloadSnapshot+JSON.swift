@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 extension DownloadSnapshot {
-    /// What the help text says of ``json(place:)``; the page "JSON lines" of the documentation tells more.
+    /// What the help text says of ``json(position:)``; the page "JSON lines" of the documentation tells more.
     static let jsonNotes = """
         --json: an object for each download, with its place, number, id, state, url, name, title, group, priority,
         begin, bytesReceived and totalBytes, and its destination or directory; once it is finished file; once it has failed
@@ -12,8 +12,8 @@ extension DownloadSnapshot {
         """
 
     /// The download as a JSON object in a line; the place is that in the list, where it is known.
-    func json(place: Int?) -> String {
-        let item = Item(id: id.description, request: request)
+    func json(position: Int?) -> String {
+        let item = DisplayedDownload(id: id.description, request: request)
         var object = JSONObject([
             "place": .optional(place.map { Int64($0) }), "number": .optional(number.map { Int64($0) }),
             "id": .string(item.id), "state": .string(state.kind.rawValue),

@@ -10,7 +10,7 @@ extension Verb {
                 operands: "URL...",
                 summary: "add downloads to a list that is kept on the disk, and print their ids",
                 options: .those(
-                    of: Option.ofNetwork.union([
+                    of: Option.networkOptions.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
                         .ifExists, .ifChanged, .onMismatch, .network, .title, .group, .priority, .paused, .begin,
                         .registry, .json, .quiet, .help,
@@ -29,7 +29,7 @@ extension Verb {
                 name: "queue list",
                 operands: "",
                 summary: "show the list",
-                options: .those(of: [.state, .group, .registry, .json, .help]),
+                options: .entries(of: [.state, .group, .registry, .json, .help]),
                 notes: [DownloadSnapshot.jsonNotes],
                 run: { arguments async throws(UsageError) in try await queueList(arguments) }
             ),
@@ -37,7 +37,7 @@ extension Verb {
                 name: "queue run",
                 operands: "",
                 summary: "download what waits in the list; other queue commands work meanwhile",
-                options: .those(of: Option.ofQueueRun.union([.background])),
+                options: .entries(of: Option.queueRunOptions.union([.background])),
                 run: { arguments async throws(UsageError) in try await queueRun(arguments) }
             ),
             command(
@@ -71,7 +71,7 @@ extension Verb {
                 name: "queue move",
                 operands: "ID first|last|before ID|after ID|PLACE",
                 summary: "change the place of a download in the list, and with it when it runs",
-                options: .those(of: [.registry, .help]),
+                options: .entries(of: [.registry, .help]),
                 notes: [QueueSelector.moveNotes],
                 run: { arguments async throws(UsageError) in try await queueMove(arguments) }
             ),
@@ -90,7 +90,7 @@ extension Verb {
             name: "queue \(name)",
             operands: "ID...",
             summary: summary,
-            options: .those(of: options.union([.state, .group, .registry, .quiet, .help])),
+            options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
             notes: [QueueSelector.notes] + notes,
             run: { arguments async throws(UsageError) in
                 let selector = try QueueSelector(arguments.operands, arguments)
@@ -101,13 +101,13 @@ extension Verb {
                     let command = command(ids, arguments)
                     let isDone = ids.isEmpty ? true : try await registry.perform(command)
                     if !arguments.has(.quiet) {
-                        let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
+                        let lines = QueueCommandNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
                         for line in lines { Console.error.write(line + "\n") }
                     }
                     guard isDone else { throw await registry.isYetToCarryOut() }
                     let chosen = Set(ids)
                     if !arguments.has(.quiet) {
-                        let line = QueueNote.summary(of: command, on: ids, of: list)
+                        let line = QueueCommandNote.summary(of: command, on: ids, of: list)
                         if let line { Console.error.write(line + "\n") }
                         report(list.filter { chosen.contains($0.id) }, arguments)
                         if line != nil { await registry.warnUnlessRunning(arguments) }
@@ -150,9 +150,9 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
             lines = zip(ids, requests).map { id, request in
                 guard let index = list.firstIndex(where: { $0.id == id }) else {
                     // The process that has the list has yet to take it.
-                    return DownloadSnapshot(added: request, as: id).json(place: nil)
+                    return DownloadSnapshot(added: request, as: id).json(position: nil)
                 }
-                return list[index].json(place: index + 1)
+                return list[index].json(position: index + 1)
             }
         }
         let status = Console.output.print(lines)
@@ -172,7 +172,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
         var lines: [String] = []
         if arguments.has(.json) {
-            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(place: $0 + 1) }
+            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(position: $0 + 1) }
         } else if !shown.isEmpty {
             lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
         } else {
@@ -232,7 +232,7 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
         let place = try QueuePosition(arguments.operands.dropFirst(), in: list)
         let command = DownloadRegistry.Command.move(id, to: place)
         guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
-        if let line = QueueNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
+        if let line = QueueCommandNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
         await registry.warnUnlessRunning(arguments)
         return .success
     }

@@ -22,7 +22,7 @@ struct QueueAddOptions: Sendable {
             throw UsageError("--header: \(field.name) is a secret, and the list keeps none; headrace get takes it")
         }
         if places.integrity.list?.contains("://") != true,
-            let option = Option.allCases.first(where: { Option.ofNetwork.contains($0) && arguments.has($0) })
+            let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
         {
             throw UsageError(option, "without the URL of a --checksum-file nothing is fetched; queue run takes it")
         }

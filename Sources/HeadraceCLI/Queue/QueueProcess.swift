@@ -8,7 +8,7 @@ extension Verb {
             name: "queue status",
             operands: "",
             summary: "tell whether a process runs the list, and how many downloads stand how",
-            options: .those(of: [.registry, .json, .help]),
+            options: .entries(of: [.registry, .json, .help]),
             notes: [QueueStatus.jsonNotes],
             run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
         ),
@@ -16,14 +16,14 @@ extension Verb {
             name: "queue stop",
             operands: "",
             summary: "have the process that runs the list end, and wait for that; the list keeps what is not done",
-            options: .those(of: [.registry, .quiet, .help]),
+            options: .entries(of: [.registry, .quiet, .help]),
             run: { arguments async throws(UsageError) in try await queueStop(arguments) }
         ),
         Verb(
             name: "queue unit",
             operands: "",
             summary: "print a systemd user unit that runs the list with these options and waits for more",
-            options: .those(of: Option.ofQueueRun),
+            options: .entries(of: Option.queueRunOptions),
             notes: [
                 """
                 headrace queue unit > ~/.config/systemd/user/headrace.service

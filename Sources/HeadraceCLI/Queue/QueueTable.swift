@@ -106,6 +106,6 @@ extension DownloadSnapshot {
     var shownName: String {
         if let title = request.title { return title }
         if case .finished(let file) = state { return file.lastPathComponent }
-        return Item(id: id.description, request: request).name
+        return DisplayedDownload(id: id.description, request: request).name
     }
 }

@@ -25,9 +25,9 @@ struct GlyphsTests {
     }
 
     @Test func `what is cut is marked in the characters of the terminal`() {
-        let running = [Item.running(.half, named: String(repeating: "n", count: 300))]
+        let running = [DisplayedDownload.running(.half, named: String(repeating: "n", count: 300))]
         let lines = [Glyphs.ascii, .unicode].map {
-            Snapshot(running: running, tally: Tally(open: 1)).draw(width: 60, height: 24, $0)[0]
+            LiveProgress(running: running, totals: RunTotals(open: 1)).draw(width: 60, height: 24, $0)[0]
         }
         #expect(lines[0].contains("~") && !lines[0].contains("…"))
         #expect(lines[1].contains("…"))

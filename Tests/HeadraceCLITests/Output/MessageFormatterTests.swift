@@ -5,16 +5,16 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct PlainTextTests {
+struct MessageFormatterTests {
     private static let file = URL(filePath: "/d/a (1).bin")
 
     private func line(
         _ event: DownloadEvent,
         _ verbosity: GetOptions.Verbosity = .normal,
         isLive: Bool = false,
-        item: Item = .connecting()
+        item: DisplayedDownload = .connecting()
     ) -> String? {
-        PlainText(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
+        MessageFormatter(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
     }
 
     private func finished(verified: Bool = true, seconds: Double = 2, fetched: Int64 = 3 << 20) -> DownloadEvent {
@@ -43,14 +43,14 @@ struct PlainTextTests {
     ])
     func `until it is answered a download has the name that its URL tells`(_ url: String, name: String) {
         let request = DownloadRequest(makeURL(url), to: .directory(URL(filePath: "/d/")))
-        #expect(Item(id: "00ff", request: request).name == name)
+        #expect(DisplayedDownload(id: "00ff", request: request).name == name)
     }
 
     @Test
     func `the end tells the name, the size, the time and the speed`() {
         #expect(line(finished()) == "a.bin: finished as a (1).bin, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(seconds: 0)) == "a.bin: finished as a (1).bin, 3.00 MiB in 1 ms")
-        let known = Item.connecting("a (1).bin")
+        let known = DisplayedDownload.connecting("a (1).bin")
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
         #expect(line(finished(), .quiet) == nil)
@@ -60,7 +60,7 @@ struct PlainTextTests {
 
     @Test
     func `one that is gone on with tells where, and the speed of what came now`() {
-        var item = Item.connecting("a (1).bin")
+        var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
         let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
         #expect(line(response, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
@@ -79,11 +79,11 @@ struct PlainTextTests {
 
     @Test
     func `what proved a file is told at its end`() throws {
-        var item = Item.connecting("a (1).bin")
+        var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.verified(try #require(Checksum("sha256:" + String(repeating: "0a", count: 32)))))
         #expect(line(finished(), item: item)?.hasSuffix(", 1.50 MiB/s, sha256 verified") == true)
         #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: is there, sha256 verified")
-        var pieces = Item.connecting("a (1).bin")
+        var pieces = DisplayedDownload.connecting("a (1).bin")
         pieces.apply(.piecesVerified(count: 7))
         #expect(line(finished(), item: pieces)?.hasSuffix(", 7 pieces verified") == true)
     }
@@ -136,27 +136,27 @@ struct PlainTextTests {
 
     @Test
     func `several downloads get a line for all`() {
-        var tally = Tally()
-        let text = PlainText(verbosity: .normal, isLive: false)
-        tally.addFinished(1 << 20, fetched: 1 << 20)
-        tally.addFinished(1 << 20, fetched: 1 << 20)
-        tally.addFailure(.network, of: .sample)
-        #expect(text.summary(tally, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
-        #expect(text.summary(Tally(open: 1), elapsed: .seconds(4)) == nil)
-        #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
-        var paused = Tally()
+        var totals = RunTotals()
+        let text = MessageFormatter(verbosity: .normal, isLive: false)
+        totals.addFinished(1 << 20, fetched: 1 << 20)
+        totals.addFinished(1 << 20, fetched: 1 << 20)
+        totals.addFailure(.network, of: .sample)
+        #expect(text.summary(totals, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
+        #expect(text.summary(RunTotals(open: 1), elapsed: .seconds(4)) == nil)
+        #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
+        var paused = RunTotals()
         paused.paused = 2
         let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
-        let other = PlainText(verbosity: .normal, isLive: false, queueWords: " --registry other")
+        let other = MessageFormatter(verbosity: .normal, isLive: false, queueWords: " --registry other")
         #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
-        var failed = Tally()
+        var failed = RunTotals()
         failed.failedEarlier = 1
         #expect(
             text.summary(failed, elapsed: .seconds(4))
                 == "nothing waits to be downloaded; 1 has failed: headrace queue retry --state failed"
         )
-        var there = Tally()
+        var there = RunTotals()
         there.addFinished(0, fetched: 0)
         there.addFinished(0, fetched: 0)
         #expect(text.summary(there, elapsed: .seconds(4)) == "2 of 2 finished in 4.0 s")
@@ -165,6 +165,6 @@ struct PlainTextTests {
             text.summary(there, elapsed: .seconds(4))
                 == "3 of 3 finished: 3.00 MiB (1.00 MiB fetched) in 4.0 s, 256 KiB/s"
         )
-        #expect(PlainText(verbosity: .quiet, isLive: false).summary(tally, elapsed: .seconds(4)) == nil)
+        #expect(MessageFormatter(verbosity: .quiet, isLive: false).summary(totals, elapsed: .seconds(4)) == nil)
     }
 }

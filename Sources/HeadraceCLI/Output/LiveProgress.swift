@@ -1,20 +1,20 @@
 import Headrace
 
 /// What the live area shows at one moment.
-struct Snapshot: Sendable, Equatable {
+struct LiveProgress: Sendable, Equatable {
     /// The running downloads in the order of adding.
-    var running: [Item]
-    var tally: Tally
+    var running: [DisplayedDownload]
+    var totals: RunTotals
 
     /// The lines of the live area, fitted to a terminal of this size.
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
-        let failed = tally.failed == 0 ? "" : ", \(tally.failed) failed"
-        let label = "\(tally.finished)/\(tally.count) done\(failed)"
+        let failed = totals.failed == 0 ? "" : ", \(totals.failed) failed"
+        let label = "\(totals.finished)/\(totals.count) done\(failed)"
         let names = running.map(\.name.printable)
-        let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)
+        let longest = max(names.map(\.displayWidth).max() ?? 0, totals.count > 1 ? label.displayWidth : 0)
         let columns = Columns(width: width, longestName: longest, glyphs)
-        let whole = tally.count > 1 ? [draw(whole: label, columns)] : []
+        let whole = totals.count > 1 ? [draw(whole: label, columns)] : []
         // The cursor stands below the area.
         let space = max(1, height - 1)
         guard running.count + whole.count > space else {
@@ -26,7 +26,7 @@ struct Snapshot: Sendable, Equatable {
         return Array((rows + [more] + whole).suffix(space))
     }
 
-    private func draw(_ item: Item, as name: String, _ columns: Columns) -> String {
+    private func draw(_ item: DisplayedDownload, as name: String, _ columns: Columns) -> String {
         let progress = item.progress
         let isAnswered = item.plannedPath != nil
         if let verified = progress.bytesVerified {
@@ -42,7 +42,7 @@ struct Snapshot: Sendable, Equatable {
     }
 
     private func draw(whole label: String, _ columns: Columns) -> String {
-        let received = running.reduce(tally.finishedBytes) { $0 + $1.progress.bytesReceived }
+        let received = running.reduce(totals.finishedBytes) { $0 + $1.progress.bytesReceived }
         let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
         let total = total
         let rest = total.map { max(0, Double($0 - received)) }
@@ -59,8 +59,8 @@ struct Snapshot: Sendable, Equatable {
 
     /// The bytes of everything, where all sizes are known.
     private var total: Int64? {
-        guard tally.ended + running.count == tally.count else { return nil }
-        return running.reduce(tally.finishedBytes) { sum, item in
+        guard totals.ended + running.count == totals.count else { return nil }
+        return running.reduce(totals.finishedBytes) { sum, item in
             guard let sum, let bytes = item.progress.totalBytes else { return nil }
             // Sizes are what servers say, and may be anything.
             let (total, isTooLarge) = sum.addingReportingOverflow(bytes)
@@ -71,8 +71,8 @@ struct Snapshot: Sendable, Equatable {
     /// By bytes where all sizes are known, else each download counts the same.
     private func fraction(_ received: Int64, _ total: Int64?) -> Double {
         if let total { return total == 0 ? 1 : Double(received) / Double(total) }
-        let parts = running.reduce(Double(tally.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
-        return parts / Double(tally.count)
+        let parts = running.reduce(Double(totals.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
+        return parts / Double(totals.count)
     }
 
     private static func size(_ received: Int64, _ total: Int64?) -> String {

@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 /// Events as lines for a person, on standard error.
-struct PlainText: Sendable {
+struct MessageFormatter: Sendable {
     let verbosity: GetOptions.Verbosity
     /// A start needs no line of its own where the download gets one that moves.
     let isLive: Bool
@@ -10,7 +10,7 @@ struct PlainText: Sendable {
     var queueWords = ""
 
     /// The line for an event, or nil where it gets none.
-    func line(for event: DownloadEvent, of item: Item) -> String? {
+    func line(for event: DownloadEvent, of item: DisplayedDownload) -> String? {
         switch event {
         case .failed(let error):
             return "headrace: \(item.name): \(error.advisedMessage.withoutFullStop) (\(item.url))".printable
@@ -20,18 +20,18 @@ struct PlainText: Sendable {
     }
 
     /// The line at the end of several downloads.
-    func summary(_ tally: Tally, elapsed: Duration) -> String? {
-        guard tally.count != 1, verbosity != .quiet else { return nil }
-        guard tally.count > 0 else {
+    func summary(_ totals: RunTotals, elapsed: Duration) -> String? {
+        guard totals.count != 1, verbosity != .quiet else { return nil }
+        guard totals.count > 0 else {
             return "nothing waits to be downloaded"
-                + hint("retry", tally.failedEarlier, .failed, tally.failedEarlier == 1 ? "has failed" : "have failed")
-                + hint("resume", tally.paused, .paused, tally.paused == 1 ? "is paused" : "are paused")
+                + hint("retry", totals.failedEarlier, .failed, totals.failedEarlier == 1 ? "has failed" : "have failed")
+                + hint("resume", totals.paused, .paused, totals.paused == 1 ? "is paused" : "are paused")
         }
-        let failed = tally.failed
-        let result = "\(tally.finished) of \(tally.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
+        let failed = totals.failed
+        let result = "\(totals.finished) of \(totals.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
         // Of files that were there already, no speed is to be told.
-        guard tally.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
-        return "\(result): \(Self.rate(tally.finishedBytes, fetched: tally.fetchedBytes, elapsed))"
+        guard totals.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
+        return "\(result): \(Self.rate(totals.finishedBytes, fetched: totals.fetchedBytes, elapsed))"
     }
 
     /// The command for so many downloads, where there are any.
@@ -48,7 +48,7 @@ struct PlainText: Sendable {
             .printable
     }
 
-    private func success(_ event: DownloadEvent, _ item: Item) -> String? {
+    private func success(_ event: DownloadEvent, _ item: DisplayedDownload) -> String? {
         switch event {
         case .started where !isLive || verbosity == .verbose: "\(item.name): started (\(item.url))"
         case .redirected(let status, _, let to) where verbosity == .verbose:
@@ -95,7 +95,7 @@ struct PlainText: Sendable {
         }
     }
 
-    private func finished(_ summary: DownloadSummary, _ item: Item) -> String {
+    private func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
         let name = summary.file.lastPathComponent
         let proof = item.proof.map { ", \($0)" } ?? ""
         let doubt = summary.isLengthVerified ? "" : "; the server did not say how long it is"

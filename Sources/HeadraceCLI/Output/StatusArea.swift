@@ -1,7 +1,7 @@
 /// The lines at the bottom of the terminal that are redrawn in place.
 ///
 /// Pure: gives what to write.
-struct LiveArea: Sendable {
+struct StatusArea: Sendable {
     private static let beginUpdate = "\u{1B}[?2026h"
     private static let endUpdate = "\u{1B}[?2026l"
     private static let noWrap = "\u{1B}[?7l"

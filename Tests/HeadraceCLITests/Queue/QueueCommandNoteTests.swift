@@ -5,7 +5,7 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct QueueNoteTests {
+struct QueueCommandNoteTests {
     private static let gone = URL(filePath: "/nowhere/\(UUID().uuidString)")
     private static let states: [DownloadState] = [
         .waiting, .running, .paused, .finished(URL(filePath: "/")), .failed(DownloadError(.httpStatus, "No.")),
@@ -13,7 +13,7 @@ struct QueueNoteTests {
     ]
 
     private func passedOver(_ command: DownloadRegistry.Command) -> [DownloadState.Kind] {
-        Self.states.filter { QueueNote(command, to: $0)?.isDone == false }.map(\.kind)
+        Self.states.filter { QueueCommandNote(command, to: $0)?.isDone == false }.map(\.kind)
     }
 
     @Test
@@ -23,8 +23,8 @@ struct QueueNoteTests {
         #expect(passedOver(.retry([])) == [.waiting, .running, .paused, .finished, .cancelled])
         #expect(passedOver(.cancel([])) == [.finished, .cancelled])
         #expect(passedOver(.remove([], deletingFiles: false)) == [])
-        #expect(QueueNote(.resume([]), to: .cancelled)?.isDone == true)
-        #expect(QueueNote(.resume([]), to: .finished(Self.gone))?.isDone == true)
+        #expect(QueueCommandNote(.resume([]), to: .cancelled)?.isDone == true)
+        #expect(QueueCommandNote(.resume([]), to: .finished(Self.gone))?.isDone == true)
     }
 
     @Test
@@ -36,10 +36,10 @@ struct QueueNoteTests {
         let ids = list.map(\.id)
         let revived = "headrace: 2 downloads: cancelled before; waits for its turn again, and begins at zero"
         let running = "headrace: c (%5): running; there is nothing to resume"
-        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
-        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
-        #expect(QueueNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
-        #expect(QueueNote.lines(on: .pause(ids), to: [], of: list, areNamed: false).count == 1)
+        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
+        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
+        #expect(QueueCommandNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
+        #expect(QueueCommandNote.lines(on: .pause(ids), to: [], of: list, areNamed: false).count == 1)
     }
 
     @Test
@@ -47,13 +47,13 @@ struct QueueNoteTests {
         let list = [DownloadSnapshot.sample(1, .running, name: "a"), .sample(2, .paused, name: "b"), .sample(3)]
             .numbered(4, 2, 3)
         let ids = list.map(\.id)
-        #expect(QueueNote.summary(of: .pause(ids), on: ids, of: list) == "headrace: paused 2 downloads")
-        #expect(QueueNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
-        #expect(QueueNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
-        #expect(QueueNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%4)")
-        #expect(QueueNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)")
+        #expect(QueueCommandNote.summary(of: .pause(ids), on: ids, of: list) == "headrace: paused 2 downloads")
+        #expect(QueueCommandNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
+        #expect(QueueCommandNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
+        #expect(QueueCommandNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%4)")
+        #expect(QueueCommandNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)")
         #expect(
-            QueueNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
+            QueueCommandNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
                 == "headrace: removed 3 downloads"
         )
     }
@@ -65,8 +65,8 @@ struct QueueNoteTests {
             .numbered(2, 1, 3)
         let ids = list.map(\.id)
         let line = "headrace: a.bin (%2): %1 has the same file, and is the one to go on with"
-        #expect(QueueNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
-        #expect(QueueNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
-        #expect(QueueNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])
+        #expect(QueueCommandNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
+        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
+        #expect(QueueCommandNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])
     }
 }

@@ -13,15 +13,15 @@ extension Download.ID {
     static let sample = Download.ID(rawValue: 0xFF)
 }
 
-extension Item {
+extension DisplayedDownload {
     /// A download whose answer has not come.
-    static func connecting(_ name: String = "a.bin") -> Item {
+    static func connecting(_ name: String = "a.bin") -> DisplayedDownload {
         let file = URL(filePath: "/d/\(name)")
-        return Item(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
+        return DisplayedDownload(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
     }
 
     /// A download that is being fetched.
-    static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> Item {
+    static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> DisplayedDownload {
         var item = connecting(name)
         item.plannedPath = "/d/\(name)"
         item.progress = progress

@@ -3,7 +3,7 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct LiveAreaTests {
+struct StatusAreaTests {
     /// The frame in words, so that a test can be read.
     private func readable(_ frame: String?) -> String? {
         guard var frame else { return nil }
@@ -18,14 +18,14 @@ struct LiveAreaTests {
 
     @Test
     func `a frame is one write that goes back up over the last one`() {
-        var area = LiveArea()
+        var area = StatusArea()
         #expect(readable(area.frame(permanent: [], live: ["a", "b"], width: 10)) == "<CR (a|b|)END>")
         #expect(readable(area.frame(permanent: [], live: ["c", "d"], width: 10)) == "<CR ^2A(c|d|)END>")
     }
 
     @Test
     func `finished lines stay above the area, which clears what it leaves`() {
-        var area = LiveArea()
+        var area = StatusArea()
         _ = area.frame(permanent: [], live: ["a", "b"], width: 10)
         #expect(readable(area.frame(permanent: ["done"], live: ["b"], width: 10)) == "<CR ^2Adone|(b|)END>")
         #expect(readable(area.frame(permanent: ["done too"], live: [], width: 10)) == "<CR ^1Adone too|END>")
@@ -34,7 +34,7 @@ struct LiveAreaTests {
 
     @Test
     func `nothing is written when nothing changed`() {
-        var area = LiveArea()
+        var area = StatusArea()
         #expect(area.frame(permanent: [], live: [], width: 10) == nil)
         _ = area.frame(permanent: [], live: ["a"], width: 10)
         #expect(area.frame(permanent: [], live: ["a"], width: 10) == nil)
@@ -42,14 +42,14 @@ struct LiveAreaTests {
 
     @Test
     func `a terminal that became narrower has wrapped the lines`() {
-        var area = LiveArea()
+        var area = StatusArea()
         _ = area.frame(permanent: [], live: ["12345678901", "日本語日本語", ""], width: 20)
         #expect(readable(area.frame(permanent: [], live: ["a"], width: 5)) == "<CR ^7A(a|)END>")
     }
 
     @Test
     func `after a stay in the background the area begins anew`() {
-        var area = LiveArea()
+        var area = StatusArea()
         _ = area.frame(permanent: [], live: ["a"], width: 10)
         area.forget()
         #expect(readable(area.frame(permanent: [], live: ["a"], width: 10)) == "<CR (a|)END>")

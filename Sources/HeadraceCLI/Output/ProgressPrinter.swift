@@ -1,13 +1,13 @@
 import Headrace
 
 /// Follows downloads and prints: the one place where the output's state and the terminal meet.
-actor Reporter {
+actor ProgressPrinter {
     /// Of a longer history a download has dropped the oldest events.
     private static let longestHistory = 256
 
     private let start = ContinuousClock.now
-    private var report: Report
-    private var area = LiveArea()
+    private var renderer: ProgressRenderer
+    private var area = StatusArea()
     /// Lines for above the live area, kept for its next drawing.
     private var permanent: [String] = []
     private var canWriteOutput = true
@@ -22,20 +22,20 @@ actor Reporter {
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
-        let style: Report.Style =
+        let style: ProgressRenderer.Style =
             switch (options.writesJSON, options.verbosity) {
             case (true, _): .json
             case (_, .quiet): .quiet
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        report = Report(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
+        renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
     /// How often ``draw()`` is wanted; nil where nothing moves.
     nonisolated func interval() async -> Duration? {
-        switch await report.style {
+        switch await renderer.style {
         case .live: .milliseconds(100)
         case .quiet: .milliseconds(250)
         case .json: .seconds(1)
@@ -45,7 +45,7 @@ actor Reporter {
 
     /// Takes over where downloads stand.
     func note(_ downloads: [Download]) {
-        for download in downloads { report.note(download.state, of: download.id) }
+        for download in downloads { renderer.note(download.state, of: download.id) }
     }
 
     /// Of these, the ended ones that nobody has followed.
@@ -71,7 +71,7 @@ actor Reporter {
             case .failed, .cancelled:
                 if known.insert(download.id).inserted { await follow(download) }
             case .waiting, .running, .paused, .finished:
-                if known.remove(download.id) != nil { report.forget(download.id) }
+                if known.remove(download.id) != nil { renderer.forget(download.id) }
             }
         }
     }
@@ -81,12 +81,12 @@ actor Reporter {
         // Asked for here instead of followed: a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
-            report.update(progress, of: id, isRunning: download.state == .running)
+            renderer.update(progress, of: id, isRunning: download.state == .running)
         }
-        if report.style == .json {
-            print(report.progressLines)
+        if renderer.style == .json {
+            print(renderer.progressLines)
         } else {
-            drawArea(report.snapshot)
+            drawArea(renderer.liveProgress)
         }
     }
 
@@ -98,7 +98,7 @@ actor Reporter {
     /// Forgets a download that is in the list no more.
     func forget(_ id: Download.ID) {
         guard followed[id] == nil else { return }
-        report.forget(id)
+        renderer.forget(id)
         seen[id] = nil
         known.remove(id)
     }
@@ -118,22 +118,22 @@ actor Reporter {
 
     /// Prints that the run waits for downloads that were paused during it.
     func explainWaiting(for count: Int) {
-        guard report.style != .quiet else { return }
-        print([.error(report.explanation(ofWaitingFor: count))])
+        guard renderer.style != .quiet else { return }
+        print([.error(renderer.explanation(ofWaitingFor: count))])
     }
 
     /// Prints what is left to print, and gives the status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
-        print(stopped.isEmpty ? report.summary(elapsed: .now - start) : [.error(message)])
-        drawArea(Snapshot(running: [], tally: report.tally))
+        print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])
+        drawArea(LiveProgress(running: [], totals: renderer.totals))
         guard canWriteOutput else { return .disk }
-        guard let interruption, !stopped.isEmpty else { return report.tally.status }
+        guard let interruption, !stopped.isEmpty else { return renderer.totals.status }
         return .signal(interruption.signal)
     }
 
     private func begin(_ download: Download) -> Bool {
-        report.note(download.state, of: download.id)
+        renderer.note(download.state, of: download.id)
         return followed.updateValue(download, forKey: download.id) == nil
     }
 
@@ -145,7 +145,7 @@ actor Reporter {
 
     private func record(_ event: DownloadEvent, of download: Download) {
         seen[download.id, default: 0] += 1
-        print(report.record(event, of: download.id, download.request))
+        print(renderer.record(event, of: download.id, download.request))
     }
 
     /// Whether the download still waits or runs; else it is followed no more.
@@ -153,14 +153,14 @@ actor Reporter {
         let state = download.state
         if !Task.isCancelled, state == .waiting || state == .running { return true }
         followed[download.id] = nil
-        print(report.leave(state, of: download.id, download.request))
+        print(renderer.leave(state, of: download.id, download.request))
         return false
     }
 
-    private func print(_ lines: [Report.Line]) {
+    private func print(_ lines: [ProgressRenderer.Line]) {
         for line in lines {
             switch line {
-            case .error(let text) where report.style == .live: permanent.append(text)
+            case .error(let text) where renderer.style == .live: permanent.append(text)
             case .error(let text): Console.error.write(text + "\n")
             case .output(let text): write(text)
             }
@@ -174,10 +174,10 @@ actor Reporter {
 
     private static func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
 
-    private func drawArea(_ snapshot: Snapshot) {
-        guard report.style == .live, Console.error.isForeground || snapshot.running.isEmpty else { return }
+    private func drawArea(_ liveProgress: LiveProgress) {
+        guard renderer.style == .live, Console.error.isForeground || liveProgress.running.isEmpty else { return }
         let (columns, rows) = Console.error.size
-        let live = snapshot.draw(width: columns, height: rows, Console.glyphs)
+        let live = liveProgress.draw(width: columns, height: rows, Console.glyphs)
         if let frame = area.frame(permanent: permanent, live: live, width: columns) { Console.error.write(frame) }
         permanent = []
     }

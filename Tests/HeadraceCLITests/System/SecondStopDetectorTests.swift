@@ -3,10 +3,10 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct PatienceTests {
+struct SecondStopDetectorTests {
     @Test
     func `the second request counts, and the echo of the first does not`() {
-        let timeout = Patience()
+        let timeout = SecondStopDetector()
         let start = ContinuousClock.now
         #expect(!timeout.isOver(at: start))
         #expect(!timeout.isOver(at: start + .milliseconds(100)))

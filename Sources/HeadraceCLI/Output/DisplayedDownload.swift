@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 /// One download as the output knows it.
-struct Item: Sendable, Equatable {
+struct DisplayedDownload: Sendable, Equatable {
     let id: String
     /// Without user and password.
     let url: String

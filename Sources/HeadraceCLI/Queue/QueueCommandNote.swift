@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 /// What is told of downloads to which a command does nothing, or more than its name says.
-struct QueueNote: Sendable, Hashable {
+struct QueueCommandNote: Sendable, Hashable {
     let text: String
     /// Whether the command does anything to them.
     let isDone: Bool
@@ -42,7 +42,7 @@ struct QueueNote: Sendable, Hashable {
     ) -> String? {
         let chosen = Set(ids)
         let changed = list.filter { download in
-            chosen.contains(download.id) && QueueNote(command, to: download.state)?.isDone != false
+            chosen.contains(download.id) && QueueCommandNote(command, to: download.state)?.isDone != false
         }
         guard let first = changed.first else { return nil }
         let what =
@@ -63,10 +63,10 @@ struct QueueNote: Sendable, Hashable {
         let chosen = Set(ids)
         let open = command.affectsFinished ? list.filter { !$0.state.isEnded } : []
         let twins = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
-        var names: [(note: QueueNote, names: [String])] = []
+        var names: [(note: QueueCommandNote, names: [String])] = []
         for download in list where chosen.contains(download.id) {
             let twin = twins.isEmpty || !download.state.isEnded ? nil : twins[download.partialFile]
-            guard let note = twin.map(QueueNote.init(twin:)) ?? QueueNote(command, to: download.state)
+            guard let note = twin.map(QueueCommandNote.init(twin:)) ?? QueueCommandNote(command, to: download.state)
             else { continue }
             let name = download.numberedName
             if let known = names.firstIndex(where: { $0.note == note }) {

@@ -1,7 +1,7 @@
 import Headrace
 
 /// What is printed for what happens, and what the live area shows.
-struct Report: Sendable {
+struct ProgressRenderer: Sendable {
     /// How the output looks.
     enum Style: Sendable, Equatable {
         case quiet
@@ -17,29 +17,29 @@ struct Report: Sendable {
     }
 
     let style: Style
-    private(set) var tally = Tally()
-    private let text: PlainText
-    private var items: [Download.ID: Item] = [:]
+    private(set) var totals = RunTotals()
+    private let text: MessageFormatter
+    private var items: [Download.ID: DisplayedDownload] = [:]
     /// Those of the items, in the order in which they began.
     private var order: [Download.ID] = []
     /// Those that run or wait, as far as anything was told of them.
     private var open: Set<Download.ID> = [] {
-        didSet { tally.open = open.count }
+        didSet { totals.open = open.count }
     }
     private var paused: Set<Download.ID> = [] {
-        didSet { tally.paused = paused.count }
+        didSet { totals.paused = paused.count }
     }
     private var failedEarlier: Set<Download.ID> = [] {
-        didSet { tally.failedEarlier = failedEarlier.count }
+        didSet { totals.failedEarlier = failedEarlier.count }
     }
 
     init(style: Style, verbosity: GetOptions.Verbosity, queueWords: String = "") {
         self.style = style
-        text = PlainText(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
+        text = MessageFormatter(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
     }
 
-    var snapshot: Snapshot {
-        Snapshot(running: order.compactMap { items[$0] }.filter(\.isRunning), tally: tally)
+    var liveProgress: LiveProgress {
+        LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
     /// Takes over where a download stands; what a run brings to its end, its last event tells.
@@ -59,26 +59,26 @@ struct Report: Sendable {
 
     /// Takes an event in, and gives the lines for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
-        var item = items[id] ?? Item(id: id.description, request: request)
+        var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)
         item.apply(event)
         if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
-        case .started: tally.removeFailure(of: id)
+        case .started: totals.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
             .connectionOpened, .connectionClosed, .fellBackToOneConnection, .sourceFailed, .verifying, .verified,
             .piecesVerified, .repairing, .fellBack:
             break
         case .skipped, .unchanged:
             close(id)
-            tally.addFinished(0, fetched: 0)
+            totals.addFinished(0, fetched: 0)
         case .finished(let summary):
             close(id)
-            tally.addFinished(summary.fileSize, fetched: summary.bytesFetched)
+            totals.addFinished(summary.fileSize, fetched: summary.bytesFetched)
         case .failed(let error):
             close(id)
             // What a signal stopped has not failed.
-            if error.code != .shutDown { tally.addFailure(ExitCode(error.code), of: id) }
+            if error.code != .shutDown { totals.addFailure(ExitCode(error.code), of: id) }
         case .paused, .cancelled, .removed: close(id)
         }
         return lines
@@ -104,7 +104,7 @@ struct Report: Sendable {
         open.remove(id)
         paused.remove(id)
         failedEarlier.remove(id)
-        tally.removeFailure(of: id)
+        totals.removeFailure(of: id)
     }
 
     mutating func update(_ progress: DownloadProgress, of id: Download.ID, isRunning: Bool) {
@@ -124,7 +124,7 @@ struct Report: Sendable {
 
     /// The lines of `--json` for how far the running downloads are.
     var progressLines: [Line] {
-        snapshot.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
+        liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
     /// The line of a run that waits for downloads that were paused during it.
@@ -132,10 +132,10 @@ struct Report: Sendable {
 
     /// The line after the last download.
     func summary(elapsed: Duration) -> [Line] {
-        style == .json ? [] : text.summary(tally, elapsed: elapsed).map { [.error($0)] } ?? []
+        style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }
 
-    private func lines(for event: DownloadEvent, of item: Item) -> [Line] {
+    private func lines(for event: DownloadEvent, of item: DisplayedDownload) -> [Line] {
         // A signal has ended the run, which is told once, and no download.
         if case .failed(let error) = event, error.code == .shutDown { return [] }
         guard style == .json else { return text.line(for: event, of: item).map { [.error($0)] } ?? [] }

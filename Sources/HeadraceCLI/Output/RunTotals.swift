@@ -1,7 +1,7 @@
 import Headrace
 
 /// The downloads of a run in numbers.
-struct Tally: Sendable, Equatable {
+struct RunTotals: Sendable, Equatable {
     /// Those that run or wait.
     var open: Int
     private(set) var finished = 0

@@ -1,0 +1,180 @@
+import Headrace
+import HeadracePlatform
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(4)))
+struct ProgressRendererTests {
+    private let file = URL(filePath: "/d/a.bin")
+    private let lost = DownloadError(.connectionLost, "Gone.")
+
+    private let ids = (1...4).map { Download.ID(rawValue: $0) }
+    private let request = DownloadRequest(makeURL("http://h/x"), to: .file(URL(filePath: "/d/a.bin")))
+
+    /// A renderer on so many downloads that have started.
+    private func renderer(_ style: Report.Style, count: Int = 1) -> Report {
+        var renderer = ProgressRenderer(style: style, verbosity: .normal)
+        for id in ids.prefix(count) {
+            renderer.note(.running, of: id)
+            _ = renderer.record(.started, of: id, request)
+        }
+        return renderer
+    }
+
+    private func item(_ id: Download.ID) -> DisplayedDownload { DisplayedDownload(id: id.description, request: request) }
+
+    @Test
+    func `a download is running until it ends`() {
+        var renderer = renderer(.plain, count: 4)
+        let summary = DownloadSummary(
+            file: file,
+            fileSize: 5,
+            bytesFetched: 5,
+            duration: .seconds(1),
+            isLengthVerified: true
+        )
+        #expect(renderer.liveProgress.running.map(\.id) == ids.map(\.description))
+        _ = renderer.record(.finished(summary), of: ids[1], request)
+        _ = renderer.record(.failed(lost), of: ids[0], request)
+        _ = renderer.record(.skipped(file), of: ids[3], request)
+        #expect(renderer.liveProgress.running.map(\.id) == [ids[2].description])
+        #expect(renderer.totals.finished == 2)
+        #expect(renderer.totals.finishedBytes == 5)
+        #expect(renderer.totals.count == 4)
+        #expect(renderer.totals.status == .network)
+    }
+
+    @Test
+    func `who follows a download that has ended is told nothing twice`() {
+        var renderer = renderer(.plain)
+        _ = renderer.record(.skipped(file), of: ids[0], request)
+        #expect(renderer.leave(.failed(lost), of: ids[0], request).isEmpty)
+        renderer.update(.half, of: ids[0], isRunning: true)
+        #expect(renderer.liveProgress == LiveProgress(running: [], totals: renderer.totals))
+        #expect(renderer.totals.status == .success)
+    }
+
+    @Test
+    func `a last event that is missing is made up from the state`() {
+        var renderer = renderer(.plain, count: 2)
+        #expect(renderer.leave(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")])
+        #expect(!renderer.leave(.finished(file), of: ids[1], request).isEmpty)
+        #expect(renderer.totals.ended == 2)
+    }
+
+    @Test
+    func `a failure counts until the download is tried again`() {
+        var renderer = renderer(.plain, count: 2)
+        _ = renderer.record(.failed(lost), of: ids[0], request)
+        #expect(renderer.totals.status == .network)
+        renderer.note(.waiting, of: ids[0])
+        _ = renderer.record(.started, of: ids[0], request)
+        #expect(renderer.totals.status == .success)
+        #expect(renderer.totals.count == 2)
+        #expect(renderer.liveProgress.running.count == 2)
+    }
+
+    @Test(arguments: [DownloadEvent.paused, .cancelled, .removed, .failed(DownloadError(.shutDown, "Stopped."))])
+    func `what somebody stopped is neither left nor failed`(_ event: DownloadEvent) {
+        var renderer = renderer(.plain, count: 2)
+        _ = renderer.record(event, of: ids[0], request)
+        #expect(renderer.totals.count == 1)
+        #expect(renderer.totals.status == .success)
+        #expect(renderer.liveProgress.running.map(\.id) == [ids[1].description])
+    }
+
+    @Test(arguments: [ProgressRenderer.Style.quiet, .plain, .live, .json])
+    func `an interruption is not told once for each download`(_ style: ProgressRenderer.Style) {
+        var renderer = renderer(style, count: 2)
+        #expect(renderer.record(.failed(DownloadError(.shutDown, "Stopped.")), of: ids[0], request) == [])
+    }
+
+    @Test
+    func `one that waits for another attempt leaves the live area`() {
+        var renderer = renderer(.plain)
+        renderer.update(.half, of: ids[0], isRunning: false)
+        #expect(renderer.liveProgress.running.isEmpty)
+        renderer.update(.half, of: ids[0], isRunning: true)
+        #expect(renderer.liveProgress.running.count == 1)
+    }
+
+    @Test
+    func `a download that was paused starts anew for the reader`() {
+        var renderer = renderer(.plain)
+        #expect(renderer.record(.paused, of: ids[0], request) == [.error("a.bin: paused")])
+        #expect(renderer.record(.started, of: ids[0], request) == [.error("a.bin: started (http://h/x)")])
+    }
+
+    @Test
+    func `JSON goes to standard output, and failures to standard error too`() throws {
+        var renderer = ProgressRenderer(style: .json, verbosity: .normal)
+        let line = JSONLines.line(for: .started, of: item(ids[0]))
+        #expect(renderer.record(.started, of: ids[0], request) == [.output(line)])
+        let lines = renderer.record(.failed(lost), of: ids[0], request)
+        #expect(lines.last == .error("headrace: a.bin: Gone (http://h/x)"))
+        #expect(lines.count == 2)
+    }
+
+    @Test
+    func `progress in JSON begins with the response`() {
+        var renderer = renderer(.json)
+        renderer.update(.half, of: ids[0], isRunning: true)
+        #expect(renderer.progressLines.isEmpty)
+        _ = renderer.record(.responded(status: 200, totalBytes: 9, file: file), of: ids[0], request)
+        #expect(renderer.progressLines.count == 1)
+    }
+
+    @Test
+    func `the announced size outlives a progress that has none yet`() {
+        var renderer = renderer(.live)
+        _ = renderer.record(.responded(status: 200, totalBytes: 9, file: file), of: ids[0], request)
+        renderer.update(DownloadProgress(bytesReceived: 3), of: ids[0], isRunning: true)
+        #expect(renderer.liveProgress.running.first?.progress.totalBytes == 9)
+    }
+
+    @Test(arguments: [
+        (Interruption.Rest(), "headrace: interrupted. Run the same command again to go on."),
+        (.init(kept: ["a"]), "headrace: interrupted; what came is kept in a. Run the same command again to go on."),
+        (
+            .init(kept: ["a", "b", "c", "d", "e"]),
+            "headrace: interrupted; what came is kept in a, b, c and 2 more. Run the same command again to go on."
+        ),
+        (
+            .init(kept: ["a"], isAbandoned: true),
+            "headrace: interrupted; what came is kept in a. Without --no-resume, the same command goes on."
+        ),
+        (
+            .init(lost: ["x"]),
+            "headrace: interrupted. Run the same command again to go on. x begins again, since its server tells no version."
+        ),
+        (
+            .init(kept: ["a"], lost: ["x", "y"], finished: .fetches),
+            "headrace: interrupted; what came is kept in a. Run the same command again to go on. x, y begin again, since "
+                + "their servers tell no version. With --if-exists skip what is finished is not fetched again."
+        ),
+        (
+            .init(finished: .asks),
+            "headrace: interrupted. Run the same command again to go on. What is finished stays, if its server tells the "
+                + "version; with --if-exists skip in any case."
+        ),
+        (.init(finished: .skips), "headrace: interrupted. Run the same command again to go on."),
+    ])
+    func `an interruption tells what is kept, and what the same command does`(
+        _ rest: Interruption.Rest,
+        message: String
+    ) {
+        #expect(rest.message == message)
+    }
+
+    @Test
+    func `what is paused is counted until it waits again`() {
+        var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
+        renderer.note(.paused, of: ids[0])
+        renderer.note(.paused, of: ids[1])
+        #expect(renderer.totals.paused == 2 && renderer.totals.count == 0)
+        renderer.note(.waiting, of: ids[0])
+        renderer.forget(ids[1])
+        #expect(renderer.totals.paused == 0 && renderer.totals.count == 1)
+    }
+}
