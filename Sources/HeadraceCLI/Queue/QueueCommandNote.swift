@@ -1,32 +1,32 @@
 import Headrace
 import HeadracePlatform
 
-/// What is told of downloads to which a command does nothing, or more than its name says.
+/// A message about downloads that a command does not change, or changes in an unexpected way.
 struct QueueCommandNote: Sendable, Hashable {
     let text: String
-    /// Whether the command does anything to them.
+    /// Whether the command changes them.
     let isDone: Bool
 
-    /// Nil where the command does what its name says.
+    /// Returns `nil` if the command does just what its name says.
     init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
         switch (command, state) {
         case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
             (.resume, .paused), (.resume, .failed), (.resume, .waiting),
             (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
             return nil
-        case (.resume, .cancelled): self.init("cancelled before; waits for its turn again, and begins at zero", true)
+        case (.resume, .cancelled): self.init("was cancelled; will download again from the beginning", true)
         case (.resume, .finished(let file)) where !Files.exists(file.plainPath):
-            self.init("finished, but its file is gone; is fetched again", true)
-        case (.pause, _): self.init("\(state.kind.rawValue); there is nothing to pause", false)
-        case (.resume, _): self.init("\(state.kind.rawValue); there is nothing to resume", false)
-        case (.retry, _): self.init("\(state.kind.rawValue); there is nothing to retry", false)
-        case (.cancel, _): self.init("\(state.kind.rawValue); there is nothing to cancel", false)
+            self.init("finished, but the file is missing; will download again", true)
+        case (.pause, _): self.init("\(state.kind.rawValue); nothing to pause", false)
+        case (.resume, _): self.init("\(state.kind.rawValue); nothing to resume", false)
+        case (.retry, _): self.init("\(state.kind.rawValue); nothing to retry", false)
+        case (.cancel, _): self.init("\(state.kind.rawValue); nothing to cancel", false)
         }
     }
 
-    /// A download that has ended stays so if another one has its file.
+    /// A download that has ended is not restarted if another download writes to the same file.
     private init(twin: DownloadSnapshot) {
-        self.init("\(twin.shownNumber ?? twin.id.description) has the same file, and is the one to go on with", false)
+        self.init("\(twin.shownNumber ?? twin.id.description) downloads the same file; use that one instead", false)
     }
 
     private init(_ text: String, _ isDone: Bool) {
@@ -34,7 +34,7 @@ struct QueueCommandNote: Sendable, Hashable {
         self.isDone = isDone
     }
 
-    /// The line on what a command did; `nil` if it changed none of these downloads.
+    /// The line that summarizes a command; `nil` if it changed none of these downloads.
     static func summary(
         of command: DownloadRegistry.Command,
         on ids: [Download.ID],
@@ -50,16 +50,16 @@ struct QueueCommandNote: Sendable, Hashable {
         return "headrace: \(command.participle) \(what)".printable
     }
 
-    /// The lines on what a command does to these of the list.
+    /// The notes on a command's effect on these downloads of the queue, with equal notes merged into one line.
     ///
-    /// Of those that were not named one by one, what is passed over is told only where nothing is left.
+    /// Unless the downloads were named one by one, unchanged ones are reported only if the command changed none.
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],
         of list: [DownloadSnapshot],
         areNamed: Bool
     ) -> [String] {
-        guard !ids.isEmpty else { return ["headrace: the list has no such download; nothing is done"] }
+        guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
         let chosen = Set(ids)
         let open = command.affectsFinished ? list.filter { !$0.state.isEnded } : []
         let twins = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
@@ -97,7 +97,7 @@ extension DownloadRegistry.Command {
         }
     }
 
-    /// Whether it has downloads wait again that have ended.
+    /// Whether it restarts downloads that have ended.
     fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true
