@@ -1,16 +1,16 @@
 import Headrace
 import HeadracePlatform
 
-/// Events as JSON lines for a program: after the first one, each has `event`, `id` and `url`.
+/// Formats events as JSON lines for programs. Each line after the first one has `event`, `id` and `url`.
 ///
-/// The page "JSON lines" of the documentation is the schema; what a program that follows it cannot read is a new version.
+/// The documentation page "JSON lines" is the schema; an incompatible change needs a new version number.
 ///
-/// Every download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
+/// Each download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
     /// The first line, with the version of the schema.
     static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
 
-    /// The line of a command that fails as a whole.
+    /// The line for a command that fails as a whole.
     static func error(_ message: String, _ code: DownloadError.Code?, _ status: ExitCode) -> String {
         JSONObject([
             "event": .string("error"), "code": .optional(code?.description), "message": .string(message),

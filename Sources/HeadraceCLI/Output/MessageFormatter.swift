@@ -1,15 +1,15 @@
 import Headrace
 import HeadracePlatform
 
-/// Events as lines for a person, on standard error.
+/// Formats events as lines for people, on standard error.
 struct MessageFormatter: Sendable {
     let verbosity: GetOptions.Verbosity
-    /// A start needs no line of its own where the download gets one that moves.
+    /// Whether downloads have progress lines, which make a line for the start unnecessary.
     let isLive: Bool
-    /// What names the list in a command on it.
+    /// The `--registry` option to add to a suggested queue command; empty for the default queue.
     var queueWords = ""
 
-    /// The line for an event, or nil where it gets none.
+    /// The line for an event; `nil` if it has none.
     func line(for event: DownloadEvent, of item: DisplayedDownload) -> String? {
         switch event {
         case .failed(let error):
@@ -19,32 +19,32 @@ struct MessageFormatter: Sendable {
         }
     }
 
-    /// The line at the end of several downloads.
+    /// The last line of a run of several downloads.
     func summary(_ totals: RunTotals, elapsed: Duration) -> String? {
         guard totals.count != 1, verbosity != .quiet else { return nil }
         guard totals.count > 0 else {
-            return "nothing waits to be downloaded"
+            return "no download is waiting"
                 + hint("retry", totals.failedEarlier, .failed, totals.failedEarlier == 1 ? "has failed" : "have failed")
                 + hint("resume", totals.paused, .paused, totals.paused == 1 ? "is paused" : "are paused")
         }
         let failed = totals.failed
         let result = "\(totals.finished) of \(totals.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
-        // Of files that were there already, no speed is to be told.
+        // Files that existed already have no speed.
         guard totals.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
         return "\(result): \(Self.rate(totals.finishedBytes, fetched: totals.fetchedBytes, elapsed))"
     }
 
-    /// The command for so many downloads, where there are any.
+    /// The command that restarts `count` downloads; empty if there are none.
     private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
         guard count > 0 else { return "" }
-        return "; \(count) \(what): headrace queue \(verb) --state \(state.rawValue)\(queueWords)".printable
+        return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)".printable
     }
 
-    /// The line of a run that waits for downloads that were paused during it.
+    /// The message that the run waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String {
         let what = count == 1 ? "1 download is" : "\(count) downloads are"
         return
-            "headrace: \(what) paused, and the run waits: headrace queue resume --state paused\(queueWords) continues"
+            "headrace: waiting, because \(what) paused; resume with headrace queue resume --state paused\(queueWords)"
             .printable
     }
 
@@ -54,42 +54,42 @@ struct MessageFormatter: Sendable {
         case .redirected(let status, _, let to) where verbosity == .verbose:
             "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
         case .responded(let status, let totalBytes, _) where verbosity == .verbose:
-            "\(item.name): answered with status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+            "\(item.name): response status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
         case .responded(_, let totalBytes, _):
             item.bytesKept.map {
-                "\(item.name): resumes with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+                "\(item.name): resuming with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
                     + " already downloaded"
             }
         case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
-            "\(item.name): resumes at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
+            "\(item.name): resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
-            "\(item.name): starts again, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
-        case .waitingForNetwork(let blocker): "\(item.name): waits for \(blocker.remedy)"
-        case .networkChanged where verbosity == .verbose: "\(item.name): connects again, since the network has changed"
+            "\(item.name): starting over, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+        case .waitingForNetwork(let blocker): "\(item.name): waiting for \(blocker.remedy)"
+        case .networkChanged where verbosity == .verbose: "\(item.name): reconnecting, because the network has changed"
         case .retrying(let error, let attempt, let delay):
             "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
         case .connectionOpened(let range, let url, let count) where verbosity == .verbose:
-            "\(item.name): connection \(count), to \(url.host() ?? ""), fetches "
-                + "\(Format.size(range.upperBound - range.lowerBound)) from \(Format.size(range.lowerBound)) on"
+            "\(item.name): connection \(count), to \(url.host() ?? ""), downloads "
+                + "\(Format.size(range.upperBound - range.lowerBound)) from offset \(Format.size(range.lowerBound))"
         case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): a connection is given up, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
+            "\(item.name): closed a connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): no further connections, \(Format.size(bytes)) are of no use: \(reason.withoutFullStop)"
+            "\(item.name): using a single connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
         case .sourceFailed(let error, let next):
-            "\(item.name): goes on from \(next.absoluteString): \(error.message.withoutFullStop)"
-        case .verifying where verbosity == .verbose: "\(item.name): is read for its checksum"
-        case .verified(let checksum) where verbosity == .verbose: "\(item.name): has the checksum \(checksum)"
+            "\(item.name): continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
+        case .verifying where verbosity == .verbose: "\(item.name): verifying the checksum"
+        case .verified(let checksum) where verbosity == .verbose: "\(item.name): verified, \(checksum)"
         case .piecesVerified(let count) where verbosity == .verbose:
-            "\(item.name): has the checksums of its \(count) pieces"
-        case .repairing(0, let bytes): "\(item.name): is too long; the last \(Format.size(bytes)) are left away"
+            "\(item.name): verified, \(count) pieces"
+        case .repairing(0, let bytes): "\(item.name): too long; removing the last \(Format.size(bytes))"
         case .repairing(let pieces, let bytes):
-            "\(item.name): \(pieces == 1 ? "a piece is" : "\(pieces) pieces are") wrong or missing; "
-                + "\(Format.size(bytes)) are fetched"
+            "\(item.name): \(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
+                + "downloading \(Format.size(bytes))"
         case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
         case .paused: "\(item.name): paused"
-        case .skipped: "\(item.name): exists already and is left as it is"
+        case .skipped: "\(item.name): already exists, skipped"
         case .unchanged(let file):
-            "\(file.lastPathComponent): is there, \(item.proof ?? "and has not changed on the server")"
+            "\(file.lastPathComponent): already downloaded, \(item.proof ?? "not changed on the server")"
         case .finished(let summary): finished(summary, item)
         default: nil
         }
@@ -98,15 +98,15 @@ struct MessageFormatter: Sendable {
     private func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
         let name = summary.file.lastPathComponent
         let proof = item.proof.map { ", \($0)" } ?? ""
-        let doubt = summary.isLengthVerified ? "" : "; the server did not say how long it is"
+        let warning = summary.isLengthVerified ? "" : "; the server did not send its length, so it may be incomplete"
         return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
-            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + doubt
+            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + warning
     }
 
-    /// The speed is that of the bytes which came now, of a file that was gone on with fewer than it has.
+    /// The size, the time and the speed; for a resumed file, the speed of the bytes downloaded now.
     private static func rate(_ bytes: Int64, fetched: Int64, _ duration: Duration) -> String {
-        let part = fetched < bytes ? " (\(Format.size(fetched)) fetched)" : ""
-        // What was of no use does not make it faster.
+        let part = fetched < bytes ? " (\(Format.size(fetched)) downloaded)" : ""
+        // Discarded bytes do not count as speed.
         let useful = Double(min(fetched, bytes))
         let speed = duration > .zero ? ", " + Format.speed(useful / (duration / .seconds(1))) : ""
         return "\(Format.size(bytes))\(part) in \(Format.elapsed(duration))\(speed)"
@@ -114,13 +114,13 @@ struct MessageFormatter: Sendable {
 }
 
 extension NetworkBlocker {
-    /// What a download waits for.
+    /// The network that a download waits for.
     var remedy: String {
         switch self {
-        case .offline: "a network"
-        case .expensive: "a network that costs nothing"
-        case .constrained: "a network that is not to be spared"
-        case .neitherWiFiNorWired: "Wi-Fi or a cable"
+        case .offline: "a network connection"
+        case .expensive: "a network that is not metered"
+        case .constrained: "a network that is not in low-data mode"
+        case .neitherWiFiNorWired: "Wi-Fi or a wired network"
         }
     }
 }

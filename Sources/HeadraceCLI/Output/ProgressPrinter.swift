@@ -1,24 +1,24 @@
 import Headrace
 
-/// Follows downloads and prints: the one place where the output's state and the terminal meet.
+/// Follows downloads and prints their output; the only type that connects the renderer's state to the terminal.
 actor ProgressPrinter {
-    /// Of a longer history a download has dropped the oldest events.
-    private static let longestHistory = 256
+    /// The number of past events that a download stores.
+    private static let maxHistory = 256
 
     private let start = ContinuousClock.now
     private var renderer: ProgressRenderer
     private var area = StatusArea()
-    /// Lines for above the live area, kept for its next drawing.
+    /// Lines to print above the status area with the next frame.
     private var permanent: [String] = []
     private var canWriteOutput = true
     private var warnings: Set<String> = []
-    /// Those that are followed now.
+    /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
-    /// How many events of a download were taken in; the next who follows it begins after them.
+    /// The number of recorded events of each download, which are skipped when it is followed again.
     private var seen: [Download.ID: Int] = [:]
-    /// Of a quiet run, those that had ended in a way that is told at the last look.
-    private var known: Set<Download.ID> = []
-    /// Whether only failures are told, so that thousands of small files need not pay for being followed.
+    /// In a quiet run, the failed and cancelled downloads that have been reported.
+    private var reported: Set<Download.ID> = []
+    /// Whether only failures are reported; downloads are then not followed, which is costly for thousands of small files.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
@@ -33,7 +33,7 @@ actor ProgressPrinter {
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// How often ``draw()`` is wanted; nil where nothing moves.
+    /// The interval of ``draw()``; `nil` if there is no progress display.
     nonisolated func interval() async -> Duration? {
         switch await renderer.style {
         case .live: .milliseconds(100)
@@ -43,17 +43,17 @@ actor ProgressPrinter {
         }
     }
 
-    /// Takes over where downloads stand.
-    func note(_ downloads: [Download]) {
-        for download in downloads { renderer.note(download.state, of: download.id) }
+    /// Records the states of downloads.
+    func recordStates(of downloads: [Download]) {
+        for download in downloads { renderer.setState(download.state, of: download.id) }
     }
 
-    /// Of these, the ended ones that nobody has followed.
-    func missed(of downloads: [Download]) -> [Download] {
+    /// The ended downloads that were never followed.
+    func endedButNotFollowed(among downloads: [Download]) -> [Download] {
         downloads.filter { seen[$0.id] == nil && $0.state.isEnded }
     }
 
-    /// Follows one download until it is paused or has ended; does nothing for one that is followed already.
+    /// Follows a download until it is paused or has ended, unless it is already being followed.
     nonisolated func follow(_ download: Download) async {
         guard await begin(download) else { return }
         repeat {
@@ -64,21 +64,21 @@ actor ProgressPrinter {
         } while await continues(download)
     }
 
-    /// Tells what has ended since the last look, where nothing is followed.
-    func look(at downloads: [Download]) async {
+    /// Reports downloads that failed or were cancelled since the last call; for quiet runs, which do not follow downloads.
+    func reportFailures(among downloads: [Download]) async {
         for download in downloads {
             switch download.state {
             case .failed, .cancelled:
-                if known.insert(download.id).inserted { await follow(download) }
+                if reported.insert(download.id).inserted { await follow(download) }
             case .waiting, .running, .paused, .finished:
-                if known.remove(download.id) != nil { renderer.forget(download.id) }
+                if reported.remove(download.id) != nil { renderer.forget(download.id) }
             }
         }
     }
 
-    /// Shows how far the running downloads are.
+    /// Shows the progress of the running downloads.
     func draw() async {
-        // Asked for here instead of followed: a download that ends between two frames costs nothing.
+        // Polled here, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
             renderer.update(progress, of: id, isRunning: download.state == .running)
@@ -90,27 +90,26 @@ actor ProgressPrinter {
         }
     }
 
-    /// Leaves what the terminal shows, as after a stay in the background.
-    func forgetArea() {
+    /// Forgets the drawn status area, as after the process was in the background.
+    func forgetStatusArea() {
         area.forget()
     }
 
-    /// Forgets a download that is in the list no more.
+    /// Forgets a download that was removed from the queue.
     func forget(_ id: Download.ID) {
         guard followed[id] == nil else { return }
         renderer.forget(id)
         seen[id] = nil
-        known.remove(id)
+        reported.remove(id)
     }
 
-    /// Prints what is wrong with the list itself, each thing once.
+    /// Prints a problem with the queue itself; each message once.
     func warn(_ message: String) {
         guard warnings.insert(message).inserted else { return }
         print([.error("headrace: \(message)".printable)])
     }
 
-    /// Prints why the list cannot be written or read, each kind of failure once: of one disk, each attempt may fail on another
-    /// file.
+    /// Prints why the queue cannot be read or written; once per error code, because each attempt may fail on another file.
     func warn(_ error: DownloadError) {
         guard warnings.insert(error.code.description).inserted else { return }
         warn(error.message)
@@ -122,7 +121,7 @@ actor ProgressPrinter {
         print([.error(renderer.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints what is left to print, and gives the status of the run.
+    /// Prints the last lines, and returns the exit status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
         print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])
@@ -133,14 +132,14 @@ actor ProgressPrinter {
     }
 
     private func begin(_ download: Download) -> Bool {
-        renderer.note(download.state, of: download.id)
+        renderer.setState(download.state, of: download.id)
         return followed.updateValue(download, forKey: download.id) == nil
     }
 
     private func seenEvents(of download: Download) -> Int {
-        // Also marks it as one that was looked at.
+        // Also marks the download as followed.
         seen[download.id] = seen[download.id] ?? 0
-        return min(seen[download.id] ?? 0, Self.longestHistory)
+        return min(seen[download.id] ?? 0, Self.maxHistory)
     }
 
     private func record(_ event: DownloadEvent, of download: Download) {
@@ -148,12 +147,12 @@ actor ProgressPrinter {
         print(renderer.record(event, of: download.id, download.request))
     }
 
-    /// Whether the download still waits or runs; else it is followed no more.
+    /// Whether the download is still waiting or running; otherwise it is no longer followed.
     private func continues(_ download: Download) -> Bool {
         let state = download.state
         if !Task.isCancelled, state == .waiting || state == .running { return true }
         followed[download.id] = nil
-        print(renderer.leave(state, of: download.id, download.request))
+        print(renderer.stopFollowing(state, of: download.id, download.request))
         return false
     }
 
@@ -167,7 +166,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// The downloads go on when nobody reads the output any more; the exit status tells.
+    /// A failed write does not stop the downloads; the exit status reports it.
     private func write(_ text: String) {
         if canWriteOutput { canWriteOutput = Self.write(text) }
     }
@@ -184,7 +183,7 @@ actor ProgressPrinter {
 }
 
 extension Download {
-    /// How far the download is now.
+    /// The current progress of the download.
     fileprivate var currentProgress: DownloadProgress? {
         get async {
             for await progress in progress { return progress }

@@ -1,8 +1,10 @@
 import Headrace
 
-/// What is printed for what happens, and what the live area shows.
+/// Converts the events of a run to lines of output, and keeps the totals and the state of the status area.
+///
+/// It does no I/O, so that it can be tested without a terminal.
 struct ProgressRenderer: Sendable {
-    /// How the output looks.
+    /// The kind of output.
     enum Style: Sendable, Equatable {
         case quiet
         case plain
@@ -10,7 +12,7 @@ struct ProgressRenderer: Sendable {
         case json
     }
 
-    /// A line and the stream it belongs to.
+    /// A line for standard output or standard error.
     enum Line: Sendable, Equatable {
         case output(String)
         case error(String)
@@ -20,9 +22,9 @@ struct ProgressRenderer: Sendable {
     private(set) var totals = RunTotals()
     private let text: MessageFormatter
     private var items: [Download.ID: DisplayedDownload] = [:]
-    /// Those of the items, in the order in which they began.
+    /// The ids of the items, in the order in which they started.
     private var order: [Download.ID] = []
-    /// Those that run or wait, as far as anything was told of them.
+    /// Downloads that are known to be waiting or running.
     private var open: Set<Download.ID> = [] {
         didSet { totals.open = open.count }
     }
@@ -42,8 +44,8 @@ struct ProgressRenderer: Sendable {
         LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
-    /// Takes over where a download stands; what a run brings to its end, its last event tells.
-    mutating func note(_ state: DownloadState, of id: Download.ID) {
+    /// Records the state of a download; the end of a followed download is recorded with its last event.
+    mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
             open.insert(id)
@@ -57,7 +59,7 @@ struct ProgressRenderer: Sendable {
         }
     }
 
-    /// Takes an event in, and gives the lines for it.
+    /// Records an event, and returns the lines for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)
@@ -77,15 +79,16 @@ struct ProgressRenderer: Sendable {
             totals.addFinished(summary.fileSize, fetched: summary.bytesFetched)
         case .failed(let error):
             close(id)
-            // What a signal stopped has not failed.
+            // Stopped by a signal, which is not a failure.
             if error.code != .shutDown { totals.addFailure(ExitCode(error.code), of: id) }
         case .paused, .cancelled, .removed: close(id)
         }
         return lines
     }
 
-    /// Takes over how a download stands when it is followed no more; of a very long history the last event may be missing.
-    mutating func leave(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
+    /// Records the final state of a download that is no longer followed. If its history was too long, the last event was
+    /// dropped, and is recreated from the state.
+    mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)
             return []
@@ -99,7 +102,7 @@ struct ProgressRenderer: Sendable {
         }
     }
 
-    /// Takes in that a download that failed is tried again, or is in the list no more.
+    /// Forgets a download that was retried after a failure or removed from the queue.
     mutating func forget(_ id: Download.ID) {
         open.remove(id)
         paused.remove(id)
@@ -122,21 +125,21 @@ struct ProgressRenderer: Sendable {
         order.removeAll { $0 == id }
     }
 
-    /// The lines of `--json` for how far the running downloads are.
+    /// The `--json` lines with the progress of the running downloads.
     var progressLines: [Line] {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// The line of a run that waits for downloads that were paused during it.
+    /// The message that the run waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
-    /// The line after the last download.
+    /// The last line of the run.
     func summary(elapsed: Duration) -> [Line] {
         style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }
 
     private func lines(for event: DownloadEvent, of item: DisplayedDownload) -> [Line] {
-        // A signal has ended the run, which is told once, and no download.
+        // Stopped by a signal, which is reported once for the whole run.
         if case .failed(let error) = event, error.code == .shutDown { return [] }
         guard style == .json else { return text.line(for: event, of: item).map { [.error($0)] } ?? [] }
         let line = Line.output(JSONLines.line(for: event, of: item))
