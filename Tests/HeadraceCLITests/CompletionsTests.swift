@@ -63,7 +63,7 @@ struct CompletionsTests {
 
     @Test
     func `another shell is refused with those that there are`() async {
-        await #expect(throws: UsageError("completions: one of bash, zsh, fish is wanted")) {
+        await #expect(throws: UsageError("completions: expected one of bash, zsh, fish")) {
             guard case .verb(let verb, let arguments) = try Invocation(["completions", "tcsh"]) else { return }
             _ = try await verb.run(arguments)
         }

@@ -52,11 +52,11 @@ struct HelpTests {
     }
 
     @Test
-    func `the defaults in the help are the library's`() {
+    func `the defaults in the help are the library's`() throws {
         let configuration = DownloadConfiguration()
-        let text = Help.text()
+        let text = Help.text(on: [try #require(Verb.table.first { $0.name == "get" })])
         #expect(text.contains("downloads at once (default: \(configuration.maxConcurrentDownloads))"))
-        #expect(text.contains("a stall (default: \(configuration.stallTimeout.components.seconds))"))
-        #expect(text.contains("connection in (default: \(configuration.connectTimeout.components.seconds))"))
+        #expect(text.contains("is stalled (default: \(configuration.stallTimeout.components.seconds))"))
+        #expect(text.contains("a connection (default: \(configuration.connectTimeout.components.seconds))"))
     }
 }

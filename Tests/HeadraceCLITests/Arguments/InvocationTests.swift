@@ -64,23 +64,23 @@ struct InvocationTests {
     }
 
     @Test(arguments: [
-        ([], "a command is missing; headrace --help lists them"),
-        (["fetch"], "fetch: there is no such command; headrace --help lists them"),
-        (["gte"], "gte: there is no such command; did you mean get?"),
-        (["list"], "list: there is no such command; did you mean queue list?"),
-        (["queue", "lst"], "queue lst: there is no such command; did you mean queue list?"),
-        (["help", "gte"], "gte: there is no such command; did you mean get?"),
-        (["-q"], "a command goes before -q; headrace --help lists them"),
-        (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
-        (["queue"], "queue: a command is missing; headrace queue --help lists them"),
-        (["queue", "fetch"], "queue fetch: there is no such command; headrace queue --help lists them"),
-        (["queue", "--json", "list"], "queue: a command goes before --json; headrace queue --help lists them"),
+        ([], "no command given; see headrace --help"),
+        (["fetch"], "fetch: no such command; see headrace --help"),
+        (["gte"], "gte: no such command; did you mean get?"),
+        (["list"], "list: no such command; did you mean queue list?"),
+        (["queue", "lst"], "queue lst: no such command; did you mean queue list?"),
+        (["help", "gte"], "gte: no such command; did you mean get?"),
+        (["-q"], "a command must come before -q; see headrace --help"),
+        (["http://h/x"], "a command must come before the URL: headrace get http://h/x"),
+        (["queue"], "queue: no command given; see headrace queue --help"),
+        (["queue", "fetch"], "queue fetch: no such command; see headrace queue --help"),
+        (["queue", "--json", "list"], "queue: a command must come before --json; see headrace queue --help"),
         (
             ["queue", "http://u:secret@h/x"],
-            "queue http://***@h/x: there is no such command; headrace queue --help lists them"
+            "queue http://***@h/x: no such command; see headrace queue --help"
         ),
-        (["queue", "run", "--begin", "+1h"], "--begin: there is no such option"),
-        (["http://u:secret@h/x"], "a command goes before the URL: headrace get http://***@h/x"),
+        (["queue", "run", "--begin", "+1h"], "--begin: no such option"),
+        (["http://u:secret@h/x"], "a command must come before the URL: headrace get http://***@h/x"),
     ])
     func `a line without a command is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try Invocation(line) }

@@ -61,13 +61,13 @@ struct ParsedArgumentsTests {
     }
 
     @Test(arguments: [
-        (["--bogus"], "--bogus: there is no such option"),
-        (["--bogus=1"], "--bogus: there is no such option"),
-        (["-qz"], "-z: there is no such option"),
+        (["--bogus"], "--bogus: no such option"),
+        (["--bogus=1"], "--bogus: no such option"),
+        (["-qz"], "-z: no such option"),
         (["--json=1"], "--json: takes no argument"),
         (["--jobs"], "--jobs: N is missing"),
         (["-qj"], "-j: N is missing"),
-        (["--out", "x"], "--out: there is no such option; did you mean --output?"),
+        (["--out", "x"], "--out: no such option; did you mean --output?"),
     ])
     func `what the table does not know is refused`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try ParsedArguments(line) }

@@ -41,7 +41,7 @@ struct AdviceTests {
         let response = Response.status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
         try await withFaultServer(response) { server in
             let errors = try await errors(of: server.url("/x"), options[0], status: 4)
-            #expect(errors.contains("headrace: x: The server answered with status 401, Unauthorized; --netrc"))
+            #expect(errors.contains("headrace: x: The server answered with status 401, Unauthorized; use --netrc"))
             #expect(errors.contains("--header 'Authorization: "))
         }
     }
@@ -71,7 +71,7 @@ struct AdviceTests {
                         isAdvertised
                         ? try await errors(of: proxy.url("/x"), "-q")
                         : try await errors(of: proxy.url("/x"), "-q", "--cacert", authority)
-                    #expect(errors.contains("; --cacert ") == isAdvertised, "\(errors)")
+                    #expect(errors.contains("; use --cacert ") == isAdvertised, "\(errors)")
                 }
             }
         }
@@ -84,7 +84,7 @@ struct AdviceTests {
                 try await withTemporaryDirectory { folder in
                     let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
                     let errors = try await errors(of: proxy.url("/x"), "-q", "--cacert", authority, status: 4)
-                    #expect(errors.contains("must be allowed explicitly; --allow-downgrade "), "\(errors)")
+                    #expect(errors.contains("must be allowed explicitly; use --allow-downgrade "), "\(errors)")
                 }
             }
         }
@@ -95,7 +95,7 @@ struct AdviceTests {
         let again = Response.redirect(to: "/x").header("Set-Cookie", "seen=1")
         try await withFaultServer(again) { server in
             let errors = try await errors(of: server.url("/x"), "-q", status: 4)
-            #expect(errors.contains("a cookie, which is not sent back; --cookies FILE"), "\(errors)")
+            #expect(errors.contains("a cookie, which is not sent back; use --cookies FILE"), "\(errors)")
         }
     }
 

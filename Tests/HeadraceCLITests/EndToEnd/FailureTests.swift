@@ -198,7 +198,7 @@ struct FailureTests {
         let (result, parts, files) = try await interrupt(by: signal)
         #expect(result.status == status)
         let last = try #require(result.errorLines.last)
-        #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
+        #expect(last.hasPrefix("headrace: interrupted; the received bytes are saved in "))
         #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
         for part in parts { #expect(last.contains(part)) }
         #expect(files == 4)
@@ -252,7 +252,7 @@ struct FailureTests {
             let result = try await process.result()
             let fails = words[0] == "get"
             #expect(result.status == (fails ? 2 : 5))
-            #expect(result.errorLines.first == "headrace: standard output cannot be written: no space left on device")
+            #expect(result.errorLines.first == "headrace: cannot write to standard output: no space left on device")
             #expect(result.errorLines.count == (fails ? 2 : 1), "\(result.errors)")
         }
     }
@@ -277,7 +277,7 @@ struct FailureTests {
                 var process = try ToolProcess(["get", "--json", url], in: folder, output: "/dev/full")
                 let result = try await process.result()
                 #expect(result.status == 5)
-                #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
+                #expect(result.errors == "headrace: cannot write to standard output: no space left on device\n")
                 #expect(Self.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
         }

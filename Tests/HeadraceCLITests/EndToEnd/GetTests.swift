@@ -158,12 +158,12 @@ struct GetTests {
 
     @Test(
         arguments: [
-            ([], "a.bin", "is there; unless it is known to be the server's version, that comes as a (2).bin"),
-            (["--if-exists", "rename"], "a (2).bin", "a.bin is there, and is kept"),
-            (["--if-exists", "skip"], "a.bin", "is there, and is left as it is"),
-            (["--if-exists", "fail"], "a.bin", "is there, and the download fails"),
-            (["--if-exists", "overwrite"], "a.bin", "is there, and is replaced"),
-            (["--if-changed"], "a.bin", "is there, and is replaced if the server has another version"),
+            ([], "a.bin", "exists; unless it is up to date, the server's version will be saved as a (2).bin"),
+            (["--if-exists", "rename"], "a (2).bin", "a.bin exists, and will be kept"),
+            (["--if-exists", "skip"], "a.bin", "exists, and will be skipped"),
+            (["--if-exists", "fail"], "a.bin", "exists, so the download will fail"),
+            (["--if-exists", "overwrite"], "a.bin", "exists, and will be replaced"),
+            (["--if-changed"], "a.bin", "exists, and will be replaced if the server has another version"),
         ] as [([String], String, String)]
     )
     func `a dry run tells what becomes of a file that is there`(

@@ -21,7 +21,7 @@ struct IntegrityTests {
                 let url = server.url("/a").absoluteString
                 let good = try await ToolProcess.run("get", "-v", "--checksum", "sha256=\(digits)", url, in: folder)
                 #expect(good.status == 0)
-                #expect(good.errorLines.contains("a: has the checksum sha256:\(digits)"), "\(good.errors)")
+                #expect(good.errorLines.contains("a: verified, sha256:\(digits)"), "\(good.errors)")
                 let bad = try await ToolProcess.run(
                     "get",
                     "--json",
@@ -118,7 +118,7 @@ struct IntegrityTests {
                         }
                         #expect(result.status == status, "\(list): \(result.errors)")
                         if status == 2 {
-                            let message = "--checksum-file: OTHER has no checksum, or several that differ, for a"
+                            let message = "--checksum-file: OTHER has no checksum, or conflicting ones, for a"
                             #expect(result.errors == "headrace: \(message)\n")
                         }
                     }
@@ -181,7 +181,7 @@ struct IntegrityTests {
             let both = try await ToolProcess.run("verify", "--checksum-file", "SUMS", "./a", "b", in: folder)
             #expect(both.status == 6)
             #expect(both.outputLines == ["./a: OK, sha256:\(digits)"])
-            #expect(both.errorLines.count == 2 && both.errors.hasPrefix("headrace: b: its checksum is sha256:"))
+            #expect(both.errorLines.count == 2 && both.errors.hasPrefix("headrace: b: the checksum is sha256:"))
             let json = try await ToolProcess.run("verify", "--json", "--checksum-file", "SUMS", "b", in: folder)
             #expect(json.output.contains("\"event\":\"failed\",\"file\":\"b\",\"code\":\"checksum\""), "\(json.output)")
             let gone = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", "a", "gone", in: folder)
@@ -235,9 +235,9 @@ struct IntegrityTests {
                 let link = folder.appending(path: "link").path(percentEncoded: false)
                 try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "a")
                 for (line, word) in [
-                    (["repair"], "no file"), (["repair", "a", url], "nothing to compare"),
+                    (["repair"], "no file"), (["repair", "a", url], "no checksum given"),
                     (["repair", "a", "--checksum", checksum], "no URL"), (["repair", "none", url], "no such file"),
-                    (["repair", "link", url, "--checksum", checksum], "it is a link"),
+                    (["repair", "link", url, "--checksum", checksum], "this is a symbolic link"),
                 ] {
                     var process = try ToolProcess(line, in: folder)
                     let result = try await process.result()

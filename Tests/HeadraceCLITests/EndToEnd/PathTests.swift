@@ -53,7 +53,7 @@ struct PathTests {
                     )
                     let result = try await process.result()
                     #expect(result.status == status)
-                    let message = "headrace: The current folder cannot be found: no such file or directory."
+                    let message = "headrace: The current directory cannot be found: no such file or directory."
                     #expect(result.errors.hasPrefix(message) == (status == 5), "\(result.errors)")
                 }
             }
@@ -71,7 +71,7 @@ struct PathTests {
                 )
                 let result = try await process.result()
                 #expect(result.status == 2)
-                #expect(result.errors.hasPrefix("headrace: argument \(option.isEmpty ? 4 : 5) is not in UTF-8"))
+                #expect(result.errors.hasPrefix("headrace: argument \(option.isEmpty ? 4 : 5) is not valid UTF-8"))
                 #expect(server.connectionCount == 0)
                 #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
             }

@@ -32,7 +32,7 @@ struct QueueMessageTests {
             let urls = try ["a", "b"].map { try #require(URL(string: "http://h.example/\($0)")) }
             _ = try await folder.add(urls)
             let run =
-                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+                "headrace: no process is running the queue; start it with: headrace queue run --registry list"
             for (words, line) in [
                 ("pause %1", "headrace: paused a (%1)"), ("resume %1", "headrace: resumed a (%1)"),
                 ("move %2 first", "headrace: moved b (%2)"), ("cancel %1", "headrace: cancelled a (%1)"),
@@ -62,7 +62,7 @@ struct QueueMessageTests {
                 let result = try await run.result()
                 #expect(result.status == 0, "\(result.errors)")
                 #expect(
-                    result.errors.contains("headrace: 1 download is paused, and the run waits: "),
+                    result.errors.contains("headrace: waiting, because 1 download is paused; "),
                     "\(result.errors)"
                 )
                 #expect(try await folder.states() == ["finished"])
@@ -98,7 +98,7 @@ struct QueueMessageTests {
                 let words = command.split(separator: " ").map(String.init)
                 let result = try await folder.queue(words.map { $0 == "URL" ? server.url("/c").absoluteString : $0 })
                 #expect(result.status == 5)
-                let told = "list/: process \(run.id), which runs the list, has not carried out the command yet. "
+                let told = "list/: process \(run.id), which runs the queue, has not carried out the command yet. "
                 #expect(result.errorLines.count == 1 && result.errors.contains(told), "\(result.errors)")
                 if command.hasPrefix("add") {
                     #expect(result.outputLines.first?.contains(#""place":null"#) == true, "\(result.output)")
@@ -162,25 +162,25 @@ struct QueueMessageTests {
                 for (words, lines) in [
                     (
                         ["pause", "%1", "%2"],
-                        ["a (%1): finished; there is nothing to pause", "b (%2): paused; there is nothing to pause"]
+                        ["a (%1): finished; nothing to pause", "b (%2): paused; nothing to pause"]
                     ),
-                    (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; there is nothing to resume"]),
+                    (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; nothing to resume"]),
                     (["cancel", "-q", "all"], []),
                     (
                         ["cancel", "all"],
                         [
-                            "a (%1): finished; there is nothing to cancel",
-                            "b (%2): cancelled; there is nothing to cancel",
+                            "a (%1): finished; nothing to cancel",
+                            "b (%2): cancelled; nothing to cancel",
                         ]
                     ),
                     (
                         ["resume", "%2"],
                         [
-                            "b (%2): cancelled before; waits for its turn again, and begins at zero", "resumed b (%2)",
-                            "no process runs the list; headrace queue run --registry list downloads what waits in it",
+                            "b (%2): was cancelled; will download again from the beginning", "resumed b (%2)",
+                            "no process is running the queue; start it with: headrace queue run --registry list",
                         ]
                     ),
-                    (["retry", "--state", "failed"], ["the list has no such download; nothing is done"]),
+                    (["retry", "--state", "failed"], ["no download in the queue matches; nothing was changed"]),
                 ] {
                     var process = try ToolProcess(
                         ["queue", words[0], "--registry", "list"] + words.dropFirst(),
@@ -192,7 +192,7 @@ struct QueueMessageTests {
                 }
                 try FileManager.default.removeItem(at: folder.files.appending(path: "a"))
                 let again = try await folder.queue("resume", "%1")
-                #expect(again.errorLines.first == "headrace: a (%1): finished, but its file is gone; is fetched again")
+                #expect(again.errorLines.first == "headrace: a (%1): finished, but the file is missing; will download again")
                 #expect(try await folder.states() == ["waiting", "waiting"])
             }
         }
@@ -203,15 +203,15 @@ struct QueueMessageTests {
         try await withQueueFolder { folder in
             let (a, b) = ("http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
             let hint =
-                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+                "headrace: no process is running the queue; start it with: headrace queue run --registry list"
             let first = try await folder.queue("add", "--paused", a)
             #expect(first.status == 0 && first.errorLines == [hint])
             let second = try await folder.queue("add", b, a, b)
             #expect(second.status == 0)
             #expect(
                 second.errorLines == [
-                    "headrace: \(a) is in the list already, as %1, paused",
-                    "headrace: \(b) is given more than once", hint,
+                    "headrace: \(a) is already in the queue as %1 (paused)",
+                    "headrace: \(b) was given more than once", hint,
                 ]
             )
             #expect(second.outputLines.count == 3 && Set(second.outputLines).count == 2)
@@ -226,7 +226,7 @@ struct QueueMessageTests {
             let words = ["add", "--begin", "2099-05-01T22:00", "http://127.0.0.1:1/x"]
             #expect(try await folder.queue(words, after: "export TZ=HERE-2").status == 0)
             let list = try await folder.queue(["list"], after: "export TZ=HERE-2").output
-            #expect(list.contains("x: begins 2099-05-01T22:00\n"), "\(list)")
+            #expect(list.contains("x: starts at 2099-05-01T22:00\n"), "\(list)")
             let json = try await folder.queue(["list", "--json"], after: "export TZ=HERE-2").output
             #expect(json.contains(#""begin":"2099-05-01T20:00:00Z""#), "\(json)")
         }

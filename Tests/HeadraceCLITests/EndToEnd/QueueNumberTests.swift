@@ -35,7 +35,7 @@ struct QueueNumberTests {
             #expect(gone.status == 2)
             #expect(
                 gone.errorLines
-                    == ["headrace: %3: no download of the list has this number; headrace queue list shows them"]
+                    == ["headrace: %3: no download in the queue has this number; see headrace queue list"]
             )
             _ = try await folder.add(urls("e"))
             #expect(try await numbers(folder) == ["b2", "a1", "d4", "e5"])

@@ -49,13 +49,13 @@ struct QueueProcessTests {
                     let status = try await status(folder)
                     #expect(status.processID == process)
                     #expect(status.waiting == 0 && status.running == 1 && status.finished == 1)
-                    #expect(try await folder.queue("status").outputLines.first == "Process \(process) runs the list.")
+                    #expect(try await folder.queue("status").outputLines.first == "Process \(process) is running the queue.")
                     let second = try await folder.queue("run", "--background")
                     #expect(second.status == 5 && second.errorLines.count == 1)
-                    #expect(second.errors.contains("process \(process) runs the list already; headrace queue status"))
+                    #expect(second.errors.contains("process \(process) is already running this queue; headrace queue status"))
                     let stop = try await folder.queue("stop")
                     #expect(stop.status == 0, "\(stop.errors)")
-                    #expect(stop.output == "Process \(process) has ended; the list keeps what is not done.\n")
+                    #expect(stop.output == "Process \(process) has stopped; unfinished downloads remain in the queue.\n")
                     #expect(try await folder.states() == ["waiting", "finished"])
                     let after = try await self.status(folder)
                     #expect(after.processID == nil)
@@ -65,7 +65,7 @@ struct QueueProcessTests {
                     )
                     #expect(log.contains("b: finished, ") && log.contains("headrace: interrupted"), "\(log)")
                 }
-                #expect(try await folder.queue("stop").output == "No process runs the list.\n")
+                #expect(try await folder.queue("stop").output == "No process is running the queue.\n")
                 var run = try folder.run()
                 #expect(try await run.result().status == 0)
                 #expect(try await folder.states() == ["finished", "finished"])
@@ -86,12 +86,12 @@ struct QueueProcessTests {
                 #expect(try await folder.queue("stop").status == 0)
                 let process = try #require(status.processID)
                 let winner = try #require(results.first { $0.status == 0 })
-                #expect(winner.output.hasPrefix("Process \(process) runs the list"))
+                #expect(winner.output.hasPrefix("Process \(process) is running the queue"))
                 let losers = results.filter { $0.status == 5 }
                 #expect(losers.count == 2, "\(results.map { ($0.status, $0.output, $0.errors) })")
                 for loser in losers {
                     #expect(loser.errorLines.count == 1, "\(loser.errors)")
-                    #expect(loser.errors.contains("process \(process) runs the list already"), "\(loser.errors)")
+                    #expect(loser.errors.contains("process \(process) is already running this queue"), "\(loser.errors)")
                 }
             }
         }
@@ -107,7 +107,7 @@ struct QueueProcessTests {
                     var stop = try ToolProcess(["queue", "stop", "--registry", "list"], in: folder.url)
                     let errors = folder.url.appending(path: ".stderr")
                     while try !String(decoding: FileProbe.bytes(of: errors), as: UTF8.self)
-                        .contains("waits for process \(process) to end")
+                        .contains("waiting up to a minute for process \(process) to stop")
                     {
                         try await Task.sleep(for: .milliseconds(20))
                     }
@@ -139,7 +139,7 @@ struct QueueProcessTests {
             // As a killed run leaves it, whose number has gone to this process.
             try Data("\(getpid())\n".utf8).write(to: folder.url.appending(path: "list/registry.lock"))
             #expect(try await status(folder).processID == nil)
-            #expect(try await folder.queue("stop").output == "No process runs the list.\n")
+            #expect(try await folder.queue("stop").output == "No process is running the queue.\n")
             let run = try await folder.queue("run", "--background")
             #expect(run.status == 0 && run.errors.contains("paused"), "\(run.errors)")
         }
@@ -169,10 +169,10 @@ struct QueueProcessTests {
     ) async throws {
         try await withQueueFolder { folder in
             let name = path == "-" ? "standard input" : path
-            let message = "headrace: \(option): \(name) is no regular file, and"
+            let message = "headrace: \(option): \(name) is not a regular file, and"
             let run = try await folder.queue("run", "--background", option, path)
             #expect(run.status == 2 && run.output.isEmpty)
-            #expect(run.errors == "\(message) the process in the background has to read it again\n")
+            #expect(run.errors == "\(message) the background process has to read it again\n")
             let unit = try await folder.queue("unit", option, path)
             #expect(unit.status == 2 && unit.output.isEmpty)
             #expect(unit.errors == "\(message) the unit has to read it again\n")
@@ -186,7 +186,7 @@ struct QueueProcessTests {
             var run = try folder.run()
             let result = try await run.result()
             #expect(result.status == 0)
-            let hint = "nothing waits to be downloaded; 1 is paused: headrace queue resume --state paused --registry "
+            let hint = "no download is waiting; 1 is paused: resume with headrace queue resume --state paused --registry "
             #expect(result.errors == "\(hint)\(folder.registryPath)\n")
             // What the hint says can be done.
             #expect(try await folder.queue("resume", "--state", "paused").status == 0)
@@ -204,7 +204,7 @@ struct QueueProcessTests {
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
-                let hint = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed"
+                let hint = "no download is waiting; 2 have failed: retry with headrace queue retry --state failed"
                 #expect(result.errors == "\(hint) --registry \(folder.registryPath)\n")
             }
         }
@@ -221,7 +221,7 @@ struct QueueProcessTests {
                 #expect(left.status == 0)
                 let part = try #require(try FileProbe.names(in: folder.files).first { $0.hasSuffix(".part") })
                 #expect(
-                    left.errorLines.count == 3 && left.errors.contains("/files/\(part) is kept: "),
+                    left.errorLines.count == 3 && left.errors.contains("/files/\(part): adding the URL again "),
                     "\(left.errors)"
                 )
                 let deleted = try await folder.queue("remove", "--files", "%2")

@@ -103,7 +103,7 @@ struct QueueRunTests {
                 var run = try folder.run()
                 try await folder.waitUntil { $0.map(\.state) == ["waiting", "finished"] }
                 #expect(server.requests.map(\.path) == ["/soon"])
-                #expect(try await folder.queue("list").output.contains("  late: begins "))
+                #expect(try await folder.queue("list").output.contains("  late: starts at "))
                 #expect(try await folder.queue("resume", late[0]).status == 0)
                 #expect(try await run.result().status == 0)
                 #expect(server.requests.map(\.path) == ["/soon", "/late"])
@@ -243,7 +243,7 @@ struct QueueRunTests {
                 #expect(result.status == 130)
                 #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
                 #expect(
-                    result.errorLines.last?.hasPrefix("headrace: interrupted; the list keeps what is not done") == true
+                    result.errorLines.last?.hasPrefix("headrace: interrupted; unfinished downloads remain in the queue") == true
                 )
                 #expect(try await folder.states() == ["waiting", "waiting", "paused"])
                 var run = try folder.run()

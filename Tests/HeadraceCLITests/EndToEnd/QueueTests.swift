@@ -79,7 +79,7 @@ struct QueueTests {
         try await withQueueFolder { folder in
             #expect(try await folder.queue("list", "--json").output == "")
             let list = try await folder.queue("list")
-            #expect(list.output == "" && list.errors == "The list is empty.\n")
+            #expect(list.output == "" && list.errors == "The queue is empty.\n")
             #expect(FileProbe.size(of: folder.url.appending(path: "list")) == nil)
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let ids = try await folder.add(url, options: ["--priority", "high", "--paused"])
@@ -101,7 +101,7 @@ struct QueueTests {
                 output: terminal.path,
                 terminal: terminal
             )
-            #expect(try await process.result().errors == "The list is empty.\r\n")
+            #expect(try await process.result().errors == "The queue is empty.\r\n")
         }
     }
     #endif

@@ -29,7 +29,7 @@ struct RefetchTests {
                 // Where files have no attributes each run fetches it.
                 if conditions.contains("\"v1\"") {
                     #expect(conditions == [nil, "\"v1\"", "\"v1\""])
-                    #expect(lines[1] == "a.bin: is there, and has not changed on the server")
+                    #expect(lines[1] == "a.bin: already downloaded, not changed on the server")
                     #expect(server.requests[1].bodyBytesSent == 0)
                 }
                 #expect(lines[2].hasPrefix("a.bin: finished, 292 KiB in "))

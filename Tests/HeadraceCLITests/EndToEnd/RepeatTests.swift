@@ -38,7 +38,7 @@ struct RepeatTests {
                 let stopped = try await interrupt([], urls, in: folder, server)
                 #expect(stopped.status == 130)
                 let last = try #require(stopped.errorLines.last)
-                #expect(last.contains("what came is kept in ") && last.contains(" What is finished stays"), "\(last)")
+                #expect(last.contains("the received bytes are saved in ") && last.contains(" Finished files are not "), "\(last)")
                 let line = ["get", "-j", "1", "-d", "files"] + urls.map(\.absoluteString)
                 var process = try ToolProcess(line, in: folder)
                 let result = try await process.result()
@@ -52,7 +52,7 @@ struct RepeatTests {
                 #expect(resource.body.difference(fromFileAt: files.appending(path: "slow")) == nil)
                 // Where files have no attributes, nothing tells what is finished.
                 guard server.requests.contains(where: { $0["If-None-Match"] != nil }) else { return }
-                #expect(result.errorLines.contains("a: is there, and has not changed on the server"))
+                #expect(result.errorLines.contains("a: already downloaded, not changed on the server"))
                 #expect(try FileProbe.names(in: files) == ["a", "b", "slow"])
                 #expect(server.requests.filter { $0.path == "/a" }.map(\.bodyBytesSent) == [300_000, 0])
             }
@@ -71,8 +71,8 @@ struct RepeatTests {
                 #expect(result.status == 130)
                 #expect(
                     result.errorLines.last
-                        == "headrace: interrupted. Run the same command again to go on. slow begins again, since its server "
-                        + "tells no version. With --if-exists skip what is finished is not fetched again."
+                        == "headrace: interrupted. Run the same command again to continue. slow will start over, because its "
+                        + "server sent no ETag or Last-Modified date. To skip finished files, use --if-exists skip."
                 )
             }
         }

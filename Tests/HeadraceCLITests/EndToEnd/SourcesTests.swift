@@ -39,7 +39,7 @@ struct SourcesTests {
                 let urls = ["/a", "/m", "/n"].map { server.url($0).absoluteString }
                 let result = try await ToolProcess.run("get", "-o", "x", "--mirror", urls[1], urls[0], in: folder)
                 #expect(result.status == 0)
-                let change = "x: goes on from \(urls[1]): The server answered with status 404"
+                let change = "x: continuing from \(urls[1]): The server answered with status 404"
                 #expect(result.errorLines.contains(change), "\(result.errors)")
                 #expect(body.difference(fromFileAt: folder.appending(path: "x")) == nil)
                 let failed = try await ToolProcess.run("get", "-q", "--mirror", urls[2], urls[0], in: folder)
@@ -68,7 +68,7 @@ struct SourcesTests {
                     in: folder
                 )
                 #expect(result.status == 0, "\(result.errors)")
-                let line = "x: goes on from \(url): \(mirror) is not used further. The server answered with status 404"
+                let line = "x: continuing from \(url): \(mirror) is not used further. The server answered with status 404"
                 #expect(result.errorLines.filter { $0.contains(mirror) } == [line], "\(result.errors)")
                 #expect(file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
@@ -160,7 +160,7 @@ struct SourcesTests {
                 #expect(failed.errors.hasPrefix("headrace: --metalink: bad: The Metalink document cannot be used: "))
                 let remote = try await ToolProcess.run("get", "--metalink", "http://u:secret@h/x", in: folder)
                 #expect(remote.status == 2)
-                #expect(remote.errors.contains("headrace get http://***@h/x fetches the document first"))
+                #expect(remote.errors.contains("download it first with headrace get http://***@h/x"))
             }
         }
     }

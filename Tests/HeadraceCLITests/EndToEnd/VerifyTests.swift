@@ -23,7 +23,7 @@ struct VerifyTests {
             #expect(fine.status == 0)
             #expect(fine.outputLines == ["a: OK, sha256:\(digits)", "dir/b: OK, sha256:\(digits)"])
             #expect(
-                fine.errorLines == ["headrace: --checksum-file: SUMS: 1 line is no checksum", "2 of 2 are right"],
+                fine.errorLines == ["headrace: --checksum-file: SUMS: 1 line is malformed", "2 of 2 verified"],
                 "\(fine.errors)"
             )
             let strict = try await ToolProcess.run("verify", "--strict", "--checksum-file", "SUMS", in: folder)
@@ -33,8 +33,8 @@ struct VerifyTests {
             let bad = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
             #expect(bad.status == 1)
             #expect(bad.outputLines == ["dir/b: OK, sha256:\(digits)"])
-            #expect(bad.errorLines.last == "1 of 3 are right, 1 wrong, 1 could not be read")
-            #expect(bad.errors.contains("headrace: gone: ") && bad.errors.contains("headrace: a: its checksum is "))
+            #expect(bad.errorLines.last == "1 of 3 verified, 1 wrong, 1 could not be read")
+            #expect(bad.errors.contains("headrace: gone: ") && bad.errors.contains("headrace: a: the checksum is "))
             try FileManager.default.removeItem(at: folder.appending(path: "a"))
             let missing = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", in: folder)
             #expect(missing.status == 5)
@@ -51,7 +51,7 @@ struct VerifyTests {
             try write(["a": "abc", "B2SUMS": "\(digits)  a\n", "a.b3sum": "\(digits)\n"], in: folder)
             let result = try await ToolProcess.run("verify", "--checksum-file", list, "a", in: folder)
             #expect(result.status == 2)
-            #expect(result.errors.contains("by its name it has checksums of \(function)"), "\(result.errors)")
+            #expect(result.errors.contains("the name suggests \(function) checksums"), "\(result.errors)")
         }
     }
 
@@ -62,7 +62,7 @@ struct VerifyTests {
             let line = ["verify", "--ignore-missing", "--checksum-file"]
             for (words, status, last) in [
                 (["SUMS"], 0, "1 of 1 are right, 1 missing"),
-                (["NONE"], 5, "headrace: None of the files that the list names is here."),
+                (["NONE"], 5, "headrace: None of the listed files exists."),
                 (["SUMS", "gone"], 5, "headrace: gone: "),
             ] {
                 var process = try ToolProcess(line + words, in: folder)
@@ -88,7 +88,7 @@ struct VerifyTests {
             #expect(result.status == 5)
             #expect(result.errorLines.count == 4, "\(result.errors)")
             for (name, told) in zip(names, result.errorLines) { #expect(told.hasPrefix("headrace: \(name): ")) }
-            #expect(result.errorLines.last == "1 of 4 are right, 3 could not be read, 1 missing")
+            #expect(result.errorLines.last == "1 of 4 verified, 3 could not be read, 1 missing")
             for (name, reason) in [("a/x", "not a directory"), ("loop", "too many levels of symbolic links")] {
                 let repair = try await ToolProcess.run("repair", name, "http://127.0.0.1:1/a", in: folder)
                 #expect(repair.status == 2)
@@ -121,7 +121,7 @@ struct VerifyTests {
             var process = try ToolProcess(line, in: folder, output: "/dev/full")
             let result = try await process.result()
             #expect(result.status == 5)
-            #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
+            #expect(result.errors == "headrace: cannot write to standard output: no space left on device\n")
         }
     }
     #endif
@@ -138,7 +138,7 @@ struct VerifyTests {
             let result = try await ToolProcess.run("verify", "./va/x", "vb/x", "--checksum-file", "SUMS", in: folder)
             #expect(result.status == 6)
             #expect(result.outputLines == ["./va/x: OK, sha256:\(digits)"])
-            #expect(result.errors.hasPrefix("headrace: vb/x: its checksum is sha256:\(digits)"), "\(result.errors)")
+            #expect(result.errors.hasPrefix("headrace: vb/x: the checksum is sha256:\(digits)"), "\(result.errors)")
         }
     }
 
@@ -148,8 +148,8 @@ struct VerifyTests {
             try write(["a": "abc", "SUMS": "\(digits)  a\n"], in: folder)
             let list = try await ToolProcess.run("verify", "SUMS", in: folder)
             #expect(list.status == 2)
-            let advice = "SUMS has those of files: headrace verify --checksum-file SUMS"
-            #expect(list.errors == "headrace: nothing to compare with is given: \(advice)\n")
+            let advice = "SUMS is a checksum file, so use headrace verify --checksum-file SUMS"
+            #expect(list.errors == "headrace: no checksum given; \(advice)\n")
             let file = try await ToolProcess.run("verify", "a", in: folder)
             #expect(file.errors.hasSuffix(": --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
         }
@@ -169,7 +169,7 @@ struct VerifyTests {
                     ],
                     in: folder
                 )
-                let note = "headrace: --metalink: mine is taken for a, its only file"
+                let note = "headrace: --metalink: comparing mine with a, the only file described"
                 for command in ["verify", "repair"] {
                     let result = try await ToolProcess.run(command, "mine", "--metalink", "one", in: folder)
                     #expect(result.status == 0)
@@ -178,7 +178,7 @@ struct VerifyTests {
                     #expect(quiet.status == 0 && quiet.errors.isEmpty)
                     let other = try await ToolProcess.run(command, "mine", "--metalink", "two", in: folder)
                     #expect(other.status == 2)
-                    #expect(other.errors == "headrace: --metalink: none of its files is named mine\n")
+                    #expect(other.errors == "headrace: --metalink: no file named mine is described\n")
                 }
             }
         }
@@ -202,7 +202,7 @@ struct VerifyTests {
             try write(["a": "abcXbcab"], in: folder)
             let bad = try await ToolProcess.run("verify", "--metalink", "list.meta4", "./a", in: folder)
             #expect(bad.status == 6)
-            let message = "not all of its pieces have their checksums; 5 B are wrong; headrace repair fetches them"
+            let message = "some pieces do not match their checksums; 5 B are damaged; repair them with headrace repair"
             #expect(bad.errorLines == ["headrace: ./a: \(message)"])
             for line in [["verify", "--metalink", "list.meta4", "c"], ["verify", "--metalink", "none"]] {
                 var process = try ToolProcess(line, in: folder)
@@ -219,7 +219,7 @@ struct VerifyTests {
             let hash = "<hash type='sha-256'>\(digits)</hash>"
             let piece = "<pieces length='5' type='sha-256'><hash>\(nothing)</hash></pieces>"
             try write(["a": "abc", "none": ""], in: folder)
-            let part = "5 B are wrong; headrace repair fetches them"
+            let part = "5 B are damaged; repair them with headrace repair"
             for (name, contents, problem) in [
                 ("a", "<size>3</size>\(hash)", nil),
                 ("a", "<size>9</size>\(hash)", "it has 3 bytes, and 9 are expected"),

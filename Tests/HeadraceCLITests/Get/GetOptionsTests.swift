@@ -129,7 +129,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        ("x", "\"x\" is not a URL; one begins with http:// or https://"),
+        ("x", "\"x\" is not a URL; a URL starts with http:// or https://"),
         ("ftp://h/x", "\"ftp://h/x\" is not an http or https URL."),
     ])
     func `a URL of a list that makes no request is told with its line`(_ url: String, message: String) throws {
@@ -168,7 +168,7 @@ struct GetOptionsTests {
             #expect(requests.map { $0.checksums.map(\.description) } == [checksums])
         }
         for (line, message) in [
-            ("\(sha1)  b", "--checksum-file: SUMS has no checksum, or several that differ, for a"),
+            ("\(sha1)  b", "--checksum-file: SUMS has no checksum, or conflicting ones, for a"),
             (
                 "\(md5.replacing("a", with: "f"))  a",
                 "--metalink: a: The request has two md5 checksums that differ."
@@ -211,7 +211,7 @@ struct GetOptionsTests {
         let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]
         let both = [Checksum("md5:\(md5)"), Checksum("sha1:\(sha1)")].compactMap(\.self)
         #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests()[0].checksums == both)
-        #expect(throws: UsageError("--checksum: there are 2 files, and a checksum is of one")) {
+        #expect(throws: UsageError("--checksum: it applies to one file, but 2 were given; use --checksum-file instead")) {
             try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [URLList.Entry(url: "http://h/b")])
         }
         let list = try ChecksumList(parsing: "\(sha1)  a b\n\(md5)  x\n".utf8)
@@ -220,7 +220,7 @@ struct GetOptionsTests {
         #expect(try options.requests(checksums: list)[0].checksums == [both[1]])
         let named = try GetOptions(ParsedArguments(line + ["-o", "x", "http://h/other"]))
         #expect(try named.requests(checksums: list)[0].checksums == [both[0]])
-        let missing = "--checksum-file: SUMS has no checksum, or several that differ, for other"
+        let missing = "--checksum-file: SUMS has no checksum, or conflicting ones, for other"
         #expect(throws: UsageError(missing)) {
             try GetOptions(ParsedArguments(line + ["http://h/other"])).requests(checksums: list)
         }
@@ -233,7 +233,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        (["-j", "0"], "--jobs: 0 is too small; 1 is the least"),
+        (["-j", "0"], "--jobs: 0 is too small; the minimum is 1"),
         (["-j", "-1"], "--jobs: \"-1\" is not a number"),
         (["-j", "99999999999999999999"], "--jobs: \"99999999999999999999\" is not a number"),
         (["--timeout", "soon"], "--timeout: \"soon\" is not a number of seconds"),
@@ -241,35 +241,35 @@ struct GetOptionsTests {
         (["--timeout", "1e9"], "--timeout: \"1e9\" is not a number of seconds"),
         (["--timeout", "1.2.3"], "--timeout: \"1.2.3\" is not a number of seconds"),
         (["--timeout", "9999999999"], "--timeout: \"9999999999\" is not a number of seconds"),
-        (["--min-speed", "slow"], "--min-speed: \"slow\" is no rate such as 500K or 1.5M, and not none"),
+        (["--min-speed", "slow"], "--min-speed: \"slow\" is not a rate such as 500K or 1.5M, or none"),
         (["--time-limit", "1h"], "--time-limit: \"1h\" is not a number of seconds"),
-        (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
-        (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
+        (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; the minimum is 0.001"),
+        (["--if-exists", "ask"], "--if-exists: \"ask\" is not one of rename, overwrite, skip, fail"),
         (["--on-mismatch", "rename"], "--on-mismatch: \"rename\" is neither keep nor delete"),
         (
             ["--if-exists", "skip", "--if-changed"],
-            "--if-changed: it replaces the file, and --if-exists asks for something else"
+            "--if-changed: it replaces the file, so --if-exists can only be overwrite"
         ),
         (
             ["--network", "wifi"],
-            "--network: \"wifi\" is none of any, not-expensive, not-constrained, wifi-or-wired"
+            "--network: \"wifi\" is not one of any, not-expensive, not-constrained, wifi-or-wired"
         ),
-        (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is no name with a colon after it"),
-        (["--header", "Authorization SECRET:pw"], "--header: \"Authorization\" is no name with a colon after it"),
-        (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is no name with a colon after it"),
-        (["--header", ": x"], "--header: \"\" is no name with a colon after it"),
+        (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"),
+        (["--header", "Authorization SECRET:pw"], "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"),
+        (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is not a header field; write 'NAME: VALUE'"),
+        (["--header", ": x"], "--header: \"\" is not a header field; write 'NAME: VALUE'"),
         (["-o", ""], "--output: the name is empty"),
-        (["-o", "-"], "--output: a download goes to a file, not to standard output"),
-        (["-o", "a/"], "--output: a/ names a directory; --directory takes one"),
-        (["-d", ""], "--directory: the name is empty"),
+        (["-o", "-"], "--output: a download cannot be written to standard output; give a file name"),
+        (["-o", "a/"], "--output: a/ is a directory; use --directory instead"),
+        (["-d", ""], "--directory: the path is empty"),
         (["-x", "many"], "--connections: \"many\" is not a number"),
-        (["-x", "0"], "--connections: 0 is too small; 1 is the least"),
+        (["-x", "0"], "--connections: 0 is too small; the minimum is 1"),
         (["--retries", "x"], "--retries: \"x\" is not a number"),
-        (["--limit-rate", "K"], "--limit-rate: \"K\" is no rate such as 500K or 1.5M, and not none"),
-        (["--limit-rate", "0"], "--limit-rate: 0 is out of range; none is for no limit"),
+        (["--limit-rate", "K"], "--limit-rate: \"K\" is not a rate such as 500K or 1.5M, or none"),
+        (["--limit-rate", "0"], "--limit-rate: 0 is out of range; use none for no limit"),
         (
             ["--limit-rate", "9999999999G"],
-            "--limit-rate: 9999999999G is out of range; none is for no limit"
+            "--limit-rate: 9999999999G is out of range; use none for no limit"
         ),
         (
             ["--limit-rate", "Mon 1M, else"],
@@ -286,11 +286,11 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        ([], "no URL is given"),
-        (["-o", "x", "http://a/", "http://b/"], "--output: there is one name for 2 URLs; --directory takes them all"),
+        ([], "no URL given"),
+        (["-o", "x", "http://a/", "http://b/"], "--output: it names one file, but 2 were given; use --directory instead"),
         ([""], "\"\" is not a URL"),
-        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; one begins with http:// or https://"),
-        (["a"], "\"a\" is not a URL; one begins with http:// or https://"),
+        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; a URL starts with http:// or https://"),
+        (["a"], "\"a\" is not a URL; a URL starts with http:// or https://"),
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
         (["alice:SECRET@host/f"], "\"***@host/f\" is not an http or https URL."),
         (["http:alice:SECRET@host/f"], "\"***@host/f\" has no host."),

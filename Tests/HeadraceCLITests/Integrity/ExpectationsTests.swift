@@ -77,15 +77,15 @@ struct ExpectationsTests {
 
     @Test(
         arguments: [
-            (["x"], nil, document, "--metalink: none of its files is named x"),
+            (["x"], nil, document, "--metalink: no file named x is described"),
             (["none"], nil, document, "--metalink: none has no checksum"),
-            (["m"], "\(two.prefix(32))  m\n", document, "m: it is to have two md5 checksums that differ"),
-            (["d/x"], "\(one)  d/y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for d/x"),
-            ([], one, nil, "no file is given, and the list of checksums names none"),
-            (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for x"),
+            (["m"], "\(two.prefix(32))  m\n", document, "m: two different md5 checksums were given"),
+            (["d/x"], "\(one)  d/y\n", nil, "--checksum-file: SUMS has no checksum, or conflicting ones, for d/x"),
+            ([], one, nil, "no file given, and the checksum file lists none"),
+            (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or conflicting ones, for x"),
             (
                 [], "\(one)  y\n\(two)  z\n\(one.reversed().map(String.init).joined())  y\n", nil,
-                "--checksum-file: SUMS has no checksum, or several that differ, for y"
+                "--checksum-file: SUMS has no checksum, or conflicting ones, for y"
             ),
         ] as [([String], String?, String?, String)]
     )

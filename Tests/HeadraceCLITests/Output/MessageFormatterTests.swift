@@ -52,10 +52,10 @@ struct MessageFormatterTests {
         #expect(line(finished(seconds: 0)) == "a.bin: finished as a (1).bin, 3.00 MiB in 1 ms")
         let known = DisplayedDownload.connecting("a (1).bin")
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
-        #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
+        #expect(line(finished(verified: false))?.hasSuffix("; the server did not send its length, so it may be incomplete") == true)
         #expect(line(finished(), .quiet) == nil)
-        #expect(line(.unchanged(Self.file)) == "a (1).bin: is there, and has not changed on the server")
-        #expect(line(.skipped(Self.file)) == "a.bin: exists already and is left as it is")
+        #expect(line(.unchanged(Self.file)) == "a (1).bin: already downloaded, not changed on the server")
+        #expect(line(.skipped(Self.file)) == "a.bin: already exists, skipped")
     }
 
     @Test
@@ -63,17 +63,17 @@ struct MessageFormatterTests {
         var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
         let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
-        #expect(line(response, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
+        #expect(line(response, item: item) == "a (1).bin: resuming with 2.00 MiB of 3.00 MiB already downloaded")
         #expect(line(response, .quiet, item: item) == nil)
         #expect(
             line(.responded(status: 206, totalBytes: nil, file: Self.file), item: item)
-                == "a (1).bin: resumes with 2.00 MiB already downloaded"
+                == "a (1).bin: resuming with 2.00 MiB already downloaded"
         )
         item.apply(response)
         #expect(line(response, item: item) == nil)
         #expect(
             line(finished(fetched: 1 << 20), item: item)
-                == "a (1).bin: finished, 3.00 MiB (1.00 MiB fetched) in 2.0 s, 512 KiB/s"
+                == "a (1).bin: finished, 3.00 MiB (1.00 MiB downloaded) in 2.0 s, 512 KiB/s"
         )
     }
 
@@ -82,7 +82,7 @@ struct MessageFormatterTests {
         var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.verified(try #require(Checksum("sha256:" + String(repeating: "0a", count: 32)))))
         #expect(line(finished(), item: item)?.hasSuffix(", 1.50 MiB/s, sha256 verified") == true)
-        #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: is there, sha256 verified")
+        #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: already downloaded, sha256 verified")
         var pieces = DisplayedDownload.connecting("a (1).bin")
         pieces.apply(.piecesVerified(count: 7))
         #expect(line(finished(), item: pieces)?.hasSuffix(", 7 pieces verified") == true)
@@ -92,13 +92,13 @@ struct MessageFormatterTests {
     func `a repair tells what is wrong or missing in all`() {
         #expect(
             line(.repairing(pieces: 3, bytesWasted: 5 << 20))
-                == "a.bin: 3 pieces are wrong or missing; 5.00 MiB are fetched"
+                == "a.bin: 3 pieces are damaged or missing; downloading 5.00 MiB"
         )
         #expect(
             line(.repairing(pieces: 1, bytesWasted: 5))
-                == "a.bin: a piece is wrong or missing; 5 B are fetched"
+                == "a.bin: 1 piece is damaged or missing; downloading 5 B"
         )
-        #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: is too long; the last 5 B are left away")
+        #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: too long; removing the last 5 B")
     }
 
     @Test
@@ -109,10 +109,10 @@ struct MessageFormatterTests {
         #expect(line(redirect) == nil)
         #expect(line(response) == nil)
         #expect(line(redirect, .verbose) == "a.bin: redirected with status 302 to https://m/y")
-        #expect(line(response, .verbose) == "a.bin: answered with status 200, 1.50 KiB")
+        #expect(line(response, .verbose) == "a.bin: response status 200, 1.50 KiB")
         #expect(
             line(.responded(status: 200, totalBytes: nil, file: Self.file), .verbose)
-                == "a.bin: answered with status 200, size unknown"
+                == "a.bin: response status 200, size unknown"
         )
     }
 
@@ -143,10 +143,10 @@ struct MessageFormatterTests {
         totals.addFailure(.network, of: .sample)
         #expect(text.summary(totals, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
         #expect(text.summary(RunTotals(open: 1), elapsed: .seconds(4)) == nil)
-        #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
+        #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "no download is waiting")
         var paused = RunTotals()
         paused.paused = 2
-        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
+        let hint = "no download is waiting; 2 are paused: resume with headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
         let other = MessageFormatter(verbosity: .normal, isLive: false, queueWords: " --registry other")
         #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
@@ -154,7 +154,7 @@ struct MessageFormatterTests {
         failed.failedEarlier = 1
         #expect(
             text.summary(failed, elapsed: .seconds(4))
-                == "nothing waits to be downloaded; 1 has failed: headrace queue retry --state failed"
+                == "no download is waiting; 1 has failed: retry with headrace queue retry --state failed"
         )
         var there = RunTotals()
         there.addFinished(0, fetched: 0)
@@ -163,7 +163,7 @@ struct MessageFormatterTests {
         there.addFinished(3 << 20, fetched: 1 << 20)
         #expect(
             text.summary(there, elapsed: .seconds(4))
-                == "3 of 3 finished: 3.00 MiB (1.00 MiB fetched) in 4.0 s, 256 KiB/s"
+                == "3 of 3 finished: 3.00 MiB (1.00 MiB downloaded) in 4.0 s, 256 KiB/s"
         )
         #expect(MessageFormatter(verbosity: .quiet, isLive: false).summary(totals, elapsed: .seconds(4)) == nil)
     }

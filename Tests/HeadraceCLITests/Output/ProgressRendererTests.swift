@@ -16,7 +16,7 @@ struct ProgressRendererTests {
     private func renderer(_ style: Report.Style, count: Int = 1) -> Report {
         var renderer = ProgressRenderer(style: style, verbosity: .normal)
         for id in ids.prefix(count) {
-            renderer.note(.running, of: id)
+            renderer.setState(.running, of: id)
             _ = renderer.record(.started, of: id, request)
         }
         return renderer
@@ -49,7 +49,7 @@ struct ProgressRendererTests {
     func `who follows a download that has ended is told nothing twice`() {
         var renderer = renderer(.plain)
         _ = renderer.record(.skipped(file), of: ids[0], request)
-        #expect(renderer.leave(.failed(lost), of: ids[0], request).isEmpty)
+        #expect(renderer.stopFollowing(.failed(lost), of: ids[0], request).isEmpty)
         renderer.update(.half, of: ids[0], isRunning: true)
         #expect(renderer.liveProgress == LiveProgress(running: [], totals: renderer.totals))
         #expect(renderer.totals.status == .success)
@@ -58,8 +58,8 @@ struct ProgressRendererTests {
     @Test
     func `a last event that is missing is made up from the state`() {
         var renderer = renderer(.plain, count: 2)
-        #expect(renderer.leave(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")])
-        #expect(!renderer.leave(.finished(file), of: ids[1], request).isEmpty)
+        #expect(renderer.stopFollowing(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")])
+        #expect(!renderer.stopFollowing(.finished(file), of: ids[1], request).isEmpty)
         #expect(renderer.totals.ended == 2)
     }
 
@@ -68,7 +68,7 @@ struct ProgressRendererTests {
         var renderer = renderer(.plain, count: 2)
         _ = renderer.record(.failed(lost), of: ids[0], request)
         #expect(renderer.totals.status == .network)
-        renderer.note(.waiting, of: ids[0])
+        renderer.setState(.waiting, of: ids[0])
         _ = renderer.record(.started, of: ids[0], request)
         #expect(renderer.totals.status == .success)
         #expect(renderer.totals.count == 2)
@@ -134,46 +134,48 @@ struct ProgressRendererTests {
     }
 
     @Test(arguments: [
-        (Interruption.Rest(), "headrace: interrupted. Run the same command again to go on."),
-        (.init(kept: ["a"]), "headrace: interrupted; what came is kept in a. Run the same command again to go on."),
+        (Interruption.Remainder(), "headrace: interrupted. Run the same command again to continue."),
+        (.init(partialFiles: ["a"]), "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue."),
         (
-            .init(kept: ["a", "b", "c", "d", "e"]),
-            "headrace: interrupted; what came is kept in a, b, c and 2 more. Run the same command again to go on."
+            .init(partialFiles: ["a", "b", "c", "d", "e"]),
+            "headrace: interrupted; the received bytes are saved in a, b, c and 2 more. Run the same command again to continue."
         ),
         (
-            .init(kept: ["a"], isAbandoned: true),
-            "headrace: interrupted; what came is kept in a. Without --no-resume, the same command goes on."
+            .init(partialFiles: ["a"], isResumeDisabled: true),
+            "headrace: interrupted; the received bytes are saved in a. Run the same command without --no-resume to continue."
         ),
         (
-            .init(lost: ["x"]),
-            "headrace: interrupted. Run the same command again to go on. x begins again, since its server tells no version."
+            .init(restarting: ["x"]),
+            "headrace: interrupted. Run the same command again to continue. x will start over, because its server sent no "
+                + "ETag or Last-Modified date."
         ),
         (
-            .init(kept: ["a"], lost: ["x", "y"], finished: .fetches),
-            "headrace: interrupted; what came is kept in a. Run the same command again to go on. x, y begin again, since "
-                + "their servers tell no version. With --if-exists skip what is finished is not fetched again."
+            .init(partialFiles: ["a"], restarting: ["x", "y"], finished: .downloads),
+            "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue. x, y "
+                + "will start over, because their servers sent no ETag or Last-Modified date. To skip finished files, use "
+                + "--if-exists skip."
         ),
         (
-            .init(finished: .asks),
-            "headrace: interrupted. Run the same command again to go on. What is finished stays, if its server tells the "
-                + "version; with --if-exists skip in any case."
+            .init(finished: .checks),
+            "headrace: interrupted. Run the same command again to continue. Finished files are not downloaded again "
+                + "if the server sent an ETag or Last-Modified date; to skip all of them, add --if-exists skip."
         ),
-        (.init(finished: .skips), "headrace: interrupted. Run the same command again to go on."),
+        (.init(finished: .skips), "headrace: interrupted. Run the same command again to continue."),
     ])
     func `an interruption tells what is kept, and what the same command does`(
-        _ rest: Interruption.Rest,
+        _ remainder: Interruption.Remainder,
         message: String
     ) {
-        #expect(rest.message == message)
+        #expect(remainder.message == message)
     }
 
     @Test
     func `what is paused is counted until it waits again`() {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
-        renderer.note(.paused, of: ids[0])
-        renderer.note(.paused, of: ids[1])
+        renderer.setState(.paused, of: ids[0])
+        renderer.setState(.paused, of: ids[1])
         #expect(renderer.totals.paused == 2 && renderer.totals.count == 0)
-        renderer.note(.waiting, of: ids[0])
+        renderer.setState(.waiting, of: ids[0])
         renderer.forget(ids[1])
         #expect(renderer.totals.paused == 0 && renderer.totals.count == 1)
     }

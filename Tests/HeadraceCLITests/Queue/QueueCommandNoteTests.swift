@@ -34,8 +34,8 @@ struct QueueCommandNoteTests {
             .sample(3, .running, name: "c"), .sample(4),
         ].numbered(1, 2, 5, 4)
         let ids = list.map(\.id)
-        let revived = "headrace: 2 downloads: cancelled before; waits for its turn again, and begins at zero"
-        let running = "headrace: c (%5): running; there is nothing to resume"
+        let revived = "headrace: 2 downloads: was cancelled; will download again from the beginning"
+        let running = "headrace: c (%5): running; nothing to resume"
         #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
         #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
         #expect(QueueCommandNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
@@ -64,7 +64,7 @@ struct QueueCommandNoteTests {
         let list = [DownloadSnapshot.sample(1, failed), .sample(2, .paused), .sample(3, failed, name: "b")]
             .numbered(2, 1, 3)
         let ids = list.map(\.id)
-        let line = "headrace: a.bin (%2): %1 has the same file, and is the one to go on with"
+        let line = "headrace: a.bin (%2): %1 downloads the same file; use that one instead"
         #expect(QueueCommandNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
         #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
         #expect(QueueCommandNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])

@@ -41,34 +41,34 @@ struct QueueSelectorTests {
     }
 
     @Test(arguments: [
-        ([], "no download is named: give ids, numbers such as %1, all, --group or --state"),
-        (["--group=a", "%1"], "--group and --state choose from the whole list; leave the ids away"),
-        (["%2"], "%2: no download of the list has this number; headrace queue list shows them"),
-        (["%0"], "\"%0\" is no number of a download, such as %1"),
-        (["%"], "\"%\" is no number of a download, such as %1"),
-        (["%+1"], "\"%+1\" is no number of a download, such as %1"),
-        (["%99999999999999999999"], "\"%99999999999999999999\" is no number of a download, such as %1"),
+        ([], "no download given; use ids, numbers such as %1, all, --group or --state"),
+        (["--group=a", "%1"], "--group and --state select from the whole queue and cannot be combined with ids or numbers"),
+        (["%2"], "%2: no download in the queue has this number; see headrace queue list"),
+        (["%0"], "\"%0\" is not a download number such as %1"),
+        (["%"], "\"%\" is not a download number such as %1"),
+        (["%+1"], "\"%+1\" is not a download number such as %1"),
+        (["%99999999999999999999"], "\"%99999999999999999999\" is not a download number such as %1"),
         (
             ["123"],
-            "\"123\" is too short for an id: 4 digits are the least; the number of a download is written with a "
-                + "percent sign, as in %1"
+            "\"123\" is too short for an id, which needs at least 4 digits; a download number is written with a "
+                + "percent sign, such as %1"
         ),
         (
             ["http://u:p@h/"],
-            "\"http://***@h/\" is no id, no number such as %1, and not all; headrace queue list shows them"
+            "\"http://***@h/\" is not an id, a number such as %1, or all; see headrace queue list"
         ),
-        (["٣٣٣٣"], "\"٣٣٣٣\" is no id, no number such as %1, and not all; headrace queue list shows them"),
-        (["ffff"], "ffff: no download of the list has this id; headrace queue list shows them"),
+        (["٣٣٣٣"], "\"٣٣٣٣\" is not an id, a number such as %1, or all; see headrace queue list"),
+        (["ffff"], "ffff: no download in the queue has this id; see headrace queue list"),
         (
             ["11110000000000011"],
-            "\"11110000000000011\" is no id, no number such as %1, and not all; headrace queue list shows them"
+            "\"11110000000000011\" is not an id, a number such as %1, or all; see headrace queue list"
         ),
-        (["1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
-        (["abcd", "1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
-        (["--group", "c"], "--group: no download of the list is in \"c\""),
+        (["1111"], "1111: 2 ids start with this: 1111000000000001, 1111222200000002; use more digits"),
+        (["abcd", "1111"], "1111: 2 ids start with this: 1111000000000001, 1111222200000002; use more digits"),
+        (["--group", "c"], "--group: no download in the queue has the group \"c\""),
         (
             ["--state", "done"],
-            "--state: \"done\" is none of waiting, running, paused, finished, failed or cancelled"
+            "--state: \"done\" is not one of waiting, running, paused, finished, failed or cancelled"
         ),
     ])
     func `what names no download, or could name two, is refused`(_ line: [String], message: String) {
@@ -77,7 +77,7 @@ struct QueueSelectorTests {
 
     @Test
     func `a number is told to be none of an empty list`() {
-        #expect(throws: UsageError("%1: the list is empty")) { try places(["%1"], in: []) }
+        #expect(throws: UsageError("%1: the queue is empty")) { try places(["%1"], in: []) }
     }
 
     @Test(arguments: [
@@ -96,7 +96,7 @@ struct QueueSelectorTests {
         [], ["0"], ["-1"], ["middle"], ["before"], ["first", "%1"], ["3", "4"], ["before", "%1", "%2"],
     ])
     func `a place that is none is refused`(_ words: [String]) {
-        let message = "a place to move to is first, last, before ID, after ID, a position such as 1, or %1"
+        let message = "the new position must be first, last, before ID, after ID, a number such as 1, or %1"
         #expect(throws: UsageError(message)) { try QueuePosition(words, in: Self.list) }
     }
 

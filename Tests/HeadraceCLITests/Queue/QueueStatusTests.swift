@@ -8,9 +8,9 @@ struct QueueStatusTests {
     @Test
     func `a person is told who runs the list, and how many stand how`() {
         let status = QueueStatus(processID: 7, counts: [.waiting: 2, .failed: 1], log: "/l\n")
-        #expect(status.lines == ["Process 7 runs the list.", "2 waiting, 1 failed", "Log: /l\u{FFFD}"])
+        #expect(status.lines == ["Process 7 is running the queue.", "2 waiting, 1 failed", "Log: /l\u{FFFD}"])
         let empty = QueueStatus(processID: nil, counts: [:], log: nil)
-        #expect(empty.lines == ["No process runs the list.", "The list is empty."])
+        #expect(empty.lines == ["No process is running the queue.", "The queue is empty."])
     }
 
     @Test

@@ -89,7 +89,7 @@ struct QueueTableTests {
         #expect(
             lines(list.numbered()) == [
                 "    ID        STATE     NAME",
-                "%1  10000000  waiting   a.bin: begins \(BeginTime.text(now + 60))",
+                "%1  10000000  waiting   a.bin: starts at \(BeginTime.text(now + 60))",
                 "%2  20000000  waiting   a.bin",
                 "%3  30000000  finished  a (1).bin",
             ]
@@ -100,7 +100,7 @@ struct QueueTableTests {
     func `one that waits for a network says so`() {
         var snapshot = DownloadSnapshot.sample(1)
         snapshot.networkBlocker = .expensive
-        #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waits for a network that costs nothing") == true)
+        #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waiting for a network that is not metered") == true)
         #expect(snapshot.json(position: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
     }
 

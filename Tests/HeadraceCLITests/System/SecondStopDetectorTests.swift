@@ -6,10 +6,10 @@ import Testing
 struct SecondStopDetectorTests {
     @Test
     func `the second request counts, and the echo of the first does not`() {
-        let timeout = SecondStopDetector()
+        let detector = SecondStopDetector()
         let start = ContinuousClock.now
-        #expect(!timeout.isOver(at: start))
-        #expect(!timeout.isOver(at: start + .milliseconds(100)))
-        #expect(timeout.isOver(at: start + .milliseconds(101)))
+        #expect(!detector.isSecondStop(at: start))
+        #expect(!detector.isSecondStop(at: start + .milliseconds(100)))
+        #expect(detector.isSecondStop(at: start + .milliseconds(101)))
     }
 }
