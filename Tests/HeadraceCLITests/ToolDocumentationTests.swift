@@ -36,7 +36,7 @@ struct ToolDocumentationTests {
         return checksum
     }
 
-    @Test func `the page has the members of each event, in their order`() throws {
+    @Test func `the page lists the members of each event in order`() throws {
         let rows = try Self.rows()
         var progress = DownloadProgress.half
         progress.bytesVerified = 5
@@ -52,14 +52,14 @@ struct ToolDocumentationTests {
         #expect(lines.count == rows.count)
     }
 
-    @Test func `the page has each event that the source can write`() throws {
+    @Test func `the page lists each event in the source`() throws {
         let source = try Self.text("Sources/HeadraceCLI/Output/JSONLines.swift")
         let written = source.matches(of: /(?:object|wasted)\(\s*"(\w+)"/).map { String($0.1) }
         #expect(written.count > 20)
         #expect(Set(written) == Set(try Self.rows().keys))
     }
 
-    @Test func `the page has the first line`() throws {
+    @Test func `the page quotes the first line`() throws {
         #expect(try Self.text("Sources/Headrace/Documentation.docc/JSONLines.md").contains("`\(JSONLines.head)`"))
     }
 
@@ -71,7 +71,7 @@ struct ToolDocumentationTests {
 
     // MARK: Lists
 
-    @Test func `the page and the help have the members of a download in a list, in their order`() throws {
+    @Test func `the page and the help list the members of a queued download`() throws {
         var blocked = DownloadSnapshot.sample(1)
         blocked.networkBlocker = .offline
         let downloads = [
@@ -94,14 +94,14 @@ struct ToolDocumentationTests {
         for name in ["queue list", "queue add"] { try expectHelp(of: name, toHave: rows) }
     }
 
-    @Test func `the page and the help have the members of a list's status, in their order`() throws {
+    @Test func `the page and the help list the members of the queue status`() throws {
         let rows = try Self.table("The process")
         let status = QueueStatus(processID: 7, counts: [:], log: nil)
         #expect(Self.members(of: status.json) == rows.flatMap { Self.words($0[0]) })
         try expectHelp(of: "queue status", toHave: rows)
     }
 
-    @Test func `the built tool writes the members that the page has`() async throws {
+    @Test func `the tool writes the members that the page lists`() async throws {
         let always = try Self.table("The list").filter { $0[1].isEmpty || $0[1] == "to a directory" }
         try await withQueueFolder { folder in
             let added = try await folder.queue("add", "--json", "http://127.0.0.1:1/a")

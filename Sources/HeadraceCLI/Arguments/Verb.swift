@@ -26,7 +26,7 @@ struct Verb: Sendable {
                 name: "verify",
                 operands: "[FILE...]",
                 summary: "check existing files against their checksums",
-                options: .those(
+                options: .entries(
                     of: Option.networkOptions.union([
                         .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .retries, .timeout,
                         .connectTimeout, .allowDowngrade, .json, .quiet, .help,
@@ -45,7 +45,7 @@ struct Verb: Sendable {
                 name: "repair",
                 operands: "FILE [URL...]",
                 summary: "download the damaged parts of an existing file",
-                options: .those(
+                options: .entries(
                     of: downloadOptions.subtracting([
                         .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
                         .followMetalink, .version,

@@ -93,7 +93,8 @@ private struct DryRun: Sendable {
         case (.unlessCurrent, .rename):
             let other = firstFreeName(for: place).lastPathComponent
             return (place, "exists; unless it is up to date, the server's version will be saved as \(other)")
-        case (.always, .rename): return (firstFreeName(for: place), "\(place.lastPathComponent) exists, and will be kept")
+        case (.always, .rename):
+            return (firstFreeName(for: place), "\(place.lastPathComponent) exists, and will be kept")
         }
     }
 

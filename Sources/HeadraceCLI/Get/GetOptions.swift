@@ -57,7 +57,9 @@ struct GetOptions: Sendable {
         }
         if let value = arguments.value(.output) {
             guard !value.isEmpty else { throw UsageError("--output: the name is empty") }
-            guard value != "-" else { throw UsageError("--output: a download cannot be written to standard output; give a file name") }
+            guard value != "-" else {
+                throw UsageError("--output: a download cannot be written to standard output; give a file name")
+            }
             guard !value.hasSuffix("/") else {
                 throw UsageError("--output: \(value) is a directory; use --directory instead")
             }

@@ -122,7 +122,9 @@ struct Run {
 
     /// Follows ended downloads whose queue events were dropped because they were read too slowly.
     private func followMissed(in group: inout DiscardingTaskGroup) async {
-        for download in await printer.endedButNotFollowed(among: manager.downloads) { follow(download, download.state, in: &group) }
+        for download in await printer.endedButNotFollowed(among: manager.downloads) {
+            follow(download, download.state, in: &group)
+        }
     }
 
     /// Follows a download in this state, if there is anything to report about it.
@@ -166,13 +168,16 @@ struct Run {
     /// The message about downloads that a signal stopped.
     private func message(_ interruption: Interruption) -> String {
         guard mode.isAlone else {
-            return "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."
+            return
+                "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."
         }
         var remainder = Interruption.Remainder(finished: interruption.hasFinished ? options.rerun : nil)
         let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
         // A download that has not started may have a partial file from an earlier run.
         remainder.partialFiles = begun.filter { $0.isResumable != false }.map(\.partialPath)
-        remainder.restarting = begun.filter { $0.isResumable == false }.map { DisplayedDownload(id: "", request: $0.request).name }
+        remainder.restarting = begun.filter { $0.isResumable == false }.map {
+            DisplayedDownload(id: "", request: $0.request).name
+        }
         remainder.isResumeDisabled = !options.configuration.resumesPartialDownloads
         return remainder.message
     }

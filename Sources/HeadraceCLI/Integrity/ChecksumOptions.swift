@@ -61,7 +61,9 @@ extension GetOptions {
 
     /// Downloads a small file to a temporary directory, with the settings of the other downloads.
     private func fetch(_ text: String) async throws -> [UInt8] {
-        guard let url = URL(string: text) else { throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL") }
+        guard let url = URL(string: text) else {
+            throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
+        }
         var configuration = configuration
         configuration.registryDirectory = nil
         configuration.durability = .none

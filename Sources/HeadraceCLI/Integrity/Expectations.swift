@@ -72,6 +72,8 @@ extension Metalink.File {
     /// Reports that a file with another name is compared with this one.
     func reportName(unless other: String) {
         guard other != name else { return }
-        Console.error.write("headrace: --metalink: comparing \(other) with \(name), the only file described".printable + "\n")
+        Console.error.write(
+            "headrace: --metalink: comparing \(other) with \(name), the only file described".printable + "\n"
+        )
     }
 }

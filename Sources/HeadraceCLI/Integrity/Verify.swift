@@ -114,7 +114,8 @@ private struct Comparison: Sendable {
         let wrong = try await pieces.wrongRanges(ofFileAt: url, onProgress: onProgress)
         if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.count) }
         let bytes = wrong.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
-        let part = bytes > 0 ? "\(Format.size(bytes)) are damaged; repair them with headrace repair" : "all pieces match"
+        let part =
+            bytes > 0 ? "\(Format.size(bytes)) are damaged; repair them with headrace repair" : "all pieces match"
         return .wrong("\(message); \(part)")
     }
 

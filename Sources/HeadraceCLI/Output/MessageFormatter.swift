@@ -37,7 +37,8 @@ struct MessageFormatter: Sendable {
     /// The command that restarts `count` downloads; empty if there are none.
     private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
         guard count > 0 else { return "" }
-        return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)".printable
+        return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)"
+            .printable
     }
 
     /// The message that the run waits for downloads that were paused during it.

@@ -9,7 +9,7 @@ extension Verb {
                 name: "queue add",
                 operands: "URL...",
                 summary: "add downloads to the queue, which is stored on disk, and print their ids",
-                options: .those(
+                options: .entries(
                     of: Option.networkOptions.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
                         .ifExists, .ifChanged, .onMismatch, .network, .title, .group, .priority, .paused, .begin,
@@ -288,7 +288,10 @@ extension DownloadRegistry {
         do throws(Files.Failure) {
             try Files.makeDirectory(parent)
         } catch {
-            throw DownloadError(.fileSystem, "\(parent): the directory for the queue could not be created: \(error.reason)")
+            throw DownloadError(
+                .fileSystem,
+                "\(parent): the directory for the queue could not be created: \(error.reason)"
+            )
         }
     }
 }

@@ -19,12 +19,17 @@ struct QueueAddOptions: Sendable {
         begin = try arguments.value(.begin).map { text throws(UsageError) in try BeginTime.date(text, now: now) }
         isPaused = arguments.has(.paused)
         for field in downloads.headers where field.isCredential {
-            throw UsageError("--header: \(field.name) is a secret, which the queue does not store; use headrace get instead")
+            throw UsageError(
+                "--header: \(field.name) is a secret, which the queue does not store; use headrace get instead"
+            )
         }
         if downloads.integrity.list?.contains("://") != true,
             let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
         {
-            throw UsageError(option, "queue add uses it only to download a --checksum-file URL; pass it to queue run instead")
+            throw UsageError(
+                option,
+                "queue add uses it only to download a --checksum-file URL; pass it to queue run instead"
+            )
         }
     }
 

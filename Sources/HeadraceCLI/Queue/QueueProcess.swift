@@ -15,7 +15,8 @@ extension Verb {
         Verb(
             name: "queue stop",
             operands: "",
-            summary: "stop the process that runs the queue, and wait until it exits; unfinished downloads remain queued",
+            summary:
+                "stop the process that runs the queue, and wait until it exits; unfinished downloads remain queued",
             options: .entries(of: [.registry, .quiet, .help]),
             run: { arguments async throws(UsageError) in try await queueStop(arguments) }
         ),

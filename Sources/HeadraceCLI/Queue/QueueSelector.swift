@@ -78,7 +78,9 @@ struct QueueSelector: Sendable, Equatable {
             throw UsageError("no download given; use ids, numbers such as %1, all, --group or --state")
         }
         guard !isFiltered || terms.allSatisfy({ $0 == .all }) else {
-            throw UsageError("--group and --state select from the whole queue and cannot be combined with ids or numbers")
+            throw UsageError(
+                "--group and --state select from the whole queue and cannot be combined with ids or numbers"
+            )
         }
     }
 
@@ -109,7 +111,9 @@ struct QueueSelector: Sendable, Equatable {
         var list = list
         if let group {
             list = list.filter { $0.request.group == group }
-            guard !list.isEmpty else { throw UsageError("--group: no download in the queue has the group \"\(group)\"") }
+            guard !list.isEmpty else {
+                throw UsageError("--group: no download in the queue has the group \"\(group)\"")
+            }
         }
         if let state { list = list.filter { $0.state.kind == state } }
         return list

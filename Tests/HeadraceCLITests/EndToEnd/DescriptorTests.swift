@@ -8,7 +8,7 @@ struct DescriptorTests {
     private let body = Response.Body.pattern(size: 3_000_000)
 
     @Test(arguments: [4, 6, 8, 12, 16, 20, 22, 23, 24, 25, 26, 28, 32, 36, 40, 48, 64])
-    func `with any limit all files are fetched, or the error names the limit`(_ limit: Int) async throws {
+    func `with few descriptors all files are downloaded, or the error names the limit`(_ limit: Int) async throws {
         try await expectNoCrash(limit, mustSucceed: limit >= 28, "-j", "24")
     }
 
@@ -18,7 +18,7 @@ struct DescriptorTests {
     }
 
     @Test(arguments: [24, 30, 32, 40])
-    func `descriptors that the process has already are not counted on`(_ limit: Int) async throws {
+    func `descriptors that are already open count against the limit`(_ limit: Int) async throws {
         let opened = (3...9).map { "\($0)</dev/null" }.joined(separator: " ")
         try await expectNoCrash(limit, after: "exec \(opened)", mustSucceed: limit >= 36, "-j", "24")
     }

@@ -25,7 +25,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `a proxy is the option's, else the environment's`() async throws {
+    func `the proxy comes from the option, or else from the environment`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dTpoaWRkZW4=")
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
@@ -48,7 +48,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `a proxy that wants a login is the network's failure, and what is no proxy is the usage's`() async throws {
+    func `a proxy that requires a login is a network error, and an invalid proxy a usage error`() async throws {
         try await withForwardProxy(ProxyDialogue(.http, login: "Basic x")) { proxy in
             try await withTemporaryDirectory { folder in
                 let address = proxy.address("http", login: "u:hidden").absoluteString
@@ -68,7 +68,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `logins are those of a file that others cannot read`() async throws {
+    func `logins are read only from a file that other users cannot read`() async throws {
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok("hello") : .status(401)
         }
@@ -98,7 +98,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `cookies of a file are sent, and those of responses kept for the run`() async throws {
+    func `cookies of a file and of responses are sent during the run`() async throws {
         let routes: [String: Response] = [
             "/a": .redirect(to: "/b").header("Set-Cookie", "new=hidden"), "/b": .ok("hello"),
         ]
@@ -141,7 +141,7 @@ struct NetworkTests {
     }
 
     @Test(arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]])
-    func `a list of checksums is fetched with the login, and the login not kept`(_ words: [String]) async throws {
+    func `a checksum file is downloaded with the login, which is not saved`(_ words: [String]) async throws {
         let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok(Response.Body(stringLiteral: list)) : .status(401)
@@ -163,7 +163,7 @@ struct NetworkTests {
     }
 
     @Test(arguments: ["--json", "--verbose"])
-    func `S10 no secret is in what the tool writes`(_ option: String) async throws {
+    func `S10 the tool writes no secrets`(_ option: String) async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
         let response = Response.answering { request in
             guard request["Authorization"] != nil else { return .status(401) }

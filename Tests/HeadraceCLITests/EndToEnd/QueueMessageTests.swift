@@ -8,7 +8,7 @@ struct QueueMessageTests {
     private let body = Response.Body.pattern(size: 300_000)
 
     @Test
-    func `what a killed run has not taken is done by who looks at the list next`() async throws {
+    func `commands that a killed run did not take are carried out by the next command`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -27,7 +27,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `each command on a list that no process runs says what it did and how to run the list`() async throws {
+    func `without a running process each command prints what it did and how to run the queue`() async throws {
         try await withQueueFolder { folder in
             let urls = try ["a", "b"].map { try #require(URL(string: "http://h.example/\($0)")) }
             _ = try await folder.add(urls)
@@ -47,7 +47,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a run stays while a download is paused, and ends when that one has ended`() async throws {
+    func `a run waits while a download is paused, and ends once it has ended`() async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(body).held(after: 1000, until: gate)) { server in
             try await withQueueFolder { folder in
@@ -71,7 +71,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a run ends when the download that it waits for is removed`() async throws {
+    func `a run ends once the download that it waits for is cancelled`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -86,7 +86,7 @@ struct QueueMessageTests {
 
     /// Once it was told as done.
     @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
-    func `a command that the process of the list does not response is told as left, and is carried out later`(
+    func `a command that the running process does not carry out in time is reported and carried out later`(
         _ command: String
     ) async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
@@ -120,7 +120,7 @@ struct QueueMessageTests {
     }
 
     @Test(arguments: ["pause %1", "resume %2", "cancel %1", "remove %2", "move %1 last"])
-    func `a change of the list that the disk refuses is told, and not made`(_ command: String) async throws {
+    func `a queue change that cannot be saved is reported and not made`(_ command: String) async throws {
         try await withQueueFolder { folder in
             // Longer than the largest file that the shell allows.
             let title = ["--title", String(repeating: "x", count: 60_000)]
@@ -137,7 +137,7 @@ struct QueueMessageTests {
     }
 
     /// Once it was told for each file that could not be written, and tried again without a pause.
-    @Test func `a list that the disk refuses is told once by the process that runs it`() async throws {
+    @Test func `the running process reports only once that the queue cannot be saved`() async throws {
         try await withQueueFolder { folder in
             let title = ["--paused", "--title", String(repeating: "x", count: 60_000)]
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
@@ -152,7 +152,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a command that does nothing says so, and one that does more than its name`() async throws {
+    func `a command without effect, or with an unexpected one, says so`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -192,14 +192,16 @@ struct QueueMessageTests {
                 }
                 try FileManager.default.removeItem(at: folder.files.appending(path: "a"))
                 let again = try await folder.queue("resume", "%1")
-                #expect(again.errorLines.first == "headrace: a (%1): finished, but the file is missing; will download again")
+                #expect(
+                    again.errorLines.first == "headrace: a (%1): finished, but the file is missing; will download again"
+                )
                 #expect(try await folder.states() == ["waiting", "waiting"])
             }
         }
     }
 
     @Test
-    func `adding says what is in the list already, and that nobody runs it`() async throws {
+    func `adding reports downloads already in the queue and that no process runs it`() async throws {
         try await withQueueFolder { folder in
             let (a, b) = ("http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
             let hint =
@@ -221,7 +223,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a time to begin is listed in the local time in which it was given`() async throws {
+    func `a begin time is listed in local time, as it was given`() async throws {
         try await withQueueFolder { folder in
             let words = ["add", "--begin", "2099-05-01T22:00", "http://127.0.0.1:1/x"]
             #expect(try await folder.queue(words, after: "export TZ=HERE-2").status == 0)

@@ -45,7 +45,7 @@ struct QueueNumberTests {
         }
     }
 
-    @Test func `a list of an earlier release has the numbers that were its positions, and keeps them`() async throws {
+    @Test func `a queue of an earlier release gets its positions as permanent numbers`() async throws {
         let journal = """
             headrace-registry 1 e9d3e7cb
 
@@ -76,7 +76,7 @@ struct QueueNumberTests {
         }
     }
 
-    @Test func `the process that runs the list gives the numbers, and both see the same`() async throws {
+    @Test func `the running process assigns numbers that all commands share`() async throws {
         try await withFaultServer(.ok(.pattern(size: 300_000)).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))

@@ -35,7 +35,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a list is run in the background, shown, changed and stopped`() async throws {
+    func `a queue is run in the background, shown, changed and stopped`() async throws {
         let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
         try await withFaultServer(.routes(routes)) { server in
             try await withQueueFolder { folder in
@@ -49,13 +49,21 @@ struct QueueProcessTests {
                     let status = try await status(folder)
                     #expect(status.processID == process)
                     #expect(status.waiting == 0 && status.running == 1 && status.finished == 1)
-                    #expect(try await folder.queue("status").outputLines.first == "Process \(process) is running the queue.")
+                    #expect(
+                        try await folder.queue("status").outputLines.first == "Process \(process) is running the queue."
+                    )
                     let second = try await folder.queue("run", "--background")
                     #expect(second.status == 5 && second.errorLines.count == 1)
-                    #expect(second.errors.contains("process \(process) is already running this queue; headrace queue status"))
+                    #expect(
+                        second.errors.contains(
+                            "process \(process) is already running this queue; headrace queue status"
+                        )
+                    )
                     let stop = try await folder.queue("stop")
                     #expect(stop.status == 0, "\(stop.errors)")
-                    #expect(stop.output == "Process \(process) has stopped; unfinished downloads remain in the queue.\n")
+                    #expect(
+                        stop.output == "Process \(process) has stopped; unfinished downloads remain in the queue.\n"
+                    )
                     #expect(try await folder.states() == ["waiting", "finished"])
                     let after = try await self.status(folder)
                     #expect(after.processID == nil)
@@ -74,7 +82,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `of runs that begin at once one has the list, and the others name it`() async throws {
+    func `of several runs started at once one succeeds, and the others name its process`() async throws {
         try await withFaultServer(file.stalled(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -91,14 +99,17 @@ struct QueueProcessTests {
                 #expect(losers.count == 2, "\(results.map { ($0.status, $0.output, $0.errors) })")
                 for loser in losers {
                     #expect(loser.errorLines.count == 1, "\(loser.errors)")
-                    #expect(loser.errors.contains("process \(process) is already running this queue"), "\(loser.errors)")
+                    #expect(
+                        loser.errors.contains("process \(process) is already running this queue"),
+                        "\(loser.errors)"
+                    )
                 }
             }
         }
     }
 
     @Test
-    func `stopping tells whom it waits for where that takes a while`() async throws {
+    func `stopping a slow run prints the process that it waits for`() async throws {
         try await withFaultServer(file.stalled(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -120,7 +131,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `what keeps a run in the background from beginning is told, with its status`() async throws {
+    func `a background run that cannot start is reported with its status`() async throws {
         try await withQueueFolder { folder in
             let lock = folder.url.appending(path: "list/registry.lock")
             try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: true)
@@ -133,7 +144,7 @@ struct QueueProcessTests {
 
     #if os(Linux)
     @Test
-    func `a process that does not have the list is left alone`() async throws {
+    func `a process that does not run the queue is not stopped`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
             // As a killed run leaves it, whose number has gone to this process.
@@ -147,7 +158,7 @@ struct QueueProcessTests {
     #endif
 
     @Test
-    func `a unit has the paths of the tool and of its files, and no secrets`() async throws {
+    func `a unit has absolute paths and no secrets`() async throws {
         try await withQueueFolder { folder in
             let result = try await folder.queue("unit", "-j", "3", "--cookies", "my cookies", "--watch")
             #expect(result.status == 0, "\(result.errors)")
@@ -163,7 +174,7 @@ struct QueueProcessTests {
     @Test(arguments: [
         ("--netrc-file", "-"), ("--cookies", "-"), ("--netrc-file", "/dev/null"), ("--cacert", "/dev/null"),
     ])
-    func `a file that can be read only once is refused where another process reads it again`(
+    func `a file that can be read only once is rejected if another process has to read it`(
         _ option: String,
         path: String
     ) async throws {
@@ -180,13 +191,14 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a run with nothing but paused downloads says what to do`() async throws {
+    func `a run with only paused downloads suggests queue resume`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
             var run = try folder.run()
             let result = try await run.result()
             #expect(result.status == 0)
-            let hint = "no download is waiting; 1 is paused: resume with headrace queue resume --state paused --registry "
+            let hint =
+                "no download is waiting; 1 is paused: resume with headrace queue resume --state paused --registry "
             #expect(result.errors == "\(hint)\(folder.registryPath)\n")
             // What the hint says can be done.
             #expect(try await folder.queue("resume", "--state", "paused").status == 0)
@@ -195,7 +207,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a run with nothing but failed downloads says what to do`() async throws {
+    func `a run with only failed downloads suggests queue retry`() async throws {
         try await withFaultServer(.status(404)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -211,7 +223,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `removing tells of the bytes that it leaves`() async throws {
+    func `removing reports the partial file that it keeps`() async throws {
         try await withFaultServer(file.truncated(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -233,7 +245,7 @@ struct QueueProcessTests {
 
     #if os(Linux)
     @Test
-    func `a size that no terminal has is not believed`() async throws {
+    func `an implausible terminal size is limited`() async throws {
         try await withFaultServer(file.limited(bytesPerSecond: 500_000)) { server in
             try await withTemporaryDirectory { folder in
                 let terminal = try PseudoTerminal(columns: 0, rows: 0)
@@ -250,7 +262,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a terminal that does not publish its size has the one that the environment says`() async throws {
+    func `a terminal without a size uses COLUMNS and LINES`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(
                 try #require(URL(string: "http://127.0.0.1:1/x")),

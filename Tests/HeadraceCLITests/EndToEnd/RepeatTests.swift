@@ -29,7 +29,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `X05 the same command after a signal fetches what is missing, and nothing twice`() async throws {
+    func `X05 the same command after a signal downloads only what is missing`() async throws {
         let file = Response.file(resource)
         let routes = ["/a": file, "/b": file, "/slow": .sequence([file.stalled(after: 100_000)], then: file)]
         try await withFaultServer(.routes(routes)) { server in
@@ -38,7 +38,10 @@ struct RepeatTests {
                 let stopped = try await interrupt([], urls, in: folder, server)
                 #expect(stopped.status == 130)
                 let last = try #require(stopped.errorLines.last)
-                #expect(last.contains("the received bytes are saved in ") && last.contains(" Finished files are not "), "\(last)")
+                #expect(
+                    last.contains("the received bytes are saved in ") && last.contains(" Finished files are not "),
+                    "\(last)"
+                )
                 let line = ["get", "-j", "1", "-d", "files"] + urls.map(\.absoluteString)
                 var process = try ToolProcess(line, in: folder)
                 let result = try await process.result()
@@ -60,7 +63,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `what no server can prove is told to begin again`() async throws {
+    func `a download without a validator is announced to start over`() async throws {
         var unknown = resource
         (unknown.etag, unknown.lastModified) = (nil, nil)
         let routes = ["/a": Response.file(unknown), "/slow": .file(unknown).stalled(after: 100_000)]
@@ -79,7 +82,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `another version of a file comes beside the old one`() async throws {
+    func `a new version of a file is saved beside the old one`() async throws {
         let new = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
         try await withFaultServer(.sequence([.file(resource)], then: .file(new))) { server in
             try await withTemporaryDirectory { folder in
@@ -161,7 +164,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `a list that is run with a login downloads a file once`() async throws {
+    func `a queue run with a login downloads a file once`() async throws {
         try await withFaultServer(Self.guarded(["ada": resource])) { server in
             try await withQueueFolder { folder in
                 try writeLogins(in: folder.url)

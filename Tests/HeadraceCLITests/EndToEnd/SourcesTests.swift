@@ -8,7 +8,7 @@ struct SourcesTests {
     private let body = Response.Body.pattern(size: 300_000)
 
     @Test
-    func `a limited download takes its time, and is whole`() async throws {
+    func `a rate limit slows a download, which is complete`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b"].map { server.url($0).absoluteString }
@@ -31,7 +31,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `a mirror is requested where the source refuses, and all reasons are told where none has the file`()
+    func `a mirror replaces a failed source, and all reasons are reported if every source fails`()
         async throws
     {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
@@ -68,7 +68,8 @@ struct SourcesTests {
                     in: folder
                 )
                 #expect(result.status == 0, "\(result.errors)")
-                let line = "x: continuing from \(url): \(mirror) is not used further. The server answered with status 404"
+                let line =
+                    "x: continuing from \(url): \(mirror) is not used further. The server answered with status 404"
                 #expect(result.errorLines.filter { $0.contains(mirror) } == [line], "\(result.errors)")
                 #expect(file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
@@ -76,7 +77,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `a file of a document that cannot be fetched does not stop the others`() async throws {
+    func `a file of a document that cannot be downloaded does not stop the others`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in
                 let url = "<url>\(server.url("/m").absoluteString)</url>"
@@ -104,7 +105,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `--follow-metalink fetches the files of a document that is downloaded`() async throws {
+    func `--follow-metalink downloads the files of a downloaded document`() async throws {
         let response = Response.answering { [body] request in
             switch request.path {
             case "/m": return .ok(body)
@@ -144,7 +145,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `the files of a document are fetched from the first source that has them`() async throws {
+    func `the files of a document are downloaded from the first source that has them`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/gone", "/m"].map { "<url>\(server.url($0).absoluteString)</url>" }.joined()

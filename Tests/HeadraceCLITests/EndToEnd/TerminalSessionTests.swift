@@ -11,8 +11,7 @@ struct TerminalSessionTests {
     private static let columns = 84
     private let recording = ProcessInfo.processInfo.environment["HEADRACE_RECORDING"]
 
-    @Test func `the lines of running downloads are drawn in place, and those of finished ones stay above`() async throws
-    {
+    @Test func `running downloads are redrawn in place, and the lines of finished ones stay above`() async throws {
         let unit: Int64 = recording == nil ? 40_000 : 1 << 20
         let sizes: [(name: String, size: Int64, rate: Int64)] = [
             ("atlas.pmtiles", 42, 12), ("voice-model.gguf", 68, 14), ("journal-2026-11.pdf", 9, 6),

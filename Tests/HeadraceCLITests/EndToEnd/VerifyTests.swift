@@ -13,7 +13,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `all files of a list are compared, and what is wrong or missing is told`() async throws {
+    func `all listed files are verified, and wrong or missing ones are reported`() async throws {
         try await withTemporaryDirectory { folder in
             let below = folder.appending(path: "dir")
             try FileManager.default.createDirectory(at: below, withIntermediateDirectories: false)
@@ -43,7 +43,7 @@ struct VerifyTests {
     }
 
     @Test(arguments: [("B2SUMS", "BLAKE2"), ("a.b3sum", "BLAKE3"), ("http://127.0.0.1:1/x/blake2b.txt?a=b", "BLAKE2")])
-    func `a list that has its name from another hash function is not taken for one of SHA-2`(
+    func `a checksum file named after an unsupported hash function is rejected`(
         _ list: String,
         _ function: String
     ) async throws {
@@ -56,7 +56,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `files that are not there are passed over where that is requested for, and all of them never`() async throws {
+    func `--ignore-missing skips missing files, but not all of them`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n\(digits)  gone\n", "NONE": "\(digits)  gone\n"], in: folder)
             let line = ["verify", "--ignore-missing", "--checksum-file"]
@@ -75,7 +75,7 @@ struct VerifyTests {
 
     /// They were passed over like those that are not there.
     @Test
-    func `files that cannot be reached are no missing ones`() async throws {
+    func `files that cannot be accessed are not missing`() async throws {
         try await withTemporaryDirectory { folder in
             let loop = folder.appending(path: "loop").path
             try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
@@ -99,7 +99,7 @@ struct VerifyTests {
 
     #if os(Linux)
     @Test
-    func `two files whose names differ in their bytes alone are both compared`() async throws {
+    func `two files whose names differ only in their bytes are both verified`() async throws {
         try await withTemporaryDirectory { folder in
             let (right, wrong) = ("gr\u{fc}n", "gru\u{308}n")
             let list = "\(digits)  \(right)\n\(digits)  \(wrong)\n"
@@ -114,7 +114,7 @@ struct VerifyTests {
     }
 
     @Test(arguments: [[], ["--json"]])
-    func `where standard output takes nothing that is told, and no file blamed`(_ options: [String]) async throws {
+    func `failing standard output is reported without blaming a file`(_ options: [String]) async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "b": "abc", "SUMS": "\(digits)  a\n\(digits)  b\n"], in: folder)
             let line = ["verify", "--checksum-file", "SUMS"] + options
@@ -127,7 +127,7 @@ struct VerifyTests {
     #endif
 
     @Test
-    func `a file is found in a list of several folders by its path`() async throws {
+    func `a file is found by its path in a checksum file of several folders`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["va", "vb"] {
                 let place = folder.appending(path: name)
@@ -143,7 +143,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `a list in the place of a file is known, and the option for it is told`() async throws {
+    func `a checksum file passed as FILE is recognized, and the option for it is suggested`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n"], in: folder)
             let list = try await ToolProcess.run("verify", "SUMS", in: folder)
@@ -156,7 +156,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `a file of another name is taken for the only one of a document`() async throws {
+    func `a file with another name is compared with the only file of a document`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = "<url>\(server.url("/a").absoluteString)</url>"
@@ -185,7 +185,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `a document has files compared with their checksums and pieces`() async throws {
+    func `files are verified against the checksums and pieces of a document`() async throws {
         try await withTemporaryDirectory { folder in
             let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)
             let document = """
@@ -213,7 +213,7 @@ struct VerifyTests {
 
     /// A checksum that was right made up for a wrong size, and that of nothing for an empty file.
     @Test
-    func `a file is held against the size of its document`() async throws {
+    func `a file is verified against the size in its document`() async throws {
         try await withTemporaryDirectory { folder in
             let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
             let hash = "<hash type='sha-256'>\(digits)</hash>"

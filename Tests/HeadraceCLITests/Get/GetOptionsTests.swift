@@ -83,7 +83,7 @@ struct GetOptionsTests {
         (["-d", "/tmp/a", "-o", "b/c"], .file(URL(filePath: "/tmp/a/b/c"))),
         (["-d", "/tmp/a", "-o", "/b/c"], .file(URL(filePath: "/b/c"))),
     ])
-    func `paths are taken as they are, and a name is seen from the directory`(
+    func `paths are literal, and the output is relative to the directory`(
         _ line: [String],
         destination: DownloadRequest.Destination
     ) throws {
@@ -100,7 +100,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `mirrors are of one file, in their order`() throws {
+    func `mirrors apply to one file, in their order`() throws {
         let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
         let requests = try options.requests()
         #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
@@ -110,20 +110,20 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [["--if-changed"], ["--if-changed", "--if-exists=overwrite"]])
-    func `a file that is kept up to date is one that may be replaced`(_ line: [String]) throws {
+    func `--if-changed allows replacing the file`(_ line: [String]) throws {
         let options = try GetOptions(ParsedArguments(line + ["--no-remote-time", "http://h/a", "http://h/b"]))
         #expect(try options.requests().map(\.refetchPolicy) == [.ifChanged, .ifChanged])
         #expect(!options.configuration.setsRemoteTime)
     }
 
     @Test
-    func `a network is waited for where that is requested for, and not otherwise`() throws {
+    func `only --wait-for-network waits for a network`() throws {
         #expect(try !options("http://h/").configuration.waitsForConnectivity)
         #expect(try options("--wait-for-network", "http://h/").configuration.waitsForConnectivity)
     }
 
     @Test(arguments: DownloadRequest.NetworkPolicy.allCases)
-    func `the networks that are allowed are those of each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
+    func `--network applies to each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
         let requests = try options("--network", policy.word, "http://h/", "http://h/b").requests()
         #expect(requests.map(\.networkPolicy) == [policy, policy])
     }
@@ -132,14 +132,14 @@ struct GetOptionsTests {
         ("x", "\"x\" is not a URL; a URL starts with http:// or https://"),
         ("ftp://h/x", "\"ftp://h/x\" is not an http or https URL."),
     ])
-    func `a URL of a list that makes no request is told with its line`(_ url: String, message: String) throws {
+    func `an invalid URL of an input file is reported with its line`(_ url: String, message: String) throws {
         let list = try URLList("http://a/\n\(url)\n".utf8, name: "list")
         let error = try #require(throws: UsageError.self) { try options().requests(listed: list.entries) }
         #expect(error.message.hasPrefix("--input-file: list: line 2: \"\(url)\""), "\(error.message)")
     }
 
     @Test
-    func `files of a document are fetched beside the URLs, each with its name`() throws {
+    func `files of a document are downloaded beside the URLs, each with its name`() throws {
         let text = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x/a"><url>http://m/1</url><url>http://n/2</url>
             </file></metalink>
@@ -155,7 +155,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `a list of checksums holds for the files of a document as for those of URLs`() throws {
+    func `a checksum file applies to the files of a document and of URLs`() throws {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let text = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><hash type="md5">\(md5)</hash>
@@ -180,8 +180,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [("sub/foo", "x/y"), ("./sub/foo", "sub/foo"), ("sub/foo", "foo"), ("sub/foo", "./foo")])
-    func `a list is requested for the path and for the name that the output has`(_ output: String, line: String) throws
-    {
+    func `a checksum file is searched for the path and the name of the output`(_ output: String, line: String) throws {
         let sum = String(repeating: "0a", count: 16)
         let list = try ChecksumList(parsing: "\(sum)  \(line)\n".utf8)
         let request = try options("--checksum-file", "SUMS", "-o", output, "http://h/y").requests(checksums: list)[0]
@@ -189,7 +188,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `a rate is for all downloads, or it is one by hours`() throws {
+    func `--limit-rate takes a rate or a schedule`() throws {
         let one = try options("--limit-rate", "64K", "http://h/").configuration
         #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
         let hours = try options("--limit-rate", "Mon-Fri 08:00-18:00 1M, else none", "http://h/").configuration
@@ -206,12 +205,13 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `checksums are of one file, and a list has one for each name`() throws {
+    func `--checksum applies to one file, and a checksum file lists one per name`() throws {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]
         let both = [Checksum("md5:\(md5)"), Checksum("sha1:\(sha1)")].compactMap(\.self)
         #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests()[0].checksums == both)
-        #expect(throws: UsageError("--checksum: it applies to one file, but 2 were given; use --checksum-file instead")) {
+        #expect(throws: UsageError("--checksum: it applies to one file, but 2 were given; use --checksum-file instead"))
+        {
             try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [URLList.Entry(url: "http://h/b")])
         }
         let list = try ChecksumList(parsing: "\(sha1)  a b\n\(md5)  x\n".utf8)
@@ -227,7 +227,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [([], nil, 8), (["-x", "4"], 4, 8), (["-x16"], 16, 16)] as [([String], Int?, Int)])
-    func `the connections of a download raise those of its host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
+    func `--connections raises the limit of connections per host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
         let configuration = try GetOptions(ParsedArguments(line)).configuration
         #expect(configuration.maxConnectionsPerDownload == ofOne && configuration.maxConnectionsPerHost == ofHost)
     }
@@ -254,8 +254,14 @@ struct GetOptionsTests {
             ["--network", "wifi"],
             "--network: \"wifi\" is not one of any, not-expensive, not-constrained, wifi-or-wired"
         ),
-        (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"),
-        (["--header", "Authorization SECRET:pw"], "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"),
+        (
+            ["--header", "Authorization Bearer SECRET"],
+            "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"
+        ),
+        (
+            ["--header", "Authorization SECRET:pw"],
+            "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"
+        ),
         (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is not a header field; write 'NAME: VALUE'"),
         (["--header", ": x"], "--header: \"\" is not a header field; write 'NAME: VALUE'"),
         (["-o", ""], "--output: the name is empty"),
@@ -281,13 +287,16 @@ struct GetOptionsTests {
         ),
         (["--checksum", "md5=xy"], "--checksum: md5 has 32 hexadecimal digits, and \"xy\" is not that."),
     ])
-    func `an argument that makes no sense is refused`(_ line: [String], message: String) {
+    func `an invalid argument is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }
     }
 
     @Test(arguments: [
         ([], "no URL given"),
-        (["-o", "x", "http://a/", "http://b/"], "--output: it names one file, but 2 were given; use --directory instead"),
+        (
+            ["-o", "x", "http://a/", "http://b/"],
+            "--output: it names one file, but 2 were given; use --directory instead"
+        ),
         ([""], "\"\" is not a URL"),
         (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; a URL starts with http:// or https://"),
         (["a"], "\"a\" is not a URL; a URL starts with http:// or https://"),
@@ -296,7 +305,7 @@ struct GetOptionsTests {
         (["http:alice:SECRET@host/f"], "\"***@host/f\" has no host."),
         (["http://alice:99999/SECRET@host/f"], "\"http://***@host/f\" has a port that does not exist."),
     ])
-    func `URLs that make no request are refused`(_ line: [String], message: String) throws {
+    func `invalid URLs are rejected`(_ line: [String], message: String) throws {
         let options = try GetOptions(ParsedArguments(line))
         #expect(throws: UsageError(message)) { try options.requests() }
     }
@@ -307,7 +316,7 @@ struct GetOptionsTests {
             ("None", nil),
         ] as [(String, Int64?)]
     )
-    func `a rate counts in powers of 1024, and none is no limit`(_ text: String, rate: Int64?) throws {
+    func `a rate uses powers of 1024, and none means no limit`(_ text: String, rate: Int64?) throws {
         #expect(try ArgumentCheck.rate(text, of: .limitRate) == rate)
     }
 }

@@ -12,7 +12,7 @@ struct URLListTests {
         ("http://a/\r\n\r\nhttp://b/\r\n", ["http://a/", "http://b/"]),
         ("\u{FEFF}http://a/\n \thttp://b/ \t\n", ["http://a/", "http://b/"]),
     ])
-    func `there is one URL in a line`(_ text: String, urls: [String]) throws {
+    func `each line has one URL`(_ text: String, urls: [String]) throws {
         #expect(try URLList(text.utf8, name: "list").entries.map(\.url) == urls)
     }
 
@@ -23,7 +23,7 @@ struct URLListTests {
     }
 
     @Test
-    func `a list that is no text is refused with the line`() {
+    func `an input file that is not text is rejected with the line`() {
         #expect(throws: UsageError("--input-file: list: line 2 is not UTF-8 text")) {
             try URLList(Array("http://a/\n".utf8) + [0xFF, 0xFE], name: "list")
         }

@@ -5,7 +5,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct LiveProgressTests {
-    private func draw(_ running: [DisplayedDownload], of totals: RunTotals? = nil, width: Int = 80, height: Int = 24) -> [String] {
+    private func draw(
+        _ running: [DisplayedDownload],
+        of totals: RunTotals? = nil,
+        width: Int = 80,
+        height: Int = 24
+    ) -> [String] {
         LiveProgress(running: running, totals: totals ?? RunTotals(open: running.count)).draw(
             width: width,
             height: height,
@@ -46,7 +51,7 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `before the response there is a word, and for an unknown size no share`() {
+    func `before the response the line says connecting, and an unknown size has no percentage`() {
         #expect(
             draw([.connecting(), .running(DownloadProgress(bytesReceived: 2048, bytesPerSecond: 1024), named: "b")])
                 == [
@@ -58,7 +63,7 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `a long name takes from the bar, then loses its middle`() {
+    func `a long name shrinks the bar, then is shortened in the middle`() {
         let lines = draw([
             .running(.half, named: "twenty-letters.tar.x"),
             .running(.half, named: "ubuntu-24.04.3-live-server-amd64.iso"),
@@ -73,12 +78,12 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `control characters of a server are not drawn`() {
+    func `control characters in names are not drawn`() {
         #expect(draw([.running(.half, named: "\u{1B}[2J\n.bin")], width: 20) == ["\u{FFFD}[2J\u{FFFD}.bin       50%"])
     }
 
     @Test
-    func `the whole counts bytes when all sizes are known`() {
+    func `the total counts bytes if all sizes are known`() {
         var totals = RunTotals(open: 1)
         totals.addFinished(50 << 20, fetched: 50 << 20)
         totals.addFailure(.network, of: .sample)
@@ -91,7 +96,7 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `the whole counts downloads as long as a size is unknown`() {
+    func `the total counts downloads while a size is unknown`() {
         var totals = RunTotals(open: 3)
         totals.addFinished(1, fetched: 1)
         #expect(
@@ -101,7 +106,7 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `sizes that no file has do no harm`() {
+    func `impossible sizes do no harm`() {
         var huge = DownloadProgress(bytesReceived: 1, totalBytes: .max, bytesPerSecond: .nan)
         huge.timeRemaining = .seconds(1)
         let lines = draw([.running(huge), .running(huge)])
@@ -110,7 +115,7 @@ struct LiveProgressTests {
     }
 
     @Test
-    func `what does not fit into the height is counted`() {
+    func `downloads that do not fit the height are counted`() {
         let running = (0..<20).map { DisplayedDownload.connecting("\($0).bin") }
         #expect(draw(running, width: 20, height: 22).count == 21)
         let lines = draw(running, width: 20, height: 6)

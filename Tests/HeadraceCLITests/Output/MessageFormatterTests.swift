@@ -30,7 +30,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `a start is told without the password, and not where a bar shows it`() {
+    func `a start is printed without the password, and not if there is a progress line`() {
         #expect(line(.started) == "a.bin: started (http://h/x)")
         #expect(line(.started, isLive: true) == nil)
         #expect(line(.started, .verbose, isLive: true) == "a.bin: started (http://h/x)")
@@ -41,25 +41,28 @@ struct MessageFormatterTests {
         ("http://h/a/x.bin?y", "x.bin"), ("http://h/caf%C3%A9.txt", "café.txt"), ("http://h/caf%e9.txt", "caf%e9.txt"),
         ("http://h/", "h"), ("http://h", "h"),
     ])
-    func `until it is answered a download has the name that its URL tells`(_ url: String, name: String) {
+    func `before the response a download has the name in its URL`(_ url: String, name: String) {
         let request = DownloadRequest(makeURL(url), to: .directory(URL(filePath: "/d/")))
         #expect(DisplayedDownload(id: "00ff", request: request).name == name)
     }
 
     @Test
-    func `the end tells the name, the size, the time and the speed`() {
+    func `the final line has the name, the size, the time and the speed`() {
         #expect(line(finished()) == "a.bin: finished as a (1).bin, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(seconds: 0)) == "a.bin: finished as a (1).bin, 3.00 MiB in 1 ms")
         let known = DisplayedDownload.connecting("a (1).bin")
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
-        #expect(line(finished(verified: false))?.hasSuffix("; the server did not send its length, so it may be incomplete") == true)
+        #expect(
+            line(finished(verified: false))?.hasSuffix("; the server did not send its length, so it may be incomplete")
+                == true
+        )
         #expect(line(finished(), .quiet) == nil)
         #expect(line(.unchanged(Self.file)) == "a (1).bin: already downloaded, not changed on the server")
         #expect(line(.skipped(Self.file)) == "a.bin: already exists, skipped")
     }
 
     @Test
-    func `one that is gone on with tells where, and the speed of what came now`() {
+    func `a resumed download prints its offset, and the speed of the new bytes`() {
         var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
         let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
@@ -78,7 +81,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `what proved a file is told at its end`() throws {
+    func `the final line names the verification`() throws {
         var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.verified(try #require(Checksum("sha256:" + String(repeating: "0a", count: 32)))))
         #expect(line(finished(), item: item)?.hasSuffix(", 1.50 MiB/s, sha256 verified") == true)
@@ -89,7 +92,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `a repair tells what is wrong or missing in all`() {
+    func `a repair prints the number and size of damaged pieces`() {
         #expect(
             line(.repairing(pieces: 3, bytesWasted: 5 << 20))
                 == "a.bin: 3 pieces are damaged or missing; downloading 5.00 MiB"
@@ -102,7 +105,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `redirects and responses are told when requested for`() {
+    func `redirects and responses are printed with --verbose`() {
         let target = makeURL("https://u:p@m/y")
         let redirect = DownloadEvent.redirected(status: 302, from: makeURL("http://h/x"), to: target)
         let response = DownloadEvent.responded(status: 200, totalBytes: 1536, file: Self.file)
@@ -117,7 +120,7 @@ struct MessageFormatterTests {
     }
 
     @Test(arguments: [GetOptions.Verbosity.quiet, .normal, .verbose])
-    func `a failure tells what happened, why and where, always`(_ verbosity: GetOptions.Verbosity) {
+    func `a failure always prints the reason and the URL`(_ verbosity: GetOptions.Verbosity) {
         let error = DownloadError(.httpStatus, "The server answered with status 404.", statusCode: 404)
         #expect(
             line(.failed(error), verbosity) == "headrace: a.bin: The server answered with status 404 (http://h/x)"
@@ -126,7 +129,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `what a server says cannot move the cursor`() {
+    func `control characters of a server are replaced`() {
         let error = DownloadError(.protocolViolation, "It sent \"\u{1B}[2J\n\".")
         #expect(
             line(.failed(error), item: .connecting("\u{1B}c.bin"))
@@ -135,7 +138,7 @@ struct MessageFormatterTests {
     }
 
     @Test
-    func `several downloads get a line for all`() {
+    func `several downloads get a summary line`() {
         var totals = RunTotals()
         let text = MessageFormatter(verbosity: .normal, isLive: false)
         totals.addFinished(1 << 20, fetched: 1 << 20)

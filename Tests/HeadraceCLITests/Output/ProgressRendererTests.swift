@@ -22,7 +22,9 @@ struct ProgressRendererTests {
         return renderer
     }
 
-    private func item(_ id: Download.ID) -> DisplayedDownload { DisplayedDownload(id: id.description, request: request) }
+    private func item(_ id: Download.ID) -> DisplayedDownload {
+        DisplayedDownload(id: id.description, request: request)
+    }
 
     @Test
     func `a download is running until it ends`() {
@@ -46,7 +48,7 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `who follows a download that has ended is told nothing twice`() {
+    func `an ended download is not reported twice`() {
         var renderer = renderer(.plain)
         _ = renderer.record(.skipped(file), of: ids[0], request)
         #expect(renderer.stopFollowing(.failed(lost), of: ids[0], request).isEmpty)
@@ -56,15 +58,17 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `a last event that is missing is made up from the state`() {
+    func `a missing final event is recreated from the state`() {
         var renderer = renderer(.plain, count: 2)
-        #expect(renderer.stopFollowing(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")])
+        #expect(
+            renderer.stopFollowing(.failed(lost), of: ids[0], request) == [.error("headrace: a.bin: Gone (http://h/x)")]
+        )
         #expect(!renderer.stopFollowing(.finished(file), of: ids[1], request).isEmpty)
         #expect(renderer.totals.ended == 2)
     }
 
     @Test
-    func `a failure counts until the download is tried again`() {
+    func `a failure counts until the download is retried`() {
         var renderer = renderer(.plain, count: 2)
         _ = renderer.record(.failed(lost), of: ids[0], request)
         #expect(renderer.totals.status == .network)
@@ -76,7 +80,7 @@ struct ProgressRendererTests {
     }
 
     @Test(arguments: [DownloadEvent.paused, .cancelled, .removed, .failed(DownloadError(.shutDown, "Stopped."))])
-    func `what somebody stopped is neither left nor failed`(_ event: DownloadEvent) {
+    func `a stopped download counts as neither open nor failed`(_ event: DownloadEvent) {
         var renderer = renderer(.plain, count: 2)
         _ = renderer.record(event, of: ids[0], request)
         #expect(renderer.totals.count == 1)
@@ -85,13 +89,13 @@ struct ProgressRendererTests {
     }
 
     @Test(arguments: [ProgressRenderer.Style.quiet, .plain, .live, .json])
-    func `an interruption is not told once for each download`(_ style: ProgressRenderer.Style) {
+    func `an interruption is not reported for each download`(_ style: ProgressRenderer.Style) {
         var renderer = renderer(style, count: 2)
         #expect(renderer.record(.failed(DownloadError(.shutDown, "Stopped.")), of: ids[0], request) == [])
     }
 
     @Test
-    func `one that waits for another attempt leaves the live area`() {
+    func `a download that waits for a retry leaves the status area`() {
         var renderer = renderer(.plain)
         renderer.update(.half, of: ids[0], isRunning: false)
         #expect(renderer.liveProgress.running.isEmpty)
@@ -100,7 +104,7 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `a download that was paused starts anew for the reader`() {
+    func `a resumed download is reported as started again`() {
         var renderer = renderer(.plain)
         #expect(renderer.record(.paused, of: ids[0], request) == [.error("a.bin: paused")])
         #expect(renderer.record(.started, of: ids[0], request) == [.error("a.bin: started (http://h/x)")])
@@ -117,7 +121,7 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `progress in JSON begins with the response`() {
+    func `JSON progress starts with the response`() {
         var renderer = renderer(.json)
         renderer.update(.half, of: ids[0], isRunning: true)
         #expect(renderer.progressLines.isEmpty)
@@ -126,7 +130,7 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `the announced size outlives a progress that has none yet`() {
+    func `the advertised size is kept if the progress has none yet`() {
         var renderer = renderer(.live)
         _ = renderer.record(.responded(status: 200, totalBytes: 9, file: file), of: ids[0], request)
         renderer.update(DownloadProgress(bytesReceived: 3), of: ids[0], isRunning: true)
@@ -135,7 +139,10 @@ struct ProgressRendererTests {
 
     @Test(arguments: [
         (Interruption.Remainder(), "headrace: interrupted. Run the same command again to continue."),
-        (.init(partialFiles: ["a"]), "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue."),
+        (
+            .init(partialFiles: ["a"]),
+            "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue."
+        ),
         (
             .init(partialFiles: ["a", "b", "c", "d", "e"]),
             "headrace: interrupted; the received bytes are saved in a, b, c and 2 more. Run the same command again to continue."
@@ -162,7 +169,7 @@ struct ProgressRendererTests {
         ),
         (.init(finished: .skips), "headrace: interrupted. Run the same command again to continue."),
     ])
-    func `an interruption tells what is kept, and what the same command does`(
+    func `an interruption lists the partial files and what the same command will do`(
         _ remainder: Interruption.Remainder,
         message: String
     ) {
@@ -170,7 +177,7 @@ struct ProgressRendererTests {
     }
 
     @Test
-    func `what is paused is counted until it waits again`() {
+    func `a paused download is counted until it waits again`() {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
         renderer.setState(.paused, of: ids[0])
         renderer.setState(.paused, of: ids[1])

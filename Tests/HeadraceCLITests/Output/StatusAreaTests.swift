@@ -17,14 +17,14 @@ struct StatusAreaTests {
     }
 
     @Test
-    func `a frame is one write that goes back up over the last one`() {
+    func `a frame is one write that overwrites the last frame`() {
         var area = StatusArea()
         #expect(readable(area.frame(permanent: [], live: ["a", "b"], width: 10)) == "<CR (a|b|)END>")
         #expect(readable(area.frame(permanent: [], live: ["c", "d"], width: 10)) == "<CR ^2A(c|d|)END>")
     }
 
     @Test
-    func `finished lines stay above the area, which clears what it leaves`() {
+    func `finished lines stay above the area, which clears its remains`() {
         var area = StatusArea()
         _ = area.frame(permanent: [], live: ["a", "b"], width: 10)
         #expect(readable(area.frame(permanent: ["done"], live: ["b"], width: 10)) == "<CR ^2Adone|(b|)END>")
@@ -41,14 +41,14 @@ struct StatusAreaTests {
     }
 
     @Test
-    func `a terminal that became narrower has wrapped the lines`() {
+    func `lines wrapped by a narrower terminal are overwritten`() {
         var area = StatusArea()
         _ = area.frame(permanent: [], live: ["12345678901", "日本語日本語", ""], width: 20)
         #expect(readable(area.frame(permanent: [], live: ["a"], width: 5)) == "<CR ^7A(a|)END>")
     }
 
     @Test
-    func `after a stay in the background the area begins anew`() {
+    func `after a stop the area starts below the old one`() {
         var area = StatusArea()
         _ = area.frame(permanent: [], live: ["a"], width: 10)
         area.forget()

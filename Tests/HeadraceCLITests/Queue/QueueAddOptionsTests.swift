@@ -56,7 +56,10 @@ struct QueueAddOptionsTests {
             ["--header", "authorization: x"],
             "--header: authorization is a secret, which the queue does not store; use headrace get instead"
         ),
-        (["--header", "Cookie: a=b"], "--header: Cookie is a secret, which the queue does not store; use headrace get instead"),
+        (
+            ["--header", "Cookie: a=b"],
+            "--header: Cookie is a secret, which the queue does not store; use headrace get instead"
+        ),
         (
             ["--header", "Proxy-Authorization: x"],
             "--header: Proxy-Authorization is a secret, which the queue does not store; use headrace get instead"
@@ -71,7 +74,7 @@ struct QueueAddOptionsTests {
             "--proxy: queue add uses it only to download a --checksum-file URL; pass it to queue run instead"
         ),
     ])
-    func `a list keeps no secrets, and an option that makes no sense is refused`(_ line: [String], message: String) {
+    func `secrets and options without effect are rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try requests(line + ["http://h/a"]) }
     }
 }

@@ -17,7 +17,7 @@ struct QueueCommandNoteTests {
     }
 
     @Test
-    func `what a command does nothing to is told`() {
+    func `downloads that a command does not change have a note`() {
         #expect(passedOver(.pause([])) == [.paused, .finished, .failed, .cancelled])
         #expect(passedOver(.resume([])) == [.running, .finished])
         #expect(passedOver(.retry([])) == [.waiting, .running, .paused, .finished, .cancelled])
@@ -28,7 +28,7 @@ struct QueueCommandNoteTests {
     }
 
     @Test
-    func `the same of several is told in a line, and of many that were not named only what is done`() {
+    func `equal notes share a line, and unnamed downloads are noted only if changed`() {
         let list = [
             DownloadSnapshot.sample(1, .cancelled, name: "a"), .sample(2, .cancelled, name: "b"),
             .sample(3, .running, name: "c"), .sample(4),
@@ -43,7 +43,7 @@ struct QueueCommandNoteTests {
     }
 
     @Test
-    func `a command says in one line what it did`() {
+    func `a command is summarized in one line`() {
         let list = [DownloadSnapshot.sample(1, .running, name: "a"), .sample(2, .paused, name: "b"), .sample(3)]
             .numbered(4, 2, 3)
         let ids = list.map(\.id)
@@ -51,7 +51,9 @@ struct QueueCommandNoteTests {
         #expect(QueueCommandNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
         #expect(QueueCommandNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
         #expect(QueueCommandNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%4)")
-        #expect(QueueCommandNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)")
+        #expect(
+            QueueCommandNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)"
+        )
         #expect(
             QueueCommandNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
                 == "headrace: removed 3 downloads"
@@ -59,7 +61,7 @@ struct QueueCommandNoteTests {
     }
 
     @Test
-    func `what has ended is not begun again where another download has its file, and says which`() {
+    func `an ended download whose file belongs to another download is not restarted`() {
         let failed = DownloadState.failed(DownloadError(.httpStatus, "No."))
         let list = [DownloadSnapshot.sample(1, failed), .sample(2, .paused), .sample(3, failed, name: "b")]
             .numbered(2, 1, 3)

@@ -27,7 +27,7 @@ struct QueueSelectorTests {
         (["--group", "a"], [1, 2]), (["--state=failed"], [3]), (["--state", "finished"], []),
         (["--group=a", "--state=paused"], [2]), (["--group=a", "all"], [1, 2]),
     ])
-    func `downloads are named by ids, by numbers, by what they are, or all together`(
+    func `downloads are selected by id, number, group, state or all`(
         _ line: [String],
         places: [Int]
     ) throws {
@@ -35,14 +35,17 @@ struct QueueSelectorTests {
     }
 
     @Test
-    func `all of an empty list are none`() throws {
+    func `all of an empty queue is none`() throws {
         #expect(try places(["all"], in: []) == [])
         #expect(try places(["--state=failed"], in: []) == [])
     }
 
     @Test(arguments: [
         ([], "no download given; use ids, numbers such as %1, all, --group or --state"),
-        (["--group=a", "%1"], "--group and --state select from the whole queue and cannot be combined with ids or numbers"),
+        (
+            ["--group=a", "%1"],
+            "--group and --state select from the whole queue and cannot be combined with ids or numbers"
+        ),
         (["%2"], "%2: no download in the queue has this number; see headrace queue list"),
         (["%0"], "\"%0\" is not a download number such as %1"),
         (["%"], "\"%\" is not a download number such as %1"),
@@ -71,12 +74,12 @@ struct QueueSelectorTests {
             "--state: \"done\" is not one of waiting, running, paused, finished, failed or cancelled"
         ),
     ])
-    func `what names no download, or could name two, is refused`(_ line: [String], message: String) {
+    func `an unknown or ambiguous selection is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try places(line) }
     }
 
     @Test
-    func `a number is told to be none of an empty list`() {
+    func `a number in an empty queue is reported as such`() {
         #expect(throws: UsageError("%1: the queue is empty")) { try places(["%1"], in: []) }
     }
 
@@ -85,7 +88,7 @@ struct QueueSelectorTests {
         (["%7"], .index(0)),
         (["before", "%1"], .before(list[1].id)), (["after", "abcd"], .after(list[2].id)),
     ])
-    func `a download moves to a position, to that of another, or next to one`(
+    func `a move takes a position or another download`(
         _ words: [String],
         place: QueuePosition
     ) throws {
@@ -95,13 +98,13 @@ struct QueueSelectorTests {
     @Test(arguments: [
         [], ["0"], ["-1"], ["middle"], ["before"], ["first", "%1"], ["3", "4"], ["before", "%1", "%2"],
     ])
-    func `a place that is none is refused`(_ words: [String]) {
+    func `an invalid position is rejected`(_ words: [String]) {
         let message = "the new position must be first, last, before ID, after ID, a number such as 1, or %1"
         #expect(throws: UsageError(message)) { try QueuePosition(words, in: Self.list) }
     }
 
     @Test
-    func `next to all, and next to what is not there, is no place`() {
+    func `a position relative to all or to an unknown download is rejected`() {
         #expect(throws: UsageError.self) { try QueuePosition(["before", "all"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["after", "ffff"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["5"], in: Self.list) }

@@ -26,7 +26,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a line tells where a download stands`() {
+    func `a line shows the state of a download`() {
         #expect(
             lines(Self.list) == [
                 "     ID        STATE    DONE      SIZE  NAME",
@@ -38,7 +38,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a line is cut to the terminal, and no further than to its last column`() {
+    func `a line is shortened in its last column to fit the terminal`() {
         #expect(
             lines(Self.list, width: 60) == [
                 "     ID        STATE    DONE      SIZE  NAME",
@@ -51,7 +51,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `what is shown of the list keeps its number`() {
+    func `a filtered table keeps the numbers`() {
         #expect(
             lines(Self.list, [Self.list[2]]) == [
                 "    ID        STATE       SIZE  NAME",
@@ -61,7 +61,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `priorities are told where they are not all the same`() {
+    func `priorities are shown if they are not all normal`() {
         let list: [DownloadSnapshot] = [
             .sample(1, priority: .high), .sample(2), .sample(3, priority: .low),
             .sample(4, priority: DownloadPriority(rawValue: -7)),
@@ -78,7 +78,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a begin that is to come is told, and a finished file by the name it has`() {
+    func `a future begin time is shown, and a finished file has its actual name`() {
         let begin: (TimeInterval) -> (inout DownloadRequest) -> Void = { seconds in
             { [now] in $0.earliestBegin = now + seconds }
         }
@@ -97,7 +97,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `one that waits for a network says so`() {
+    func `a download that waits for a network says so`() {
         var snapshot = DownloadSnapshot.sample(1)
         snapshot.networkBlocker = .expensive
         #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waiting for a network that is not metered") == true)
@@ -105,7 +105,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `what a server or a title says cannot move the cursor`() {
+    func `control characters in titles are replaced`() {
         let list: [DownloadSnapshot] = [.sample(1) { $0.title = "a\u{1B}[2J\nb" }]
         #expect(lines(list).last?.hasSuffix("  a\u{FFFD}[2J\u{FFFD}b") == true)
     }
@@ -114,7 +114,7 @@ struct QueueTableTests {
         ([], 8), (["0123456789abcdef"], 8), (["0123456789abcdef", "0123456799abcdef"], 9),
         (["0123456789abcdef", "ffff", "0123456789abcdee"], 16),
     ])
-    func `a short id is as long as it takes to be the only one`(_ ids: [String], digits: Int) {
+    func `a short id is long enough to be unique`(_ ids: [String], digits: Int) {
         #expect(QueueTable.digits(of: ids) == digits)
     }
 

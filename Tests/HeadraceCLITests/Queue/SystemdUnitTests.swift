@@ -11,7 +11,7 @@ struct SystemdUnitTests {
         ("'x'", "\"'x'\""),
         ("a;b", "\"a;b\""), ("tö", "tö"),
     ])
-    func `a word is read as it is`(_ word: String, quoted: String) {
+    func `a word is quoted for systemd`(_ word: String, quoted: String) {
         #expect(SystemdUnit.quoted(word, variables: true) == quoted)
     }
 

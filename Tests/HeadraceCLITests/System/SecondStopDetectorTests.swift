@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct SecondStopDetectorTests {
     @Test
-    func `the second request counts, and the echo of the first does not`() {
+    func `a second stop counts, and an echo of the first does not`() {
         let detector = SecondStopDetector()
         let start = ContinuousClock.now
         #expect(!detector.isSecondStop(at: start))
