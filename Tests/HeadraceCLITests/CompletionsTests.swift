@@ -15,7 +15,7 @@ struct CompletionsTests {
         }
     }
 
-    /// The shells that are installed have to take their script.
+    /// Checks the syntax with each installed shell.
     @Test(arguments: [("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])])
     func `the script is valid for its shell`(_ name: String, _ options: [String]) async throws {
         guard let path = Shell.path(name) else { return }
@@ -40,7 +40,7 @@ struct CompletionsTests {
         #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
-    /// The name was two, and a star stood for any other one.
+    /// Regression: blanks split the name, and the star was expanded.
     @Test(arguments: [["get", "-o"], ["get", "-d"], ["verify"]])
     func `bash completes a name with blanks and stars as one word`(_ words: [String]) async throws {
         let path = try #require(Shell.path("bash"))
@@ -53,7 +53,7 @@ struct CompletionsTests {
         #expect(result == Shell.Result(end: .exit(status: 0), output: "<a * b>"))
     }
 
-    /// With a blank in the place of what there is to offer, zsh inserts no option.
+    /// With a blank as the completion, zsh would insert an option.
     @Test
     func `the zsh script marks attached arguments and offers nothing for free text`() {
         let script = Completions.script(for: .zsh)
@@ -70,7 +70,7 @@ struct CompletionsTests {
     }
 }
 
-/// A shell of this machine, which reads a script.
+/// Runs scripts with a shell of this machine.
 private enum Shell {
     struct Result: Equatable {
         var end: ChildProcess.End

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-/// The pages of the documentation that are about the tool have what it has, and no more.
+/// Compares the documentation pages about the tool with its actual events, members and options.
 @Suite(.timeLimit(.minutes(4)))
 struct ToolDocumentationTests {
     private static let url = makeURL("http://h/x")
@@ -69,7 +69,7 @@ struct ToolDocumentationTests {
         #expect(page.contains("`--\(option.rawValue)`"))
     }
 
-    // MARK: Lists
+    // MARK: Queues
 
     @Test func `the page and the help list the members of a queued download`() throws {
         var blocked = DownloadSnapshot.sample(1)
@@ -123,7 +123,7 @@ struct ToolDocumentationTests {
 
     // MARK: The page
 
-    /// The members of each event, by the table of the page.
+    /// The members of each event in the table of the page.
     private static func rows() throws -> [String: [String]] {
         Dictionary(uniqueKeysWithValues: try table("Events").map { (words($0[0])[0], words($0[1])) })
     }
@@ -139,10 +139,10 @@ struct ToolDocumentationTests {
         }
     }
 
-    /// What is in code voice.
+    /// The words in code voice.
     private static func words(_ cell: String) -> [String] { cell.matches(of: /`(\w+)`/).map { String($0.1) } }
 
-    /// The names of an object's members, where no value has what looks like one.
+    /// The names of an object's members, if no value looks like one.
     private static func members(of line: String) -> [String] { line.matches(of: /"(\w+)":/).map { String($0.1) } }
 
     private static func text(_ path: String) throws -> String {

@@ -50,7 +50,7 @@ enum ArgumentCheck {
         }
     }
 
-    /// - Parameter place: The source of the text, as the start of an error message.
+    /// Parses a URL; `place`, the source of the text, starts the error message.
     static func url(_ text: String, at place: @autoclosure () -> String = "") throws(UsageError) -> URL {
         if let url = URL(string: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; a URL starts with http:// or https://"

@@ -89,10 +89,10 @@ struct Run {
         }
     }
 
-    /// Whether the run is complete. For a shared queue it shuts the manager down and returns `false`, so that the last events are
-    /// still read.
+    /// Whether the run is complete.
     ///
-    /// A download that was paused during the run keeps it running, because it may be resumed.
+    /// For a shared queue it shuts the manager down and returns `false`, so that the last events are still read. A download
+    /// that was paused during the run keeps it running, because it may be resumed.
     private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
         // If the queue is lost, the task that takes commands ends the run.
         guard await takeLastCommands() else { return false }

@@ -1,7 +1,9 @@
 import Headrace
 import HeadracePlatform
 
-/// Formats events as JSON lines for programs. Each line after the first one has `event`, `id` and `url`.
+/// Formats events as JSON lines for programs.
+///
+/// Each line after the first one has `event`, `id` and `url`.
 ///
 /// The documentation page "JSON lines" is the schema; an incompatible change needs a new version number.
 ///

@@ -86,8 +86,9 @@ struct ProgressRenderer: Sendable {
         return lines
     }
 
-    /// Records the final state of a download that is no longer followed. If its history was too long, the last event was
-    /// dropped, and is recreated from the state.
+    /// Records the final state of a download that is no longer followed.
+    ///
+    /// If its history was too long, the last event was dropped, and is recreated from the state.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)

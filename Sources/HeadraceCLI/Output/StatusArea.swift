@@ -1,4 +1,6 @@
-/// The lines at the bottom of the terminal that are redrawn in place. It does no I/O, but returns the text to write.
+/// The lines at the bottom of the terminal that are redrawn in place.
+///
+/// It does no I/O, but returns the text to write.
 struct StatusArea: Sendable {
     private static let beginUpdate = "\u{1B}[?2026h"
     private static let endUpdate = "\u{1B}[?2026l"

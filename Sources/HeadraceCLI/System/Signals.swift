@@ -22,7 +22,9 @@ enum Signals {
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
-    /// The signals from now on. They stay handled until the process exits, and only the latest stream receives them.
+    /// The signals from now on.
+    ///
+    /// They stay handled until the process exits, and only the latest stream receives them.
     static func requests() -> AsyncStream<Request> {
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         listener.withLock { $0 = continuation }
@@ -58,7 +60,7 @@ enum Signals {
         }
     }
 
-    /// Restores SIGQUIT's default action. The Swift runtime would report it as a crash and continue.
+    /// Restores SIGQUIT's default action, because the Swift runtime would report it as a crash and continue.
     static func restoreQuit() {
         if !SignalAction.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }

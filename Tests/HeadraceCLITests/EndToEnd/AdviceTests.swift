@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// What the built tool says of failures that one of its options is for.
+/// Messages of the built tool about failures that an option can solve.
 @Suite(.timeLimit(.minutes(4)))
 struct AdviceTests {
     private static let downgrade = Response.redirect(to: "http://127.0.0.1:1/x")

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with few descriptors: Dispatch ends a process that has none for it.
+/// Runs the built tool with few descriptors: Dispatch traps if it cannot open any.
 @Suite(.timeLimit(.minutes(4)))
 struct DescriptorTests {
     private let body = Response.Body.pattern(size: 3_000_000)
@@ -23,7 +23,7 @@ struct DescriptorTests {
         try await expectNoCrash(limit, after: "exec \(opened)", mustSucceed: limit >= 36, "-j", "24")
     }
 
-    /// Runs the tool with a limit that does not count what it inherits from the tests beside the standard streams.
+    /// Runs the tool with a limit that excludes descriptors inherited from the test process.
     private func expectNoCrash(
         _ limit: Int,
         after preparation: String = ":",
@@ -34,7 +34,7 @@ struct DescriptorTests {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = names.map { server.url("/\($0)").absoluteString }
-                // The list has the folder as well.
+                // The queue also keeps its folder open.
                 let limiting = "ulimit -n $((\(limit) + $(ls /dev/fd | wc -l) - 4)); \(preparation)"
                 var tool = try ToolProcess(["get", "-q"] + options + urls, in: folder, after: limiting)
                 let result = try await tool.result()

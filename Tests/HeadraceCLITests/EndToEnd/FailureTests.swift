@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool against bad servers, bad disks, bad command lines and signals.
+/// Runs the built tool with bad servers, bad disks, bad command lines and signals.
 @Suite(.timeLimit(.minutes(4)))
 struct FailureTests {
     private static let body = Response.Body.pattern(size: 300_000)
@@ -150,7 +150,7 @@ struct FailureTests {
         }
     }
 
-    /// Sends the signal when two downloads of three have bytes and wait for more; gives how that ended, and what is left.
+    /// Sends the signal when two of three downloads have stalled; returns the result and the remaining files.
     private func interrupt(
         by signal: Int32,
         _ options: String...
@@ -174,7 +174,7 @@ struct FailureTests {
         }
     }
 
-    /// The folder stayed for ever.
+    /// Regression: the temporary folder was not deleted.
     @Test(arguments: [["verify", "--checksum-file"], ["get", "--checksum-file"]])
     func `a signal during the download of checksums leaves no folder`(_ words: [String]) async throws {
         let gate = try Gate()
@@ -224,7 +224,7 @@ struct FailureTests {
             var process = try ToolProcess(words, in: folder, environment: ["SWIFT_BACKTRACE=enable=yes"])
             var writer: Int32 = -1
             defer { close(writer) }
-            // A pipe has a writer when it has a reader.
+            // Opening a pipe for writing waits for a reader.
             while writer < 0 {
                 try await Task.sleep(for: .milliseconds(5))
                 writer = open(pipe, O_WRONLY | O_NONBLOCK)
@@ -236,7 +236,7 @@ struct FailureTests {
         }
     }
 
-    /// Once only the status told it.
+    /// Regression: only the exit status reported it.
     @Test(arguments: [
         "--version", "--help", "queue --help", "completions bash", "queue list --registry l",
         "queue status --registry l",

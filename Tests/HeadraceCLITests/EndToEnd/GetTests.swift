@@ -2,12 +2,12 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool against a server that does what it should.
+/// Runs `headrace get` of the built tool with a correct server.
 @Suite(.timeLimit(.minutes(4)))
 struct GetTests {
     private let body = Response.Body.pattern(size: 300_000)
 
-    /// The names that the tool left in the folder.
+    /// The names of the files in the folder.
     private func names(in folder: URL) throws -> [String] {
         try FileProbe.names(in: folder).filter { ![".stdin", ".stdout", ".stderr"].contains($0) }
     }
@@ -47,7 +47,7 @@ struct GetTests {
         }
     }
 
-    /// The messages went into the file that had got the number of standard error.
+    /// Regression: messages were written to the file that got the descriptor of standard error.
     @Test(arguments: ["exec <&- >&- 2>&-", "ulimit -Sn 16"])
     func `closed standard streams and a low descriptor limit do no harm`(_ preparation: String) async throws {
         try await withFaultServer(.ok(body)) { server in
@@ -197,7 +197,7 @@ struct GetTests {
                 let frames = result.errors.split(separator: "\u{1B}[?2026h")
                 #expect(result.status == 4)
                 #expect((3...15).contains(frames.count))
-                // Up over two downloads and the whole.
+                // Three lines up: two downloads and the total.
                 #expect(frames.contains { $0.hasPrefix("\r\u{1B}[3A") })
                 #expect(frames.last?.contains("2 of 3 finished, 1 failed: 585 KiB in ") == true)
                 #expect(frames.filter { $0.contains("headrace: none: The server answered with status 404") }.count == 1)

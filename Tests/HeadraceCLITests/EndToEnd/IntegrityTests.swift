@@ -3,7 +3,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with checksums: those of downloads, and of files that are there.
+/// Runs the built tool with checksums of downloads and of existing files.
 @Suite(.timeLimit(.minutes(4)))
 struct IntegrityTests {
     /// `abc`, whose SHA-256 is published (FIPS 180-4).

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool through proxies, with logins and cookies.
+/// Runs the built tool with proxies, logins and cookies.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkTests {
     private func run(
@@ -193,18 +193,18 @@ struct NetworkTests {
                     #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["Cookie"] == "s=hidden; new=hidden")
                     #expect(dialogue.requests.allSatisfy { $0.login != nil })
                     #expect(try secrets(in: place) == [])
-                    // The streams, and a part and a record of each download.
+                    // The standard streams, and a partial file and a resume record of each download.
                     #expect(try FileProbe.names(in: place).count >= 7)
                 }
             }
         }
     }
 
-    /// What is written in a folder that has the secret in it, in clear or in base64.
+    /// The files in a folder that contain the secret, in plain text or base64.
     private func secrets(in folder: URL) throws -> [String] {
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
         return names.filter { name in
-            // What is no file has no bytes.
+            // Directories have no content.
             let bytes = (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
             let text = String(decoding: bytes, as: UTF8.self)
             return ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"].contains { text.contains($0) }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with names that mean something to a shell or to Foundation, and nothing to it.
+/// Runs the built tool with names that are special to a shell or to Foundation.
 @Suite(.timeLimit(.minutes(4)))
 struct PathTests {
     private static let body = Response.Body.pattern(size: 1000)

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// What the built tool says of commands on a list that do nothing, or nothing yet.
+/// Messages of the built tool about queue commands that have no effect, or not yet.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueMessageTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -84,7 +84,7 @@ struct QueueMessageTests {
         }
     }
 
-    /// Once it was told as done.
+    /// Regression: it was reported as done.
     @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
     func `a command that the running process does not carry out in time is reported and carried out later`(
         _ command: String
@@ -122,7 +122,7 @@ struct QueueMessageTests {
     @Test(arguments: ["pause %1", "resume %2", "cancel %1", "remove %2", "move %1 last"])
     func `a queue change that cannot be saved is reported and not made`(_ command: String) async throws {
         try await withQueueFolder { folder in
-            // Longer than the largest file that the shell allows.
+            // Longer than the file size limit of the shell.
             let title = ["--title", String(repeating: "x", count: 60_000)]
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/b")), options: ["--paused"])
@@ -136,7 +136,7 @@ struct QueueMessageTests {
         }
     }
 
-    /// Once it was told for each file that could not be written, and tried again without a pause.
+    /// Regression: it was reported for each file, and retried without a pause.
     @Test func `the running process reports only once that the queue cannot be saved`() async throws {
         try await withQueueFolder { folder in
             let title = ["--paused", "--title", String(repeating: "x", count: 60_000)]

@@ -2,19 +2,19 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The numbers by which the built tool takes downloads.
+/// The download numbers of the built tool.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueNumberTests {
     private func urls(_ names: String...) throws -> [URL] {
         try names.map { try #require(URL(string: "http://127.0.0.1:1/\($0)")) }
     }
 
-    /// The names of the files in the order of the list, with their numbers.
+    /// The file names in the order of the queue, with the download numbers.
     private func numbers(_ folder: QueueFolder) async throws -> [String] {
         try await folder.list().map { "\($0.url.suffix(1))\($0.number)" }
     }
 
-    /// A number once was a position: of two commands with `%3`, the second one was for another download.
+    /// Regression: a number was a position, so a second command with `%3` could mean another download.
     @Test func `a number means the same download after a move`() async throws {
         try await withQueueFolder { folder in
             let ids = try await folder.add(urls("a", "b", "c", "d"))
@@ -23,7 +23,7 @@ struct QueueNumberTests {
             #expect(try await folder.states() == ["paused", "waiting", "waiting", "waiting"])
             let table = try await folder.queue("list").outputLines
             #expect(table.dropFirst().map { $0.prefix(12) } == [2, 0, 1, 3].map { "%\($0 + 1)  \(ids[$0].prefix(8))" })
-            // To the position of another one, and to a position.
+            // To the position of another download, and to a position.
             #expect(try await folder.queue("move", "%4", "%3").status == 0)
             #expect(try await numbers(folder) == ["d4", "c3", "a1", "b2"])
             #expect(try await folder.queue("move", "%4", "after", "%1").status == 0)

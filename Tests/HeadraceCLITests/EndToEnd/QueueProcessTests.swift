@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool that runs a list in the background, and what tells of it and ends it.
+/// Runs a queue in the background with the built tool, and queries and stops it.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueProcessTests {
     private struct Status: Decodable {
@@ -21,14 +21,14 @@ struct QueueProcessTests {
         return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
     }
 
-    /// Starts a run in the background, and leaves none behind whatever the body does.
+    /// Starts a background run, and stops it after the body.
     private func withRun(_ folder: QueueFolder, _ body: (pid_t) async throws -> Void) async throws {
         let started = try await folder.queue("run", "--background", "--timeout", "600")
         #expect(started.status == 0, "\(started.errors)")
         let id = try #require(started.output.firstMatch(of: /^Process (\d+) runs the list/)).1
         let process = try #require(pid_t(id))
         defer {
-            // One that has ended may have left its number to another process.
+            // If it has ended, another process may have its id.
             if getsid(process) == process { kill(process, SIGKILL) }
         }
         try await body(process)
@@ -41,7 +41,7 @@ struct QueueProcessTests {
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
                 try await withRun(folder) { process in
-                    // It has no terminal that could end it.
+                    // It has its own session, so closing a terminal does not end it.
                     #expect(getsid(process) == process)
                     try await server.waitUntil { $0.requests.first?.bodyBytesSent == 100_000 }
                     _ = try await folder.add(server.url("/b"))
@@ -147,7 +147,7 @@ struct QueueProcessTests {
     func `a process that does not run the queue is not stopped`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
-            // As a killed run leaves it, whose number has gone to this process.
+            // As after a killed run whose process id was reused by this process.
             try Data("\(getpid())\n".utf8).write(to: folder.url.appending(path: "list/registry.lock"))
             #expect(try await status(folder).processID == nil)
             #expect(try await folder.queue("stop").output == "No process is running the queue.\n")
@@ -200,7 +200,7 @@ struct QueueProcessTests {
             let hint =
                 "no download is waiting; 1 is paused: resume with headrace queue resume --state paused --registry "
             #expect(result.errors == "\(hint)\(folder.registryPath)\n")
-            // What the hint says can be done.
+            // The suggested command works.
             #expect(try await folder.queue("resume", "--state", "paused").status == 0)
             #expect(try await folder.states() == ["waiting"])
         }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool while it runs a list: changes that other processes send, signals, and kills.
+/// Runs a queue with the built tool while other processes send commands, signals and kills.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueRunTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -23,7 +23,7 @@ struct QueueRunTests {
                 #expect(try await folder.queue("pause", b[0]).status == 0)
                 try await folder.waitUntil { $0.map(\.id) == [a, b, d, c].map { $0[0] } && $0[1].state == "paused" }
                 #expect(try await folder.queue("cancel", a[0]).status == 0)
-                // A run does not leave what was paused during it.
+                // A run does not end while a download that was paused during it is paused.
                 try await folder.waitUntil { $0.map(\.state) == ["cancelled", "paused", "finished", "finished"] }
                 #expect(try await folder.queue("remove", b[0]).status == 0)
                 let result = try await run.result()
@@ -170,7 +170,7 @@ struct QueueRunTests {
         }
     }
 
-    /// Once it went on beside the run of the list that was put in its place, and took that one's commands.
+    /// Regression: it continued beside the run of the replacement queue, and took that run's commands.
     @Test(arguments: ["-v", "-q", "--json"])
     func `a run whose queue is removed stops with an error and does not touch its replacement`(
         _ option: String
@@ -195,7 +195,7 @@ struct QueueRunTests {
                 }
                 #expect(try await folder.states() == ["waiting", "waiting"])
                 #expect(server.requests.map(\.path) == ["/a"])
-                // What came before is gone on with.
+                // The partial file is resumed.
                 var next = try folder.run("-j", "1")
                 #expect(try await next.result().status == 0)
                 let ranges = server.requests.map { $0["Range"] }
@@ -266,7 +266,7 @@ struct QueueRunTests {
                 try await folder.waitUntil { $0.map(\.state) == ["finished", "finished", "failed"] }
                 run.send(SIGTERM)
                 let result = try await run.result()
-                // Nothing was stopped: what counts is how the downloads ended.
+                // Nothing was interrupted, so the downloads determine the status.
                 #expect(result.status == 4, "\(result.errors)")
                 #expect(result.errorLines.filter { $0.hasPrefix("headrace: none: ") }.count == 1)
             }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool on a list that is kept on the disk, with nobody else at it.
+/// Runs queue commands of the built tool one at a time.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -35,7 +35,7 @@ struct QueueTests {
         }
     }
 
-    /// Once the file went to the home of the user that ran the list, or to the folder of its temporary files.
+    /// Regression: the file went to the home or temporary folder of the user that ran the queue.
     @Test(arguments: ["HOME", "TMPDIR"])
     func `a destination is relative to the directory where it was added, whatever the running process has as HOME`(
         _ variable: String
@@ -221,7 +221,7 @@ struct QueueTests {
                     #expect(result.status == status)
                     #expect(result.errorLines.count == (status == 0 ? 0 : 1))
                 }
-                // What has failed waits for nothing, and another run is no failure.
+                // Failed downloads are not waiting, so another run has nothing to do and succeeds.
                 let failed = try await folder.list()
                 #expect(failed.map(\.state) == ["failed", "finished"])
                 #expect(failed[0].code == "httpStatus")

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with files that are there already, and the times of files.
+/// Runs the built tool with existing files, and checks file times.
 @Suite(.timeLimit(.minutes(4)))
 struct RefetchTests {
     private let old = Response.file(Resource(size: 300_000, seed: 1))
@@ -26,7 +26,7 @@ struct RefetchTests {
                     lines.append(result.errorLines.last ?? "")
                 }
                 let conditions = server.requests.map { $0["If-None-Match"] }
-                // Where files have no attributes each run fetches it.
+                // Without extended attributes, each run downloads the file.
                 if conditions.contains("\"v1\"") {
                     #expect(conditions == [nil, "\"v1\"", "\"v1\""])
                     #expect(lines[1] == "a.bin: already downloaded, not changed on the server")

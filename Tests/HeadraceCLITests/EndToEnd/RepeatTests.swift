@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool when the same command runs again, after a signal or just so.
+/// Runs the same command of the built tool again, with or without an interruption.
 @Suite(.timeLimit(.minutes(4)))
 struct RepeatTests {
     private let resource = Resource(size: 300_000)
@@ -53,7 +53,7 @@ struct RepeatTests {
                 #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB fetched) in ") })
                 let files = folder.appending(path: "files")
                 #expect(resource.body.difference(fromFileAt: files.appending(path: "slow")) == nil)
-                // Where files have no attributes, nothing tells what is finished.
+                // Without extended attributes, finished files are not recognized.
                 guard server.requests.contains(where: { $0["If-None-Match"] != nil }) else { return }
                 #expect(result.errorLines.contains("a: already downloaded, not changed on the server"))
                 #expect(try FileProbe.names(in: files) == ["a", "b", "slow"])
@@ -96,13 +96,13 @@ struct RepeatTests {
         }
     }
 
-    /// The options that a server knows the user by; a field is for the one URL alone.
+    /// The options that identify the user; a header field applies only to the one URL.
     private static let logins = [
         ["--netrc-file", "ada.netrc"], ["--cookies", "ada.cookies"], ["--header", "Authorization: Bearer ada"],
         ["--header", "X-Api-Key: ada"], ["ada@"],
     ]
 
-    /// Lets in who says to be a user, and gives the file that this one has.
+    /// Responds to each user with the user's own file.
     private static func guarded(_ files: [String: Resource]) -> Response {
         .answering { request in
             let basic = files.keys.first { user in
@@ -152,7 +152,7 @@ struct RepeatTests {
                     #expect(result.status == 0, "\(result.errors)")
                     conditions.append(server.requests.last?["If-None-Match"])
                 }
-                // Where files have no attributes, nothing tells what is finished.
+                // Without extended attributes, finished files are not recognized.
                 guard conditions.contains("\"v1\"") else { return }
                 let files = folder.appending(path: "files")
                 #expect(try FileProbe.names(in: files) == ["a", "a (1)"])

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with limits of bytes per second and several sources.
+/// Runs the built tool with rate limits and several sources.
 @Suite(.timeLimit(.minutes(4)))
 struct SourcesTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -23,7 +23,7 @@ struct SourcesTests {
                     in: folder
                 )
                 #expect(result.status == 0)
-                // Two files of 300,000 bytes, less what may be saved up.
+                // Two files of 300,000 bytes, minus the allowed burst.
                 #expect(start.duration(to: .now) > .milliseconds(1300))
                 for name in ["a", "b"] { #expect(body.difference(fromFileAt: folder.appending(path: name)) == nil) }
             }

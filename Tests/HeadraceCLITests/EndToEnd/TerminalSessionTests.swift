@@ -3,9 +3,9 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The display as somebody in front of the terminal sees it.
+/// Checks the progress display on an emulated terminal.
 ///
-/// With `HEADRACE_RECORDING` set to a path, as by `.ci/record`, the session is a slower one and becomes a picture there.
+/// With `HEADRACE_RECORDING` set to a path, as by `.ci/record`, a slower session is recorded there as a picture.
 @Suite(.timeLimit(.minutes(4)))
 struct TerminalSessionTests {
     private static let columns = 84
@@ -49,7 +49,7 @@ struct TerminalSessionTests {
                 #expect(screen.unknown == [])
                 for lines in frames {
                     #expect(lines.allSatisfy { $0.count <= Self.columns }, "\(lines)")
-                    // Three at once and the whole, below those that have ended.
+                    // Three running downloads and the total, below the ended ones.
                     let ended = sizes.count { file in lines.contains { $0.hasPrefix("\(file.name): ") } }
                     #expect(lines.count <= 1 + ended + 3 + 1, "\(lines)")
                 }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool on files that are there, by lists and documents.
+/// Runs the built tool to verify files against checksum files and Metalink documents.
 @Suite(.timeLimit(.minutes(4)))
 struct VerifyTests {
     /// `abc`, whose SHA-256 is published (FIPS 180-4).
@@ -73,7 +73,7 @@ struct VerifyTests {
         }
     }
 
-    /// They were passed over like those that are not there.
+    /// Regression: they were skipped like missing files.
     @Test
     func `files that cannot be accessed are not missing`() async throws {
         try await withTemporaryDirectory { folder in
@@ -211,7 +211,7 @@ struct VerifyTests {
         }
     }
 
-    /// A checksum that was right made up for a wrong size, and that of nothing for an empty file.
+    /// Regression: a correct checksum, or that of no bytes, hid a wrong size.
     @Test
     func `a file is verified against the size in its document`() async throws {
         try await withTemporaryDirectory { folder in
@@ -222,8 +222,8 @@ struct VerifyTests {
             let part = "5 B are damaged; repair them with headrace repair"
             for (name, contents, problem) in [
                 ("a", "<size>3</size>\(hash)", nil),
-                ("a", "<size>9</size>\(hash)", "it has 3 bytes, and 9 are expected"),
-                ("none", "<size>5</size>\(piece)", "it has 0 bytes, and 5 are expected; \(part)"),
+                ("a", "<size>9</size>\(hash)", "the size is 3 bytes, expected 9"),
+                ("none", "<size>5</size>\(piece)", "the size is 0 bytes, expected 5; \(part)"),
                 ("none", piece, nil),
             ] {
                 let head = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>"

@@ -59,7 +59,7 @@ struct ExpectationsTests {
     func `a checksum file applies to a path in addition to a document`() throws {
         let files = try files(["va/m"], list: "\(Self.two)  va/m\n\(Self.one)  vb/m\n", document: Self.document)
         #expect(files[0].checksum?.hexadecimal == Self.two && files[0].pieces?.length == 3)
-        // Without a file that is given, the document's is the one in the current folder.
+        // Without a given file, the document's file is in the current directory.
         let all = try self.files([], list: "\(Self.two)  va/m\n", document: String(Self.document.prefix { $0 != "\n" }))
         #expect(all.map(\.path) == ["va/m", "m"])
         #expect(all.map { $0.checksum?.hexadecimal } == [Self.two, Self.one])

@@ -3,7 +3,7 @@ import HeadracePlatform
 
 @testable import HeadraceCLI
 
-/// A URL that a test knows to be one.
+/// Creates a URL from a valid string.
 func makeURL(_ text: String) -> URL {
     guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
     return url
@@ -14,13 +14,13 @@ extension Download.ID {
 }
 
 extension DisplayedDownload {
-    /// A download whose answer has not come.
+    /// A download without a response.
     static func connecting(_ name: String = "a.bin") -> DisplayedDownload {
         let file = URL(filePath: "/d/\(name)")
         return DisplayedDownload(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
     }
 
-    /// A download that is being fetched.
+    /// A running download.
     static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> DisplayedDownload {
         var item = connecting(name)
         item.plannedPath = "/d/\(name)"

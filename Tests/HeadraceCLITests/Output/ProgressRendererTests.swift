@@ -12,7 +12,7 @@ struct ProgressRendererTests {
     private let ids = (1...4).map { Download.ID(rawValue: $0) }
     private let request = DownloadRequest(makeURL("http://h/x"), to: .file(URL(filePath: "/d/a.bin")))
 
-    /// A renderer on so many downloads that have started.
+    /// A renderer with `count` started downloads.
     private func renderer(_ style: Report.Style, count: Int = 1) -> Report {
         var renderer = ProgressRenderer(style: style, verbosity: .normal)
         for id in ids.prefix(count) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct StatusAreaTests {
-    /// The frame in words, so that a test can be read.
+    /// The frame with escape sequences spelled out, for readable expectations.
     private func readable(_ frame: String?) -> String? {
         guard var frame else { return nil }
         for (code, word) in [

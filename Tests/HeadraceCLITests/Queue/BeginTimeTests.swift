@@ -29,7 +29,7 @@ struct BeginTimeTests {
         let midnight = try BeginTime.date("2026-05-01", now: now)
         #expect(try BeginTime.date("2026-05-01T00:00", now: now) == midnight)
         #expect(try BeginTime.date("2026-05-01T01:02:03", now: now) == midnight + 3723)
-        // No zone is further away.
+        // The largest offset of a time zone.
         #expect(abs(midnight.timeIntervalSince1970 - 1_777_593_600) <= 14 * 3600)
     }
 

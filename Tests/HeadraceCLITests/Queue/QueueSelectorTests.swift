@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct QueueSelectorTests {
-    /// The first one was moved there, and some have left.
+    /// The numbers differ from the positions, as after moves and removals.
     private static let list = [
         DownloadSnapshot.sample(0x1111_0000_0000_0001, .running) { $0.group = "a" },
         .sample(0x1111_2222_0000_0002, .paused) { $0.group = "a" },

@@ -8,7 +8,7 @@ import Testing
 struct QueueTableTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
-    /// The third was moved there.
+    /// The numbers differ from the positions, as after moves.
     private static let list = [
         DownloadSnapshot.sample(0x1111_1111_0000_0001, .running, .half),
         .sample(

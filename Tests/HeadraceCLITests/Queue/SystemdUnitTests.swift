@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct SystemdUnitTests {
-    /// As systemd.syntax(7) and systemd.service(5) have it.
+    /// Quoting by systemd.syntax(7) and systemd.service(5).
     @Test(arguments: [
         ("/usr/bin/headrace", "/usr/bin/headrace"), ("--jobs=4", "--jobs=4"), ("", "\"\""), ("a b", "\"a b\""),
         ("100%", "100%%"), ("$HOME", "$$HOME"), ("a\"b\\", "\"a\\\"b\\\\\""), ("a\nb\t", "\"a\\nb\\x09\""),
