@@ -50,11 +50,11 @@ enum ArgumentCheck {
         }
     }
 
-    /// Parses a URL; `place`, the source of the text, starts the error message.
-    static func url(_ text: String, at place: @autoclosure () -> String = "") throws(UsageError) -> URL {
+    /// Parses a URL; `origin`, the source of the text, starts the error message.
+    static func url(_ text: String, at origin: @autoclosure () -> String = "") throws(UsageError) -> URL {
         if let url = URL(string: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; a URL starts with http:// or https://"
-        throw UsageError("\(place())\"\(text.withoutCredentials)\" is not a URL\(hint)")
+        throw UsageError("\(origin())\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }
 
     static func checksum(_ text: String) throws(UsageError) -> Checksum {

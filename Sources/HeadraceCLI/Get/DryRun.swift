@@ -11,9 +11,9 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
     return try await withTemporaryFolder { [configuration] folder in
         let rehearsals = try requests.enumerated().map { number, request in
             // A small file may be complete before it is cancelled.
-            let place = folder.appending(path: "\(number)", directoryHint: .isDirectory)
-            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-            return DryRun(request, in: place)
+            let target = folder.appending(path: "\(number)", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
+            return DryRun(request, in: target)
         }
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         return try await withDownloadManager(configuration) { manager in
@@ -52,15 +52,15 @@ private struct DryRun: Sendable {
             switch event {
             case .responded(let status, let totalBytes, let file):
                 await download.cancel()
-                let (place, what) = outcome(at: place(named: file.lastPathComponent))
+                let (target, what) = outcome(at: target(named: file.lastPathComponent))
                 guard !writesJSON else {
                     return Console.output.print(
-                        JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: place), of: item)
+                        JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: target), of: item)
                     )
                 }
                 let size = totalBytes.map(Format.size) ?? "size unknown"
                 let shown = what.map { "\(size); \($0)" } ?? size
-                return Console.output.print("\(place.plainPath): \(shown) (\(item.url))".printable)
+                return Console.output.print("\(target.plainPath): \(shown) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { Console.output.write(JSONLines.line(for: event, of: item) + "\n") }
                 let line = MessageFormatter(verbosity: .normal, isLive: true).line(for: event, of: item)
@@ -72,7 +72,7 @@ private struct DryRun: Sendable {
         return .success
     }
 
-    private func place(named name: String) -> URL {
+    private func target(named name: String) -> URL {
         switch request.destination {
         case .file(let file): file
         case .directory(let folder): folder.appending(path: name)
@@ -80,28 +80,28 @@ private struct DryRun: Sendable {
     }
 
     /// The destination of the file, and what would happen to an existing one.
-    private func outcome(at place: URL) -> (place: URL, what: String?) {
-        guard Files.exists(place.plainPath) else { return (place, nil) }
+    private func outcome(at target: URL) -> (target: URL, what: String?) {
+        guard Files.exists(target.plainPath) else { return (target, nil) }
         switch (request.refetchPolicy, request.conflictPolicy) {
         case (.ifChanged, _):
             let isCompared = !request.checksums.isEmpty || request.pieceHashes != nil
             let reason = isCompared ? "its checksum is wrong" : "the server has another version"
-            return (place, "exists, and will be replaced if \(reason)")
-        case (_, .skip): return (place, "exists, and will be skipped")
-        case (_, .fail): return (place, "exists, so the download will fail")
-        case (_, .overwrite): return (place, "exists, and will be replaced")
+            return (target, "exists, and will be replaced if \(reason)")
+        case (_, .skip): return (target, "exists, and will be skipped")
+        case (_, .fail): return (target, "exists, so the download will fail")
+        case (_, .overwrite): return (target, "exists, and will be replaced")
         case (.unlessCurrent, .rename):
-            let other = firstFreeName(for: place).lastPathComponent
-            return (place, "exists; unless it is up to date, the server's version will be saved as \(other)")
+            let other = firstFreeName(for: target).lastPathComponent
+            return (target, "exists; unless it is up to date, the server's version will be saved as \(other)")
         case (.always, .rename):
-            return (firstFreeName(for: place), "\(place.lastPathComponent) exists, and will be kept")
+            return (firstFreeName(for: target), "\(target.lastPathComponent) exists, and will be kept")
         }
     }
 
     /// The first free numbered name for an existing file.
-    private func firstFreeName(for place: URL) -> URL {
+    private func firstFreeName(for target: URL) -> URL {
         var number = 1
-        while Files.exists(place.numbered(number).plainPath) { number += 1 }
-        return place.numbered(number)
+        while Files.exists(target.numbered(number).plainPath) { number += 1 }
+        return target.numbered(number)
     }
 }

@@ -72,12 +72,12 @@ extension Metalink {
 }
 
 extension DownloadRequest {
-    /// Throws if the manager would reject the request, before anything is created on disk; `place` starts the message.
-    func check(at place: @autoclosure () -> String = "") throws(UsageError) {
+    /// Throws if the manager would reject the request, before anything is created on disk; `origin` starts the message.
+    func check(at origin: @autoclosure () -> String = "") throws(UsageError) {
         do throws(DownloadError) {
             try validate()
         } catch {
-            throw UsageError(place() + error.message)
+            throw UsageError(origin() + error.message)
         }
     }
 }

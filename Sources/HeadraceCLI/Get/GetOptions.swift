@@ -172,14 +172,14 @@ extension GetOptions {
         }
         let destination = destination
         let requests = try all.map { entry throws(UsageError) in
-            let url = try ArgumentCheck.url(entry.url, at: entry.place)
+            let url = try ArgumentCheck.url(entry.url, at: entry.origin)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
             request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
             request.refetchPolicy = refetchPolicy
             request.mismatchPolicy = mismatchPolicy
             request.networkPolicy = networkPolicy
-            try request.check(at: entry.place)
+            try request.check(at: entry.origin)
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }

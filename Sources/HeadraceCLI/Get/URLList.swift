@@ -8,7 +8,7 @@ struct URLList: Sendable, Equatable {
         var line = 0
 
         /// The start of a message about this URL; empty for a URL from the command line.
-        var place: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
+        var origin: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
     }
 
     let entries: [Entry]

@@ -5,11 +5,11 @@ import HeadracePlatform
 struct ChecksumOptions: Sendable {
     let checksums: [Checksum]
     /// The path or the URL of a file such as `SHA256SUMS`.
-    let list: String?
+    let checksumFile: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         checksums = try arguments.all(.checksum).map { text throws(UsageError) in try ArgumentCheck.checksum(text) }
-        list = arguments.value(.checksumFile)
+        checksumFile = arguments.value(.checksumFile)
     }
 
     /// The checksums of the file with one of these names; empty if none were given.
@@ -17,11 +17,11 @@ struct ChecksumOptions: Sendable {
         forFileNamed names: @autoclosure () -> [String],
         in list: ChecksumList?
     ) throws(UsageError) -> [Checksum] {
-        guard let list, let place = self.list else { return checksums }
+        guard let list, let checksumFile else { return checksums }
         let names = names()
         guard let checksum = list.checksum(forFileNamed: names) else {
             throw UsageError(
-                "--checksum-file: \(place.withoutCredentials) has no checksum, or conflicting ones, for \(names.first ?? "")"
+                "--checksum-file: \(checksumFile.withoutCredentials) has no checksum, or conflicting ones, for \(names.first ?? "")"
             )
         }
         return checksums + [checksum]
@@ -31,10 +31,10 @@ struct ChecksumOptions: Sendable {
 extension GetOptions {
     /// Reads the checksum file from disk or from its URL; `nil` if none was given.
     func readChecksumList() async throws -> ChecksumList? {
-        guard let place = integrity.list else { return nil }
-        let name = place.withoutCredentials
-        let isRemote = place.contains("://")
-        let path = isRemote ? URL(string: place)?.plainPath ?? "" : place
+        guard let checksumFile = integrity.checksumFile else { return nil }
+        let name = checksumFile.withoutCredentials
+        let isRemote = checksumFile.contains("://")
+        let path = isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
                 "--checksum-file: \(name): the name suggests \(function) checksums, which are not supported; "
@@ -42,7 +42,7 @@ extension GetOptions {
             )
         }
         do {
-            return try ChecksumList(parsing: isRemote ? try await fetch(place) : try Files.read(place))
+            return try ChecksumList(parsing: isRemote ? try await fetch(checksumFile) : try Files.read(checksumFile))
         } catch let error as Files.Failure {
             throw UsageError("--checksum-file: \(name): \(error.reason)")
         } catch let error as DownloadError where !isRemote {

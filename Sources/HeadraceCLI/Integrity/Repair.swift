@@ -14,14 +14,14 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
     // The repaired file would replace the link, and its target would stay damaged.
     guard !Files.isLink(file) else { throw UsageError("\(file): this is a symbolic link; give its target instead") }
-    let place = URL(givenPath: file, .notDirectory)
+    let fileURL = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks(needsSources: false)
-    let document = documents.file(meantBy: place.lastPathComponent)
+    let document = documents.file(meantBy: fileURL.lastPathComponent)
     guard documents.isEmpty || document != nil else {
-        throw UsageError("--metalink: no file named \(place.lastPathComponent) is described")
+        throw UsageError("--metalink: no file named \(fileURL.lastPathComponent) is described")
     }
-    if options.verbosity != .quiet { document?.reportName(unless: place.lastPathComponent) }
-    let given = document?.request(to: place.deletingLastPathComponent())
+    if options.verbosity != .quiet { document?.reportName(unless: fileURL.lastPathComponent) }
+    let given = document?.request(to: fileURL.deletingLastPathComponent())
     let sources =
         try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
         + (given.map { [$0.url] + $0.mirrors } ?? [])
@@ -29,7 +29,7 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try options.readNetworkFiles()
     return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
-        var request = DownloadRequest(source, to: .file(place), headers: options.headers)
+        var request = DownloadRequest(source, to: .file(fileURL), headers: options.headers)
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =

@@ -4,7 +4,7 @@ import HeadracePlatform
 /// Runs `headrace verify`: checks existing files against their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    guard !options.integrity.checksums.isEmpty || options.integrity.list != nil || !options.metalinks.isEmpty else {
+    guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty else {
         let list = options.urls.first(where: ChecksumList.isFile)
         let advice = list.map { "\($0) is a checksum file, so use headrace verify --checksum-file \($0)" }
         throw UsageError("no checksum given; \(advice ?? "use --checksum, --checksum-file or --metalink")")
@@ -30,15 +30,15 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
             let lines = count == 1 ? "1 line is malformed" : "\(count) lines are malformed"
-            let name = (options.integrity.list ?? "").withoutCredentials
+            let name = (options.integrity.checksumFile ?? "").withoutCredentials
             Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
         }
         let isStrictFailure = arguments.has(.strict) && (list?.malformedLineCount ?? 0) > 0
         if options.verbosity != .quiet { expected[0].document?.reportName(unless: expected[0].name) }
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
-            let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-            guard let status = await Comparison(file, place: place, options).run() else { return .disk }
+            let position = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
+            guard let status = await Comparison(file, position: position, options).run() else { return .disk }
             if status != .success { failures.append(status) }
         }
         if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
@@ -72,15 +72,15 @@ private struct Comparison: Sendable {
 
     private let expected: Expectations.File
     /// Its position among several files, such as `2/5`, shown before its name.
-    private let place: String
+    private let position: String
     private let writesJSON: Bool
     private let isQuiet: Bool
 
     private var file: String { expected.path }
 
-    init(_ expected: Expectations.File, place: String, _ options: GetOptions) {
+    init(_ expected: Expectations.File, position: String, _ options: GetOptions) {
         self.expected = expected
-        self.place = place
+        self.position = position
         writesJSON = options.writesJSON
         isQuiet = options.verbosity == .quiet
     }
@@ -128,7 +128,7 @@ private struct Comparison: Sendable {
         if writesJSON {
             write(object("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)]))
         } else {
-            let name = (place + file).printable
+            let name = (position + file).printable
             let columns = Columns(
                 width: Console.error.size.columns,
                 longestName: name.displayWidth,

@@ -96,20 +96,20 @@ extension Verb {
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
                 return try await reportingErrors(to: arguments) {
-                    let list = try await registry.presentDownloads()
-                    let ids = try selector.resolve(in: list)
+                    let queue = try await registry.presentDownloads()
+                    let ids = try selector.resolve(in: queue)
                     let command = command(ids, arguments)
                     let isDone = ids.isEmpty ? true : try await registry.perform(command)
                     if !arguments.has(.quiet) {
-                        let lines = QueueCommandNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
+                        let lines = QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: selector.namesEach)
                         for line in lines { Console.error.write(line + "\n") }
                     }
                     guard isDone else { throw await registry.isYetToCarryOut() }
                     let chosen = Set(ids)
                     if !arguments.has(.quiet) {
-                        let line = QueueCommandNote.summary(of: command, on: ids, of: list)
+                        let line = QueueCommandNote.summary(of: command, on: ids, of: queue)
                         if let line { Console.error.write(line + "\n") }
-                        report(list.filter { chosen.contains($0.id) }, arguments)
+                        report(queue.filter { chosen.contains($0.id) }, arguments)
                         if line != nil { await registry.warnUnlessRunning(arguments) }
                     }
                     return .success
@@ -125,8 +125,8 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
     try options.downloads.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) { [options] in
-        let list = try await options.downloads.readChecksumList()
-        let requests = try options.requests(listed: listed, files: files, checksums: list)
+        let checksums = try await options.downloads.readChecksumList()
+        let requests = try options.requests(listed: listed, files: files, checksums: checksums)
         try registry.makeParent()
         let before = try await registry.presentDownloads()
         let (ids, isDone) = try await registry.add(requests)
@@ -146,13 +146,13 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
         }
         var lines = ids.map(\.description)
         if options.downloads.writesJSON {
-            let list = (try? await registry.downloads()) ?? []
+            let queue = (try? await registry.downloads()) ?? []
             lines = zip(ids, requests).map { id, request in
-                guard let index = list.firstIndex(where: { $0.id == id }) else {
+                guard let index = queue.firstIndex(where: { $0.id == id }) else {
                     // The process that runs the queue has not taken it yet.
                     return DownloadSnapshot(added: request, as: id).json(position: nil)
                 }
-                return list[index].json(position: index + 1)
+                return queue[index].json(position: index + 1)
             }
         }
         let status = Console.output.print(lines)
@@ -227,12 +227,12 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
     let term = try QueueSelector.Term(first)
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
-        let list = try await registry.presentDownloads()
-        let id = try QueueSelector.find(term, in: list).id
-        let place = try QueuePosition(arguments.operands.dropFirst(), in: list)
-        let command = DownloadRegistry.Command.move(id, to: place)
+        let queue = try await registry.presentDownloads()
+        let id = try QueueSelector.find(term, in: queue).id
+        let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
+        let command = DownloadRegistry.Command.move(id, to: position)
         guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
-        if let line = QueueCommandNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
+        if let line = QueueCommandNote.summary(of: command, on: [id], of: queue) { Console.error.write(line + "\n") }
         await registry.warnUnlessRunning(arguments)
         return .success
     }

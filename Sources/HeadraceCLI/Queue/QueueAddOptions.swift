@@ -23,7 +23,7 @@ struct QueueAddOptions: Sendable {
                 "--header: \(field.name) is a secret, which the queue does not store; use headrace get instead"
             )
         }
-        if downloads.integrity.list?.contains("://") != true,
+        if downloads.integrity.checksumFile?.contains("://") != true,
             let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
         {
             throw UsageError(

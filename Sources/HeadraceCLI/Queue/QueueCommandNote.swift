@@ -38,10 +38,10 @@ struct QueueCommandNote: Sendable, Hashable {
     static func summary(
         of command: DownloadRegistry.Command,
         on ids: [Download.ID],
-        of list: [DownloadSnapshot]
+        of queue: [DownloadSnapshot]
     ) -> String? {
         let chosen = Set(ids)
-        let changed = list.filter { download in
+        let changed = queue.filter { download in
             chosen.contains(download.id) && QueueCommandNote(command, to: download.state)?.isDone != false
         }
         guard let first = changed.first else { return nil }
@@ -56,15 +56,15 @@ struct QueueCommandNote: Sendable, Hashable {
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],
-        of list: [DownloadSnapshot],
+        of queue: [DownloadSnapshot],
         areNamed: Bool
     ) -> [String] {
         guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
         let chosen = Set(ids)
-        let open = command.affectsFinished ? list.filter { !$0.state.isEnded } : []
+        let open = command.affectsFinished ? queue.filter { !$0.state.isEnded } : []
         let twins = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
         var names: [(note: QueueCommandNote, names: [String])] = []
-        for download in list where chosen.contains(download.id) {
+        for download in queue where chosen.contains(download.id) {
             let twin = twins.isEmpty || !download.state.isEnded ? nil : twins[download.partialFile]
             guard let note = twin.map(QueueCommandNote.init(twin:)) ?? QueueCommandNote(command, to: download.state)
             else { continue }

@@ -95,45 +95,45 @@ struct QueueSelector: Sendable, Equatable {
     }
 
     /// The selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
-    func resolve(in list: [DownloadSnapshot]) throws(UsageError) -> [Download.ID] {
+    func resolve(in queue: [DownloadSnapshot]) throws(UsageError) -> [Download.ID] {
         var chosen: Set<Download.ID> = []
-        for term in terms where term != .all { chosen.insert(try Self.find(term, in: list).id) }
-        guard terms.isEmpty || terms.contains(.all) else { return list.map(\.id).filter(chosen.contains) }
-        return try Self.filter(list, group: group, state: state).map(\.id)
+        for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }
+        guard terms.isEmpty || terms.contains(.all) else { return queue.map(\.id).filter(chosen.contains) }
+        return try Self.filter(queue, group: group, state: state).map(\.id)
     }
 
     /// The downloads of a group, in a state, or both; throws if the group has no download.
     static func filter(
-        _ list: [DownloadSnapshot],
+        _ queue: [DownloadSnapshot],
         group: String?,
         state: DownloadState.Kind?
     ) throws(UsageError) -> [DownloadSnapshot] {
-        var list = list
+        var queue = queue
         if let group {
-            list = list.filter { $0.request.group == group }
-            guard !list.isEmpty else {
+            queue = queue.filter { $0.request.group == group }
+            guard !queue.isEmpty else {
                 throw UsageError("--group: no download in the queue has the group \"\(group)\"")
             }
         }
-        if let state { list = list.filter { $0.state.kind == state } }
-        return list
+        if let state { queue = queue.filter { $0.state.kind == state } }
+        return queue
     }
 
     /// The only download of the queue that matches a term.
-    static func find(_ term: Term, in list: [DownloadSnapshot]) throws(UsageError) -> DownloadSnapshot {
+    static func find(_ term: Term, in queue: [DownloadSnapshot]) throws(UsageError) -> DownloadSnapshot {
         switch term {
         case .all: throw UsageError("all is not a single download; use an id or a number such as %1")
         case .number(let number):
-            guard let download = list.first(where: { $0.number == number }) else {
+            guard let download = queue.first(where: { $0.number == number }) else {
                 throw UsageError(
-                    list.isEmpty
+                    queue.isEmpty
                         ? "%\(number): the queue is empty"
                         : "%\(number): no download in the queue has this number; see headrace queue list"
                 )
             }
             return download
         case .id(let digits):
-            let found = list.filter { $0.id.description.hasPrefix(digits) }
+            let found = queue.filter { $0.id.description.hasPrefix(digits) }
             guard let first = found.first else {
                 throw UsageError("\(digits): no download in the queue has this id; see headrace queue list")
             }
@@ -155,13 +155,13 @@ struct QueueSelector: Sendable, Equatable {
 
 extension QueuePosition {
     /// Parses the operands of `queue move` after the download.
-    init(_ words: some Collection<String>, in list: [DownloadSnapshot]) throws(UsageError) {
+    init(_ words: some Collection<String>, in queue: [DownloadSnapshot]) throws(UsageError) {
         let words = Array(words)
         switch (words.first, words.count) {
         case ("first", 1): self = .first
         case ("last", 1): self = .last
-        case ("before", 2): self = .before(try QueueSelector.find(QueueSelector.Term(words[1]), in: list).id)
-        case ("after", 2): self = .after(try QueueSelector.find(QueueSelector.Term(words[1]), in: list).id)
+        case ("before", 2): self = .before(try QueueSelector.find(QueueSelector.Term(words[1]), in: queue).id)
+        case ("after", 2): self = .after(try QueueSelector.find(QueueSelector.Term(words[1]), in: queue).id)
         default:
             let text = words.first ?? ""
             let isNumber = text.hasPrefix("%")
@@ -169,11 +169,11 @@ extension QueuePosition {
                 throw UsageError("the new position must be first, last, before ID, after ID, a number such as 1, or %1")
             }
             if isNumber {
-                let id = try QueueSelector.find(.number(value), in: list).id
-                self = list.firstIndex { $0.id == id }.map { .index($0) } ?? .last
+                let id = try QueueSelector.find(.number(value), in: queue).id
+                self = queue.firstIndex { $0.id == id }.map { .index($0) } ?? .last
             } else {
-                guard value <= list.count else {
-                    throw UsageError("\(value): the last position in the queue is \(list.count)")
+                guard value <= queue.count else {
+                    throw UsageError("\(value): the last position in the queue is \(queue.count)")
                 }
                 self = .index(value - 1)
             }

@@ -19,7 +19,7 @@ struct URLListTests {
     @Test
     func `an entry knows its line`() throws {
         let list = try URLList("# a\n\nhttp://a/\n  b\n".utf8, name: "list")
-        #expect(list.entries.map(\.place) == ["--input-file: list: line 3: ", "--input-file: list: line 4: "])
+        #expect(list.entries.map(\.origin) == ["--input-file: list: line 3: ", "--input-file: list: line 4: "])
     }
 
     @Test
