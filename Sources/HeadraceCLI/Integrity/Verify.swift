@@ -4,7 +4,8 @@ import HeadracePlatform
 /// Runs `headrace verify`: checks existing files against their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty else {
+    guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty
+    else {
         let list = options.urls.first(where: ChecksumList.isFile)
         let advice = list.map { "\($0) is a checksum file, so use headrace verify --checksum-file \($0)" }
         throw UsageError("no checksum given; \(advice ?? "use --checksum, --checksum-file or --metalink")")

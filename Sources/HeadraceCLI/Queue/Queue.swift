@@ -101,7 +101,12 @@ extension Verb {
                     let command = command(ids, arguments)
                     let isDone = ids.isEmpty ? true : try await registry.perform(command)
                     if !arguments.has(.quiet) {
-                        let lines = QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: selector.namesEach)
+                        let lines = QueueCommandNote.lines(
+                            on: command,
+                            to: ids,
+                            of: queue,
+                            areNamed: selector.namesEach
+                        )
                         for line in lines { Console.error.write(line + "\n") }
                     }
                     guard isDone else { throw await registry.isYetToCarryOut() }

@@ -67,7 +67,9 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
         if hasList {
             // With nothing to do, it exits by itself and prints why.
             let queue = try await registry.downloads()
-            if arguments.has(.watch) || queue.contains(where: { $0.state == .waiting || $0.state == .running }) { break }
+            if arguments.has(.watch) || queue.contains(where: { $0.state == .waiting || $0.state == .running }) {
+                break
+            }
         } else {
             hasList = try await registry.processID == child
         }

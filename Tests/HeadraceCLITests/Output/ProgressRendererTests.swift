@@ -13,7 +13,7 @@ struct ProgressRendererTests {
     private let request = DownloadRequest(makeURL("http://h/x"), to: .file(URL(filePath: "/d/a.bin")))
 
     /// A renderer with `count` started downloads.
-    private func renderer(_ style: Report.Style, count: Int = 1) -> Report {
+    private func renderer(_ style: ProgressRenderer.Style, count: Int = 1) -> ProgressRenderer {
         var renderer = ProgressRenderer(style: style, verbosity: .normal)
         for id in ids.prefix(count) {
             renderer.setState(.running, of: id)
