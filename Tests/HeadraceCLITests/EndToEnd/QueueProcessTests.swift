@@ -25,7 +25,7 @@ struct QueueProcessTests {
     private func withRun(_ folder: QueueFolder, _ body: (pid_t) async throws -> Void) async throws {
         let started = try await folder.queue("run", "--background", "--timeout", "600")
         #expect(started.status == 0, "\(started.errors)")
-        let id = try #require(started.output.firstMatch(of: /^Process (\d+) runs the list/)).1
+        let id = try #require(started.output.firstMatch(of: /^Process (\d+) is running the queue/)).1
         let process = try #require(pid_t(id))
         defer {
             // If it has ended, another process may have its id.

@@ -58,7 +58,7 @@ struct QueueRunTests {
                 let result = try await run.result()
                 #expect(result.status == 0)
                 #expect(result.errorLines.filter { $0.hasPrefix("a: ") }.count == 5, "\(result.errors)")
-                #expect(result.errorLines.contains("a: resumes with 97.6 KiB of 292 KiB already downloaded"))
+                #expect(result.errorLines.contains("a: resuming with 97.6 KiB of 292 KiB already downloaded"))
                 #expect(result.errorLines.contains("a: paused"))
                 #expect(result.errorLines.filter { $0.hasPrefix("a: finished") }.count == 1)
                 #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)

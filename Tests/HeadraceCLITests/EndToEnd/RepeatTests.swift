@@ -47,10 +47,10 @@ struct RepeatTests {
                 let result = try await process.result()
                 #expect(result.status == 0, "\(result.errors)")
                 #expect(
-                    result.errorLines.contains("slow: resumes with 97.6 KiB of 292 KiB already downloaded"),
+                    result.errorLines.contains("slow: resuming with 97.6 KiB of 292 KiB already downloaded"),
                     "\(result.errors)"
                 )
-                #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB fetched) in ") })
+                #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB downloaded) in ") })
                 let files = folder.appending(path: "files")
                 #expect(resource.body.difference(fromFileAt: files.appending(path: "slow")) == nil)
                 // Without extended attributes, finished files are not recognized.

@@ -61,7 +61,7 @@ struct VerifyTests {
             try write(["a": "abc", "SUMS": "\(digits)  a\n\(digits)  gone\n", "NONE": "\(digits)  gone\n"], in: folder)
             let line = ["verify", "--ignore-missing", "--checksum-file"]
             for (words, status, last) in [
-                (["SUMS"], 0, "1 of 1 are right, 1 missing"),
+                (["SUMS"], 0, "1 of 1 verified, 1 missing"),
                 (["NONE"], 5, "headrace: None of the listed files exists."),
                 (["SUMS", "gone"], 5, "headrace: gone: "),
             ] {
@@ -109,7 +109,7 @@ struct VerifyTests {
             let result = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
             #expect(result.status == 6)
             #expect(result.outputLines == ["\(right): OK, sha256:\(digits)"])
-            #expect(result.errorLines.last == "1 of 2 are right, 1 wrong")
+            #expect(result.errorLines.last == "1 of 2 verified, 1 wrong")
         }
     }
 
@@ -151,7 +151,7 @@ struct VerifyTests {
             let advice = "SUMS is a checksum file, so use headrace verify --checksum-file SUMS"
             #expect(list.errors == "headrace: no checksum given; \(advice)\n")
             let file = try await ToolProcess.run("verify", "a", in: folder)
-            #expect(file.errors.hasSuffix(": --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
+            #expect(file.errors.hasSuffix("; use --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
         }
     }
 

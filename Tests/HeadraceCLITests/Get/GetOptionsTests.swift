@@ -104,7 +104,7 @@ struct GetOptionsTests {
         let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
         let requests = try options.requests()
         #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
-        #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
+        #expect(throws: UsageError("--mirror: it applies to one file, but 2 were given")) {
             try options.requests(listed: [URLList.Entry(url: "http://h/b")])
         }
     }
