@@ -19,8 +19,10 @@ enum Help {
             lines += [""] + verbs.map(\.summary)
             for verb in verbs { lines += table(verb.options) }
         }
-        // Several commands may share a note.
-        for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
+        // The commands of a group share notes; for all commands there would be too many.
+        if Set(verbs.map { $0.words[0] }).count == 1 {
+            for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
+        }
         return (lines + ["", statuses]).joined(separator: "\n")
     }
 

@@ -231,7 +231,7 @@ enum Option: String, CaseIterable, Sendable {
             .timeout,
             .retries,
             argument: "SECONDS",
-            help: "a transfer that receives nothing for SECONDS is stalled (default: 30)"
+            help: "retry a transfer that receives nothing for SECONDS (default: 30)"
         ),
         Entry(
             .connectTimeout,
@@ -243,7 +243,7 @@ enum Option: String, CaseIterable, Sendable {
             .minSpeed,
             .retries,
             argument: "RATE",
-            help: "a transfer slower than RATE for the time of --timeout is stalled"
+            help: "retry a transfer that is slower than RATE for the time of --timeout"
         ),
         Entry(
             .timeLimit,

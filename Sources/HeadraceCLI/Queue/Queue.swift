@@ -50,7 +50,7 @@ extension Verb {
                 notes: [
                     """
                     queue resume restarts a cancelled download from the beginning, downloads a finished file again if it is
-                    missing, and removes the --begin time of a download. --state paused resumes only paused downloads.
+                    missing, and makes a download ignore its --begin time. --state paused resumes only paused downloads.
                     """
                 ]
             ) { ids, _ in .resume(ids) },
