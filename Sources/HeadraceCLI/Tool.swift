@@ -63,7 +63,7 @@ enum Invocation {
     case verb(Verb, ParsedArguments)
 
     /// Names that other tools use for these commands.
-    private static let aliases: [(words: [String], meant: [String])] = [
+    private static let aliases: [(words: [String], replacement: [String])] = [
         (["version"], ["--version"]), (["queue", "ls"], ["queue", "list"]), (["queue", "rm"], ["queue", "remove"]),
     ]
 
@@ -71,7 +71,7 @@ enum Invocation {
         var arguments = line
         if line.first == "help" { arguments = line.drop { $0 == "help" } + ["--help"] }
         if let alias = Self.aliases.first(where: { alias in arguments.starts(with: alias.words) }) {
-            arguments.replaceSubrange(..<alias.words.count, with: alias.meant)
+            arguments.replaceSubrange(..<alias.words.count, with: alias.replacement)
         }
         guard let first = arguments.first else { throw UsageError("no command given; see headrace --help") }
         guard let verb = verbs.first(where: { arguments.starts(with: $0.words) }) else {
@@ -100,12 +100,12 @@ enum Invocation {
         case _ where first.contains("://"):
             throw UsageError("a command must come before the URL: headrace get \(first.withoutCredentials)")
         default:
-            let meant =
+            let suggestion =
                 Spelling.nearest(to: first, in: Completions.words(verbs))
                 // A command of a group is found without the group's word.
                 ?? verbs.first { $0.words.count > 1 && $0.words.last == first }?.name
             throw UsageError(
-                "\(first): no such command\(Spelling.hint(meant, else: "see headrace --help"))"
+                "\(first): no such command\(Spelling.hint(suggestion, else: "see headrace --help"))"
             )
         }
     }
@@ -120,9 +120,9 @@ enum Invocation {
         case let second? where second.hasPrefix("-"):
             throw UsageError("\(word): a command must come before \(second.prefix { $0 != "=" }); \(advice)")
         case let second?:
-            let meant = Spelling.nearest(to: second, in: group.compactMap(\.words.last)).map { "\(word) \($0)" }
+            let suggestion = Spelling.nearest(to: second, in: group.compactMap(\.words.last)).map { "\(word) \($0)" }
             throw UsageError(
-                "\(word) \(second.withoutCredentials): no such command\(Spelling.hint(meant, else: advice))"
+                "\(word) \(second.withoutCredentials): no such command\(Spelling.hint(suggestion, else: advice))"
             )
         }
     }

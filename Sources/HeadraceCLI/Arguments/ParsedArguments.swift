@@ -47,8 +47,8 @@ struct ParsedArguments: Sendable, Equatable {
         let name = text.prefix { $0 != "=" }
         let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
         guard let entry = table.first(where: { $0.option.rawValue == name }) else {
-            let meant = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
-            throw UsageError("--\(name): no such option\(Spelling.hint(meant))")
+            let suggestion = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
+            throw UsageError("--\(name): no such option\(Spelling.hint(suggestion))")
         }
         switch (entry.argument, value) {
         case (nil, nil): add(entry, "")

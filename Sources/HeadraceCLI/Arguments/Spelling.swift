@@ -17,8 +17,8 @@ enum Spelling {
     }
 
     /// The end of a message: the suggestion, or else the advice.
-    static func hint(_ meant: String?, else advice: String? = nil) -> String {
-        (meant.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
+    static func hint(_ suggestion: String?, else advice: String? = nil) -> String {
+        (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }
 
     /// The optimal string alignment distance: letters to replace, delete, insert or swap with the next one.
@@ -27,15 +27,15 @@ enum Spelling {
         for (row, letter) in first.enumerated() {
             var next = [row + 1]
             for (column, other) in second.enumerated() {
-                var least = min(
+                var distance = min(
                     rows[row][column] + (letter == other ? 0 : 1),
                     rows[row][column + 1] + 1,
                     next[column] + 1
                 )
                 if row > 0, column > 0, letter == second[column - 1], first[row - 1] == other {
-                    least = min(least, rows[row - 1][column - 1] + 1)
+                    distance = min(distance, rows[row - 1][column - 1] + 1)
                 }
-                next.append(least)
+                next.append(distance)
             }
             rows.append(next)
         }

@@ -37,7 +37,7 @@ struct Expectations: Sendable, Equatable {
             let isListed = list?.lists(path, inAnyFolder: !isAll) ?? false
             let document =
                 isAll || isListed || paths.count > 1
-                ? documents.file(named: name) : documents.file(meantBy: name)
+                ? documents.file(named: name) : documents.file(matching: name)
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
@@ -58,7 +58,7 @@ struct Expectations: Sendable, Equatable {
 
 extension [Metalink.File] {
     /// The file of the documents with this name, or else their only file.
-    func file(meantBy name: String) -> Metalink.File? {
+    func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }
 

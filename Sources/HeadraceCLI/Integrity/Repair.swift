@@ -16,15 +16,15 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard !Files.isLink(file) else { throw UsageError("\(file): this is a symbolic link; give its target instead") }
     let fileURL = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks(needsSources: false)
-    let document = documents.file(meantBy: fileURL.lastPathComponent)
+    let document = documents.file(matching: fileURL.lastPathComponent)
     guard documents.isEmpty || document != nil else {
         throw UsageError("--metalink: no file named \(fileURL.lastPathComponent) is described")
     }
     if options.verbosity != .quiet { document?.reportName(unless: fileURL.lastPathComponent) }
-    let given = document?.request(to: fileURL.deletingLastPathComponent())
+    let described = document?.request(to: fileURL.deletingLastPathComponent())
     let sources =
         try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
-        + (given.map { [$0.url] + $0.mirrors } ?? [])
+        + (described.map { [$0.url] + $0.mirrors } ?? [])
     guard let source = sources.first else { throw UsageError("no URL given, and no Metalink document with one") }
     try options.readNetworkFiles()
     return try await reportingErrors(to: arguments) { [options] in
@@ -33,9 +33,9 @@ func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =
-            try options.integrity.checksums(forFileNamed: [file], in: list) + (given?.checksums ?? [])
-        request.pieceHashes = given?.pieceHashes
-        request.expectedSize = given?.expectedSize
+            try options.integrity.checksums(forFileNamed: [file], in: list) + (described?.checksums ?? [])
+        request.pieceHashes = described?.pieceHashes
+        request.expectedSize = described?.expectedSize
         request.mismatchPolicy = options.mismatchPolicy
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {

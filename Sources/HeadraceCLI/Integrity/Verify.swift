@@ -104,8 +104,8 @@ private struct Comparison: Sendable {
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
         let url = URL(givenPath: file, .notDirectory)
         var message = "some pieces do not match their checksums"
-        if let given = expected.document?.size, let size = Files.size(file), size != given {
-            message = "the size is \(size) bytes, expected \(given)"
+        if let expectedSize = expected.document?.size, let size = Files.size(file), size != expectedSize {
+            message = "the size is \(size) bytes, expected \(expectedSize)"
         } else if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
             guard found != checksum else { return .right(found) }

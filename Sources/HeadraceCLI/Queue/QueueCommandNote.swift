@@ -25,8 +25,8 @@ struct QueueCommandNote: Sendable, Hashable {
     }
 
     /// A download that has ended is not restarted if another download writes to the same file.
-    private init(twin: DownloadSnapshot) {
-        self.init("\(twin.shownNumber ?? twin.id.description) downloads the same file; use that one instead", false)
+    private init(conflicting other: DownloadSnapshot) {
+        self.init("\(other.shownNumber ?? other.id.description) downloads the same file; use that one instead", false)
     }
 
     private init(_ text: String, _ isDone: Bool) {
@@ -62,12 +62,12 @@ struct QueueCommandNote: Sendable, Hashable {
         guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
         let chosen = Set(ids)
         let open = command.affectsFinished ? queue.filter { !$0.state.isEnded } : []
-        let twins = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
+        let conflicts = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
         var names: [(note: QueueCommandNote, names: [String])] = []
         for download in queue where chosen.contains(download.id) {
-            let twin = twins.isEmpty || !download.state.isEnded ? nil : twins[download.partialFile]
-            guard let note = twin.map(QueueCommandNote.init(twin:)) ?? QueueCommandNote(command, to: download.state)
-            else { continue }
+            let conflict = conflicts.isEmpty || !download.state.isEnded ? nil : conflicts[download.partialFile]
+            let conflictNote = conflict.map(QueueCommandNote.init(conflicting:))
+            guard let note = conflictNote ?? QueueCommandNote(command, to: download.state) else { continue }
             let name = download.numberedName
             if let known = names.firstIndex(where: { $0.note == note }) {
                 names[known].names.append(name)
@@ -78,8 +78,8 @@ struct QueueCommandNote: Sendable, Hashable {
         let passedOver = names.reduce(0) { $0 + ($1.note.isDone ? 0 : $1.names.count) }
         let reportsAll = areNamed || passedOver == chosen.count
         return names.filter { $0.note.isDone || reportsAll }.map { note, names in
-            let who = names.count == 1 ? names[0] : "\(names.count) downloads"
-            return "headrace: \(who): \(note.text)".printable
+            let subject = names.count == 1 ? names[0] : "\(names.count) downloads"
+            return "headrace: \(subject): \(note.text)".printable
         }
     }
 }

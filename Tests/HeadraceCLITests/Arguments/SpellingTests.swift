@@ -22,8 +22,8 @@ struct SpellingTests {
         ("jsno", "json"), ("JSON", "json"), ("out", "output"), ("retires", "retries"), ("conections", "connections"),
         ("chekcsum", "checksum"), ("if-exist", "if-exists"), ("no-resum", "no-resume"),
     ])
-    func `a misspelled option is found`(_ word: String, meant: String) {
-        #expect(Spelling.nearest(to: word, in: Option.allCases.map(\.rawValue)) == meant)
+    func `a misspelled option is found`(_ word: String, expected: String) {
+        #expect(Spelling.nearest(to: word, in: Option.allCases.map(\.rawValue)) == expected)
     }
 
     @Test(arguments: ["", "x", "zz", "continue", "con", "no-", "recursive"])

@@ -98,8 +98,8 @@ struct QueueMessageTests {
                 let words = command.split(separator: " ").map(String.init)
                 let result = try await folder.queue(words.map { $0 == "URL" ? server.url("/c").absoluteString : $0 })
                 #expect(result.status == 5)
-                let told = "list/: process \(run.id), which runs the queue, has not carried out the command yet. "
-                #expect(result.errorLines.count == 1 && result.errors.contains(told), "\(result.errors)")
+                let message = "list/: process \(run.id), which runs the queue, has not carried out the command yet. "
+                #expect(result.errorLines.count == 1 && result.errors.contains(message), "\(result.errors)")
                 if command.hasPrefix("add") {
                     #expect(result.outputLines.first?.contains(#""place":null"#) == true, "\(result.output)")
                     #expect(result.outputLines.last?.contains(#""code":"busy""#) == true, "\(result.output)")

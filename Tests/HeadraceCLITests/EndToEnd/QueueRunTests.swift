@@ -187,9 +187,9 @@ struct QueueRunTests {
                 _ = try await folder.add(server.url("/b"), server.url("/a"))
                 let result = try await run.result()
                 #expect(result.status == 5)
-                let told = result.errorLines.filter { $0.hasPrefix("headrace: ") }
-                #expect(told.count == 1, "\(result.errors)")
-                #expect(told.first?.contains(list.path(percentEncoded: false)) == true, "\(result.errors)")
+                let messages = result.errorLines.filter { $0.hasPrefix("headrace: ") }
+                #expect(messages.count == 1, "\(result.errors)")
+                #expect(messages.first?.contains(list.path(percentEncoded: false)) == true, "\(result.errors)")
                 if option == "--json" {
                     #expect(result.outputLines.last?.contains(#""event":"error","code":"fileSystem""#) == true)
                 }

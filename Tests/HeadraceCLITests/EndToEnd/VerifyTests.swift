@@ -87,7 +87,7 @@ struct VerifyTests {
             let result = try await process.result()
             #expect(result.status == 5)
             #expect(result.errorLines.count == 4, "\(result.errors)")
-            for (name, told) in zip(names, result.errorLines) { #expect(told.hasPrefix("headrace: \(name): ")) }
+            for (name, line) in zip(names, result.errorLines) { #expect(line.hasPrefix("headrace: \(name): ")) }
             #expect(result.errorLines.last == "1 of 4 verified, 3 could not be read, 1 missing")
             for (name, reason) in [("a/x", "not a directory"), ("loop", "too many levels of symbolic links")] {
                 let repair = try await ToolProcess.run("repair", name, "http://127.0.0.1:1/a", in: folder)
