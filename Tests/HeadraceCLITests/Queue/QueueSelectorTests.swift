@@ -13,7 +13,7 @@ struct QueueSelectorTests {
         .sample(0x1234_0000_0000_0004),
     ].numbered(7, 1, 3, 4)
 
-    private func places(_ line: [String], in list: [DownloadSnapshot] = list) throws -> [Int] {
+    private func positions(_ line: [String], in list: [DownloadSnapshot] = list) throws -> [Int] {
         let arguments = try ParsedArguments(line)
         let ids = try QueueSelector(arguments.operands, arguments).resolve(in: list)
         return list.indices.filter { ids.contains(list[$0].id) }.map { $0 + 1 }
@@ -29,15 +29,15 @@ struct QueueSelectorTests {
     ])
     func `downloads are selected by id, number, group, state or all`(
         _ line: [String],
-        places: [Int]
+        positions: [Int]
     ) throws {
-        #expect(try self.places(line) == places)
+        #expect(try self.positions(line) == positions)
     }
 
     @Test
     func `all of an empty queue is none`() throws {
-        #expect(try places(["all"], in: []) == [])
-        #expect(try places(["--state=failed"], in: []) == [])
+        #expect(try positions(["all"], in: []) == [])
+        #expect(try positions(["--state=failed"], in: []) == [])
     }
 
     @Test(arguments: [
@@ -75,12 +75,12 @@ struct QueueSelectorTests {
         ),
     ])
     func `an unknown or ambiguous selection is rejected`(_ line: [String], message: String) {
-        #expect(throws: UsageError(message)) { try places(line) }
+        #expect(throws: UsageError(message)) { try positions(line) }
     }
 
     @Test
     func `a number in an empty queue is reported as such`() {
-        #expect(throws: UsageError("%1: the queue is empty")) { try places(["%1"], in: []) }
+        #expect(throws: UsageError("%1: the queue is empty")) { try positions(["%1"], in: []) }
     }
 
     @Test(arguments: [
@@ -90,9 +90,9 @@ struct QueueSelectorTests {
     ])
     func `a move takes a position or another download`(
         _ words: [String],
-        place: QueuePosition
+        position: QueuePosition
     ) throws {
-        #expect(try QueuePosition(words, in: Self.list) == place)
+        #expect(try QueuePosition(words, in: Self.list) == position)
     }
 
     @Test(arguments: [
